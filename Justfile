@@ -1,0 +1,37 @@
+# The front door; `run.py` does the work and needs only Python and pip.
+
+# linters, types and the fast tests
+default: test
+
+test *ARGS:
+    python3 run.py test {{ARGS}}
+
+# the long suites
+faults *ARGS:
+    python3 run.py faults {{ARGS}}
+
+# speed, as ratios
+bench *ARGS:
+    python3 run.py bench {{ARGS}}
+
+# make every generated page anew
+docs:
+    .venv/bin/python -m tests.conformance_report --write
+    .venv/bin/python -m tests.docs.tables --write
+
+# write the golden files anew; read the difference before you commit it
+golden *ARGS:
+    CAIRN_UPDATE_GOLDEN=1 python3 run.py test tests/test_limits.py tests/answer tests/syntax {{ARGS}}
+
+# sort imports, format
+fix:
+    .venv/bin/ruff check --fix .
+    .venv/bin/ruff format .
+
+# does every committed mutant die?
+mutants *WORDS:
+    .venv/bin/python -m tests.mutants.run {{WORDS}}
+
+# exactly what the change gate runs
+ci:
+    .ci/run

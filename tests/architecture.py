@@ -1,0 +1,201 @@
+"""The rules of the house: who may import whom, and which doors to the outside stand in which file.
+
+`complaints` reads one module's source and says, in sentences, what in it breaks a rule. A new door is opened by naming
+its file here, in a change that somebody reads.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+MOST_LINES = 500
+MOST_FUNCTION_LINES = 60
+MEDIAN_LINES = 150
+
+# --- which way the doors between rooms open ---------------------------------------------------------------------------
+
+BASE = {"types", "errors", "limits", "clock", "filetypes"}
+SETTINGS = BASE | {"config", "fingerprint"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "types": set(),
+    "errors": set(),
+    "limits": set(),
+    "clock": set(),
+    "filetypes": {"types", "errors", "limits"},
+    "config": BASE,
+    "fingerprint": BASE | {"config"},
+    "source": SETTINGS,
+    "syntax": BASE,
+    "sync": SETTINGS | {"source", "syntax", "embedding", "store"},
+    "answer": SETTINGS | {"search", "store"},
+    "cli": SETTINGS
+    | {"__init__", "source", "syntax", "sync", "answer", "search", "graph", "semantic", "serve", "store"},
+    "__init__": {"errors"},
+    "__main__": {"cli"},
+    # Rooms to come: their doors are fixed before they are built.
+    "embedding": SETTINGS,
+    "store": SETTINGS,
+    "engine": SETTINGS | {"store"},
+    "search": SETTINGS | {"store", "embedding", "engine"},
+    "graph": SETTINGS | {"search", "store", "semantic"},
+    "semantic": SETTINGS | {"store", "source"},
+    "serve": SETTINGS | {"answer", "search", "graph", "semantic", "sync", "store"},
+}
+
+
+# --- doors to the outside ---------------------------------------------------------------------------------------------
+
+
+class Door(NamedTuple):
+    """Names that reach the outside, and the only files that may use them. A name ending in `.` covers all below it."""
+
+    what: str
+    names: frozenset[str]
+    files: frozenset[str]
+
+
+def _door(what: str, names: str, files: str = "") -> Door:
+    return Door(what, frozenset(names.split()), frozenset(files.split()))
+
+
+DOORS = (
+    _door(
+        "opens a file",
+        "open io.open io.FileIO io.open_code os.open os.fdopen codecs.open .open .read_text .read_bytes pathlib. mmap."
+        " glob. fileinput. linecache.",
+        # beneath: repository files. git: its own exclude files, to count what they hide. config: the user's settings.
+        # languages, envelope: files of this package. main: the null device, when the reader of a pipe has gone.
+        "source/beneath.py source/git.py config.py syntax/languages.py answer/envelope.py cli/main.py",
+    ),
+    _door(
+        "lists a folder",
+        "os.scandir os.listdir os.walk os.fwalk .iterdir .rglob",
+        # Both list by a descriptor that beneath has opened.
+        "source/walk.py source/watch.py",
+    ),
+    _door("asks the system directly", "ctypes.", "source/beneath.py source/watch.py"),
+    _door(
+        "runs a program",
+        "subprocess. os.system os.popen os.fork os.forkpty os.posix_spawn os.posix_spawnp pty. os.startfile"
+        " os.execv os.execve os.execl os.execle os.execlp os.execvp os.execvpe os.spawnv os.spawnl os.spawnve"
+        " asyncio.create_subprocess_exec asyncio.create_subprocess_shell",
+        "source/git.py",
+    ),
+    _door("starts worker processes", "multiprocessing. concurrent.futures.", "sync/pool.py"),
+    _door("looks at the clock", "time. datetime.datetime.now datetime.datetime.utcnow datetime.date.today", "clock.py"),
+    _door(
+        "writes to a disk",
+        "os.rename os.renames os.replace os.link os.symlink os.unlink os.remove os.rmdir os.removedirs os.mkdir"
+        " os.makedirs os.mkfifo os.fsync os.fdatasync os.sync os.truncate os.ftruncate os.write os.pwrite os.chmod"
+        " os.fchmod os.chown os.utime os.O_CREAT os.O_TRUNC os.O_RDWR open-for-writing .write_text .write_bytes shutil."
+        " tempfile. sqlite3.",
+        # store/fs.py will be the only one.
+    ),
+    _door(
+        "goes to the network",
+        "socket. ssl. urllib. http. requests. httpx. aiohttp. urllib3. ftplib. smtplib. xmlrpc. socketserver."
+        " webbrowser.",
+    ),
+    _door("makes an ignore matcher", "cairn.source.ignore.IgnoreStack.for_root", "source/ignore.py source/walk.py"),
+    _door("runs made-up code", "eval exec pickle. marshal. shelve. builtins.eval builtins.exec"),
+    _door("imports what workers must not carry", "numpy. pandas. torch. pyarrow."),
+)
+
+
+def complaints(file: str, source: str, doors: tuple[Door, ...] = DOORS) -> list[str]:
+    """Every rule that this module breaks; `file` is its path below the package, with `/`."""
+    tree = ast.parse(source)
+    return [*_directions(file, tree), *_doors(file, tree, doors), *_sizes(file, source, tree)]
+
+
+def _room(file: str) -> str:
+    return file.partition("/")[0].removesuffix(".py")
+
+
+def _imports(tree: ast.AST) -> Iterator[tuple[str, str, int]]:
+    """Every (local name, full dotted name, line) that an import anywhere in the module brings."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                yield alias.asname or top, alias.name if alias.asname else top, node.lineno
+                yield "", alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                yield "", "relative import", node.lineno
+            for alias in node.names:
+                yield alias.asname or alias.name, f"{node.module}.{alias.name}", node.lineno
+
+
+def _directions(file: str, tree: ast.AST) -> Iterator[str]:
+    room = _room(file)
+    if room not in MAY_IMPORT:
+        yield f"{file}: no rule says what {room} may import"
+        return
+    for _, name, line in _imports(tree):
+        if name == "relative import":
+            yield f"{file}:{line}: imports relatively; write the whole name"
+        parts = name.split(".")
+        if parts[0] != "cairn":
+            continue
+        target = parts[1] if len(parts) > 1 and parts[1] in MAY_IMPORT else "__init__"
+        if target not in MAY_IMPORT[room] | {room} and len(parts) > 1:
+            yield f"{file}:{line}: {room} may not import {name}"
+
+
+def _doors(file: str, tree: ast.AST, doors: tuple[Door, ...]) -> Iterator[str]:
+    for name, line in _names_used(tree):
+        for door in doors:
+            if file not in door.files and _opens(door, name):
+                yield f"{file}:{line}: {door.what} ({name})"
+
+
+def _opens(door: Door, name: str) -> bool:
+    if name in door.names or (f".{name.rpartition('.')[2]}" in door.names and name.startswith("?.")):
+        return True
+    return any(name.startswith(prefix) or name + "." == prefix for prefix in door.names if prefix.endswith("."))
+
+
+def _names_used(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every full dotted name that the module imports or refers to; `?.name` is an attribute called on any value."""
+    known = {local: full for local, full, _ in _imports(tree) if local}
+    for _, full, line in _imports(tree):
+        yield full, line
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield known.get(node.id, node.id), node.lineno
+        elif isinstance(node, ast.Attribute) and (dotted := _dotted(node, known)):
+            yield dotted, node.lineno
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute) and not _dotted(node.func, known).startswith(tuple(known.values())):
+                yield f"?.{node.func.attr}", node.lineno
+            if isinstance(node.func, ast.Name) and node.func.id == "open" and _writes(node):
+                yield "open-for-writing", node.lineno
+
+
+def _dotted(node: ast.expr, known: dict[str, str]) -> str:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or node.id not in known:
+        return ""
+    return ".".join([known[node.id], *reversed(parts)])
+
+
+def _writes(call: ast.Call) -> bool:
+    modes = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "mode")]
+    return any(not isinstance(mode, ast.Constant) or set(str(mode.value)) & set("wax+") for mode in modes)
+
+
+def _sizes(file: str, source: str, tree: ast.AST) -> Iterator[str]:
+    lines = source.count("\n")
+    if lines > MOST_LINES:
+        yield f"{file}: {lines} lines, at most {MOST_LINES}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            if length > MOST_FUNCTION_LINES:
+                yield f"{file}:{node.lineno}: {node.name} has {length} lines, at most {MOST_FUNCTION_LINES}"

@@ -1,0 +1,151 @@
+"""The tables of the manual, made from the code: `python -m tests.docs.tables --write` puts them in place.
+
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`. What the code does not say, the manual cannot either,
+and what the code says is in the manual: the test run fails when a page is out of date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from cairn import config, errors, filetypes, limits
+from cairn.cli.main import COMMANDS, command_parser
+from cairn.syntax.languages import SPECS
+from cairn.types import SKIP_SENTENCES, SkipReason
+
+MANUAL = Path(__file__).resolve().parent.parent.parent / "docs" / "manual"
+MARKED = re.compile(r"(?<=<!-- table: )(?P<name>[a-z -]+?)(?P<open> -->\n)(?P<table>.*?)(?=<!-- end -->)", re.DOTALL)
+
+Rows = Iterator[tuple[str, ...]]
+
+
+def all_errors() -> list[type[errors.CairnError]]:
+    """Every error, in order of exit status and then code."""
+    found = [e for e in vars(errors).values() if inspect.isclass(e) and issubclass(e, errors.CairnError)]
+    return sorted(found, key=lambda error: (error.exit_status, error.code))
+
+
+def _errors() -> Rows:
+    yield "code", "exit status", "what it says", "what to do"
+    for error in all_errors():
+        sentence, _, advice = inspect.cleandoc(error.__doc__ or "").partition("\n\n")
+        words = [re.sub(r"\{(\w+)\}", r"*\1*", " ".join(text.split())) for text in (sentence, advice)]
+        yield f"`{error.code}`", str(error.exit_status), *words
+
+
+def _exit_statuses() -> Rows:
+    yield "exit status", "error codes"
+    yield "0", "the command did what it was asked"
+    by_status = defaultdict(list)
+    for error in all_errors():
+        by_status[error.exit_status].append(f"`{error.code}`")
+    for status, codes in by_status.items():
+        yield str(status), ", ".join(codes)
+
+
+def _skip_reasons() -> Rows:
+    yield "reason", "what it means"
+    for reason in SkipReason:
+        yield f"`{reason.value}`", SKIP_SENTENCES[reason]
+
+
+def _limits() -> Rows:
+    yield "limit", "value"
+    for name, value in vars(limits).items():
+        if name.isupper() and name not in {"KIB", "MIB"}:
+            yield f"`{name}`", _size(name, value)
+
+
+def _size(name: str, value: int | float) -> str:
+    if name.endswith("BYTES") or "_BYTES_" in name:
+        for unit, size in (("MiB", limits.MIB), ("KiB", limits.KIB)):
+            if isinstance(value, int) and value >= size and value % size == 0:
+                return f"{value // size:,} {unit}"
+        return f"{value:,} bytes"
+    return f"{value:,}"
+
+
+def _languages() -> Rows:
+    yield "language", "files"
+    for language in sorted(SPECS):
+        yield f"`{language}`", _files(language)
+
+
+def _text_languages() -> Rows:
+    yield "language", "files"
+    for language in sorted(filetypes.LANGUAGES - set(SPECS)):
+        yield f"`{language}`", _files(language)
+
+
+def _files(language: str) -> str:
+    extensions = [f".{one}" for one in filetypes._EXTENSIONS.get(language, "").split()]
+    return (
+        " ".join(f"`{name}`" for name in [*extensions, *filetypes._NAMES.get(language, "").split()]) or "by `#!` line"
+    )
+
+
+def _keys(tables: config.Tables) -> Rows:
+    yield "table", "key"
+    for table, keys in tables.items():
+        for key, check in keys.items():
+            if not isinstance(check, str):
+                yield f"`[{table}]`", f"`{key}`"
+
+
+def _options(command: str) -> Rows:
+    yield "option", "what it does"
+    for action in command_parser(command)._actions:
+        if action.help == argparse.SUPPRESS:
+            continue
+        names = ", ".join(f"`{name}`" for name in action.option_strings) or f"`{action.metavar or action.dest}`"
+        metavar = f" `{action.metavar}`" if action.option_strings and action.metavar else ""
+        yield names + metavar, str(action.help)
+
+
+TABLES: dict[str, Callable[[], Rows]] = {
+    "errors": _errors,
+    "exit statuses": _exit_statuses,
+    "skip reasons": _skip_reasons,
+    "limits": _limits,
+    "languages": _languages,
+    "text languages": _text_languages,
+    "repository keys": lambda: _keys(config._REPO_KEYS),
+    "user keys": lambda: _keys(config._USER_KEYS),
+    **{f"options of {name}": lambda name=name: _options(name) for name in COMMANDS},  # type: ignore[misc]
+}
+
+
+def table(name: str) -> str:
+    """One table as the manual shows it."""
+    head, *rows = TABLES[name]()
+    lines = [head, tuple("---" for _ in head), *rows]
+    return (
+        "\n"
+        + "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+        + "\n"
+    )
+
+
+def filled(text: str) -> str:
+    """A page with every table in it as the code has it now."""
+    return MARKED.sub(lambda found: found["name"] + found["open"] + table(found["name"]), text)
+
+
+def main(argv: list[str]) -> int:
+    """Write the tables, or name the pages that are out of date."""
+    stale = [page for page in sorted(MANUAL.glob("*.md")) if filled(page.read_text("utf-8")) != page.read_text("utf-8")]
+    for page in stale:
+        print(("wrote " if "--write" in argv else "out of date: ") + page.name)
+        if "--write" in argv:
+            page.write_text(filled(page.read_text("utf-8")), "utf-8")
+    return 1 if stale and "--write" not in argv else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

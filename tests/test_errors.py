@@ -1,0 +1,74 @@
+"""An error is a sentence, an advice, a stable code and an exit status."""
+
+from __future__ import annotations
+
+import inspect
+import string
+
+import pytest
+
+from cairn import errors
+from cairn.errors import CairnError
+
+ALL = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, CairnError)]
+BANDS = {
+    errors.SourceError: range(20, 30),
+    errors.ConfigError: range(30, 40),
+}
+
+
+def fields_of(error: type[CairnError]) -> list[str]:
+    """The names that the message of this error asks for."""
+    return [name for _, name, _, _ in string.Formatter().parse(error.__doc__ or "") if name]
+
+
+def made(error: type[CairnError]) -> CairnError:
+    return error(**{name: f"<{name} here>" for name in fields_of(error)})
+
+
+@pytest.mark.parametrize("error", ALL)
+def test_an_error_says_what_happened_and_what_to_do_next(error: type[CairnError]) -> None:
+    problem = made(error)
+    for text in (problem.sentence, problem.advice):
+        assert text
+        assert "\n" not in text
+        assert "  " not in text
+        assert "{" not in text
+    assert problem.sentence.endswith((".", ">"))
+    assert problem.advice.endswith(".")
+    assert str(problem) == problem.sentence
+    for name in fields_of(error):
+        assert f"<{name} here>" in problem.sentence + problem.advice
+
+
+@pytest.mark.parametrize("error", ALL)
+def test_a_field_with_braces_in_it_is_shown_as_it_is(error: type[CairnError]) -> None:
+    # A hostile file may be called `{0.__class__}`.
+    problem = error(**dict.fromkeys(fields_of(error), "{0.__class__} {path}"))
+    if fields_of(error):
+        assert "{0.__class__} {path}" in problem.sentence + problem.advice
+
+
+@pytest.mark.parametrize("error", [error for error in ALL if fields_of(error)])
+def test_an_error_without_its_fields_cannot_be_made(error: type[CairnError]) -> None:
+    with pytest.raises(KeyError):
+        error()
+
+
+def test_no_two_errors_share_a_code() -> None:
+    codes = [error.code for error in ALL]
+    assert sorted(codes) == sorted(set(codes))
+    assert all(code.isidentifier() and code.islower() for code in codes)
+
+
+@pytest.mark.parametrize("error", ALL)
+def test_an_exit_status_lies_in_the_band_of_its_kind(error: type[CairnError]) -> None:
+    for kind, band in BANDS.items():
+        assert (error.exit_status in band) == issubclass(error, kind)
+    assert error.exit_status != 0
+    assert error.exit_status in {1, 2, 130} or any(error.exit_status in band for band in BANDS.values())
+
+
+def test_no_two_errors_of_a_band_share_an_exit_status() -> None:
+    shared = [error.exit_status for error in ALL if error.exit_status not in {1}]
+    assert sorted(shared) == sorted(set(shared))
