@@ -1,0 +1,1 @@
+"""What may we say? The only builders of a response live here."""

@@ -1,0 +1,322 @@
+"""The only builders of a response: every `--json`, whoever asks, is an `Envelope` made here.
+
+An envelope is bounded: a list that does not fit is cut at a whole item, and `limitsHit` says so with the counts.
+Text that comes from a repository stands in fields for names only; what is written for people to read (`message`,
+`sentence`, `warnings`, `hints`) is short and has its control and direction characters made visible. The shapes are
+the JSON Schemas in the folder `schemas`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeVar
+
+from cairn.errors import CairnError
+from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.types import SKIP_SENTENCES, SkipReason
+
+SCHEMAS = ("cairn.error/1", "cairn.files/1", "cairn.why/1")
+
+MAX_MESSAGE_CHARS = 1_000
+# A path that the system opens has at most 4,096 bytes; only a question can hold a longer one.
+MAX_PATH_CHARS = 4_096
+MAX_WARNINGS = 20
+MAX_HINTS = 10
+MAX_CHAIN = 64
+MAX_TWINS_SHOWN = 4
+
+ELIGIBLE_SENTENCE = "It belongs in the index: no rule leaves it out."
+
+T = TypeVar("T")
+
+
+class Status(StrEnum):
+    """The closed set of outcomes; everything else is an error code, a hint or a field."""
+
+    OK = "ok"
+    NOT_READY = "not_ready"
+    REQUIRES_REINDEX = "requires_reindex"
+    NOT_INDEXED = "not_indexed"
+    UNSUPPORTED = "unsupported"
+    NOT_FOUND = "not_found"
+    AMBIGUOUS = "ambiguous"
+    NEEDS_DECISION = "needs_decision"
+    BLOCKED = "blocked"
+    ERROR = "error"
+
+
+class NonOkReason(StrEnum):
+    """Why a gate is closed. There are three reasons and there will be no fourth."""
+
+    INDEXING = "indexing"
+    REQUIRES_REINDEX = "requires_reindex"
+    NOT_INDEXED = "not_indexed"
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A response. `body` holds the fields after `codebaseRoot`, in the order in which they are written."""
+
+    schema: str
+    status: Status
+    path: str | None
+    root: str | None
+    body: tuple[tuple[str, Any], ...] = ()
+
+    def to_json(self) -> str:
+        """One line of JSON: the same for the same envelope, and safe to print on a terminal."""
+        head = {"schema": self.schema, "status": self.status.value, "path": self.path, "codebaseRoot": self.root}
+        text = encode(head | dict(self.body))
+        assert len(text.encode()) <= MAX_ENVELOPE_BYTES, "a builder let a field grow without bound"
+        return text
+
+
+class FileRow(NamedTuple):
+    """An eligible file."""
+
+    path: str
+    size: int
+    language: str | None
+
+
+class SkipRow(NamedTuple):
+    """A name that is left out; the caller makes `path` printable when it is not UTF-8."""
+
+    path: str
+    reason: SkipReason
+    detail: str = ""
+    folder: bool = False
+
+
+class Rule(NamedTuple):
+    """A line of an ignore file, or a setting (which has no line)."""
+
+    source: str
+    line: int | None
+    pattern: str
+
+
+class ChainLink(NamedTuple):
+    """What was decided about a folder on the way to a path, or about the path itself."""
+
+    path: str
+    taken: bool
+    rule: Rule | None = None
+
+
+# --- builders ---------------------------------------------------------------------------------------------------------
+
+
+def ok(schema: str, *, path: str | None, root: str | None, body: Iterable[tuple[str, Any]]) -> Envelope:
+    """An answer. Whoever calls this has bounded what the body holds."""
+    return Envelope(schema, Status.OK, _asked(path), _asked(root), tuple(body))
+
+
+def error(exc: CairnError, *, path: str | None = None, root: str | None = None) -> Envelope:
+    """A failure: the error's code and sentence, its fields as details, and what to do next as a hint."""
+    problem = {
+        "code": exc.code,
+        "message": plain(exc.sentence),
+        "retryable": exc.retryable,
+        "details": {name: _detail(value) for name, value in sorted(exc.fields.items())},
+    }
+    hints = {"next": plain(exc.advice)} if exc.advice else {}
+    body: tuple[tuple[str, Any], ...] = (("error", problem), ("warnings", []), ("hints", hints))
+    return Envelope("cairn.error/1", Status.ERROR, _asked(path), _asked(root), body)
+
+
+def file_list(
+    *,
+    path: str,
+    root: str,
+    eligible: Sequence[FileRow],
+    skipped: Sequence[SkipRow],
+    show_skipped: bool = False,
+    collisions: Sequence[Sequence[str]] = (),
+    warnings: Sequence[str] = (),
+    hints: Mapping[str, str] | None = None,
+    after: str | None = None,
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+) -> Envelope:
+    """One page of the eligible files, and of the skips if asked for, together in order of path.
+
+    `coverage` counts the whole tree whatever the page holds. While something is left, `continuation` is the path to
+    hand in as `after`; a page holds at least one path, so paging ends. Only such a lone path can exceed the budget.
+    """
+    budget = min(budget, MAX_ENVELOPE_BYTES)
+    rows: list[FileRow | SkipRow] = [*eligible, *(skipped if show_skipped else ())]
+    if after is not None:
+        rows = [row for row in rows if row.path > after]
+    rows.sort(key=lambda row: row.path)
+    groups = [{"paths": list(group[:MAX_TWINS_SHOWN]), "count": len(group)} for group in collisions]
+    shown_groups = fit(groups, budget // 4)
+    limits_hit = [_cut("collisions", len(shown_groups), len(groups)), _cut("warnings", MAX_WARNINGS, len(warnings))]
+    skip_counts = Counter(row.reason.value for row in skipped)
+    empty = ok(
+        "cairn.files/1",
+        path=path,
+        root=root,
+        body=[
+            ("coverage", {"eligible": len(eligible), "skipped": dict(sorted(skip_counts.items()))}),
+            ("results", []),
+            ("skipped", []),
+            ("collisions", shown_groups),
+            ("limitsHit", [hit for hit in limits_hit if hit]),
+            ("warnings", [plain(text) for text in warnings[:MAX_WARNINGS]]),
+            ("hints", {name: plain(text) for name, text in list((hints or {}).items())[:MAX_HINTS]}),
+        ],
+    )
+    return _fill(empty, rows, budget)
+
+
+def _fill(empty: Envelope, rows: list[FileRow | SkipRow], budget: int) -> Envelope:
+    """Put as many rows into the envelope as the budget allows, but at least the first path."""
+    room = budget - len(empty.to_json().encode())
+    count = len(fit(map(_row, rows), room))
+    if count < len(rows):
+        # Make room for `continuation` and `limitsHit`.
+        count = len(fit(map(_row, rows), room - len(encode(rows[count - 1].path).encode()) - 200))
+    while True:
+        # Twins that share a key stay on one page: `after` could not tell them apart.
+        while 0 < count < len(rows) and rows[count].path == rows[count - 1].path:
+            count += 1
+        page = _with_rows(empty, rows[:count], rows[count:])
+        first_path_only = count == 0 or rows[count - 1].path == rows[0].path
+        if first_path_only or len(page.to_json().encode()) <= budget:
+            return page
+        # The last path is longer than the room that was made for it: give it back.
+        last = rows[count - 1].path
+        while rows[count - 1].path == last:
+            count -= 1
+
+
+def _with_rows(empty: Envelope, shown: list[FileRow | SkipRow], left: list[FileRow | SkipRow]) -> Envelope:
+    fields = dict(empty.body)
+    fields["results"] = [_row(row) for row in shown if isinstance(row, FileRow)]
+    fields["skipped"] = [_row(row) for row in shown if isinstance(row, SkipRow)]
+    files_left = sum(isinstance(row, FileRow) for row in left)
+    for name, missing in (("results", files_left), ("skipped", len(left) - files_left)):
+        hit = _cut(name, len(fields[name]), len(fields[name]) + missing)
+        fields["limitsHit"] = [*fields["limitsHit"], hit] if hit else fields["limitsHit"]
+    if left:
+        fields["continuation"] = shown[-1].path
+    return replace(empty, body=tuple(fields.items()))
+
+
+def why(
+    *,
+    path: str,
+    root: str,
+    file: str,
+    reason: SkipReason | None,
+    detail: str = "",
+    rule: Rule | None = None,
+    chain: Sequence[ChainLink] = (),
+) -> Envelope:
+    """Whether one path is indexed (`reason` is None) or left out, by which rule, and what was decided on the way."""
+    links = [{"path": link.path, "taken": link.taken, "rule": _rule(link.rule)} for link in chain[:MAX_CHAIN]]
+    hit = _cut("chain", len(links), len(chain))
+    return ok(
+        "cairn.why/1",
+        path=path,
+        root=root,
+        body=[
+            ("file", _asked(file)),
+            ("outcome", "eligible" if reason is None else "skipped"),
+            ("reason", None if reason is None else reason.value),
+            ("sentence", ELIGIBLE_SENTENCE if reason is None else SKIP_SENTENCES[reason]),
+            ("detail", plain(detail)),
+            ("rule", _rule(rule)),
+            ("chain", links),
+            ("limitsHit", [hit] if hit else []),
+            ("warnings", []),
+            ("hints", {}),
+        ],
+    )
+
+
+# --- bounds and text --------------------------------------------------------------------------------------------------
+
+
+def fit(items: Iterable[T], budget: int) -> list[T]:
+    """As many leading items as take at most `budget` bytes in a JSON list, but at least one if there is one."""
+    taken: list[T] = []
+    for item in items:
+        budget -= len(encode(item).encode()) + 1
+        if budget < 0 and taken:
+            break
+        taken.append(item)
+    return taken
+
+
+# What moves the cursor, changes the direction of text or cannot be seen: C0 and C1, bidirectional marks and
+# overrides, zero-width characters, line separators, variation selectors, tags; and surrogates, which are no text.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+
+
+def plain(text: str, limit: int = MAX_MESSAGE_CHARS) -> str:
+    """Text that is safe in a sentence: on one line, nothing hidden, and clipped to the limit and three dots."""
+    safe = _UNSAFE.sub(_visible, text[: limit + 1])
+    return safe if len(safe) <= limit else safe[:limit] + "..."
+
+
+def encode(value: object) -> str:
+    """JSON of any value, compact. Unsafe characters are written as escapes, so a name survives and a terminal does."""
+    return _UNSAFE.sub(_json_escape, json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False))
+
+
+def _visible(match: re.Match[str]) -> str:
+    return match[0].encode("ascii", "backslashreplace").decode() if ord(match[0]) > 0x7F else f"\\x{ord(match[0]):02x}"
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    point = ord(match[0])
+    if 0xD800 <= point <= 0xDFFF:
+        # Half a character is refused by other JSON readers: it is shown as text instead.
+        return f"\\\\u{point:04x}"
+    return json.dumps(match[0])[1:-1]
+
+
+def load_schema(name: str) -> dict[str, Any]:
+    """The shipped JSON Schema of an envelope, such as `cairn.files/1`."""
+    from importlib.resources import files  # noqa: PLC0415 - costs more than everything else here, and only tools ask
+
+    if name not in SCHEMAS:
+        raise ValueError(f"there is no schema {name!r}")
+    text = files("cairn.answer").joinpath("schemas", name.replace("/", ".") + ".json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def _row(row: FileRow | SkipRow) -> dict[str, Any]:
+    if isinstance(row, FileRow):
+        return {"path": row.path, "size": row.size, "language": row.language}
+    return {"path": row.path, "reason": row.reason.value, "detail": plain(row.detail), "folder": row.folder}
+
+
+def _rule(rule: Rule | None) -> dict[str, Any] | None:
+    return rule and {"source": plain(rule.source), "line": rule.line, "pattern": plain(rule.pattern)}
+
+
+def _cut(field: str, shown: int, total: int) -> dict[str, Any] | None:
+    """The entry of `limitsHit` for a list that was cut, or None."""
+    return {"field": field, "shown": shown, "left": total - shown} if total > shown else None
+
+
+def _asked(path: str | None) -> str | None:
+    return path if path is None or len(path) <= MAX_PATH_CHARS else path[:MAX_PATH_CHARS] + "..."
+
+
+def _detail(value: object) -> bool | int | str | None:
+    # Beyond 53 bits other JSON readers lose digits.
+    if value is None or isinstance(value, bool) or (isinstance(value, int) and abs(value) < 2**53):
+        return value
+    return plain(str(value))

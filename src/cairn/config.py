@@ -1,0 +1,311 @@
+"""The repository's `.cairn.toml` and the user's `config.toml`, checked and merged into one `Config`.
+
+The repository file is hostile input. It can leave files out, switch a kind of data file on and lower limits; there is
+no key in it that names a path outside the root, a command, an address or an environment variable, and a key that is
+not known is refused, so none can be smuggled in. The user's file is trusted but checked the same way.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from hashlib import sha256
+from typing import Any, TypeVar
+
+from cairn import limits
+from cairn.errors import ConfigError, ConfigUnreadable
+
+REPO_CONFIG_NAME = ".cairn.toml"
+USER_CONFIG_NAME = "config.toml"
+SCOPES = ("runtime", "tests", "docs", "config", "all")
+
+MAX_KEY_DEPTH = 8
+MAX_SHOWN_CHARS = 48
+MAX_TYPE_CHARS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class IndexConfig:
+    """What of the tree is indexed. Globs and types are sorted and without doubles.
+
+    `include` narrows (empty: everything), `exclude` takes away and wins; neither can bring back what an ignore rule,
+    a secret name, the size limit or the border of the root leaves out. `types` are extensions of data files that are
+    switched on. `collisions` is the user's choice alone.
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    untracked: bool = True
+    collisions: str = "fail"
+    submodules: str = "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitConfig:
+    """The limits in force: the hard caps, or whatever is lower in either file."""
+
+    max_file_bytes: int = limits.MAX_FILE_BYTES
+    max_chunks_per_file: int = limits.MAX_CHUNKS_PER_FILE
+    max_bytes_per_batch: int = limits.MAX_BYTES_PER_BATCH
+
+
+@dataclass(frozen=True, slots=True)
+class QueryConfig:
+    """What only ranking and output look at; None leaves the choice to the built-in profile."""
+
+    scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Both files in force. `repo_bytes_sha256` (hex) covers the repository file to the byte, comments included."""
+
+    index: IndexConfig = field(default_factory=IndexConfig)
+    limits: LimitConfig = field(default_factory=LimitConfig)
+    query: QueryConfig = field(default_factory=QueryConfig)
+    repo_bytes_sha256: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def load_config(
+    repo_bytes: bytes | None, user_bytes: bytes | None = None, *, user_file: str = f"~/.cairn/{USER_CONFIG_NAME}"
+) -> Config:
+    """The settings in force; None stands for a file that is not there. Raises `ConfigError` and nothing else."""
+    repo = _read(REPO_CONFIG_NAME, repo_bytes, _REPO_KEYS)
+    user = _read(user_file, user_bytes, _USER_KEYS)
+    lowered: dict[str, int] = {}
+    for file_limits in (repo.get("limits", {}), user.get("limits", {})):
+        for name, value in file_limits.items():
+            lowered[name] = min(value, lowered.get(name, value))
+    index = replace(IndexConfig(), **repo.get("index", {}), **user.get("index", {}))
+    both = sorted(set(index.include) & set(index.exclude))
+    return Config(
+        index=index,
+        limits=replace(LimitConfig(), **lowered),
+        query=replace(QueryConfig(), **repo.get("query", {})),
+        repo_bytes_sha256=None if repo_bytes is None else sha256(repo_bytes).hexdigest(),
+        warnings=tuple(
+            f"{REPO_CONFIG_NAME} both includes and excludes {_shown(glob)}; exclude wins." for glob in both[:5]
+        ),
+    )
+
+
+def cairn_home(environ: Mapping[str, str]) -> str:
+    """The folder for the user's settings and data: `$CAIRN_HOME`, else `~/.cairn`. Always absolute."""
+    home = environ.get("CAIRN_HOME") or os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".cairn")
+    # A relative home would move with the working folder, and so into whatever repository we stand in.
+    if not os.path.isabs(home) or "\0" in home:
+        raise ConfigError(file="CAIRN_HOME", why="it must be an absolute path")
+    return home
+
+
+def user_config_path(environ: Mapping[str, str]) -> str:
+    """Where the user's settings are, whether or not the file is there."""
+    return os.path.join(cairn_home(environ), USER_CONFIG_NAME)
+
+
+def read_user_config(environ: Mapping[str, str]) -> bytes | None:
+    """The bytes of the user's settings, None when there are none. It is their own file, so links are followed."""
+    path = user_config_path(environ)
+    try:
+        with open(path, "rb") as file:
+            return file.read(limits.MAX_CONFIG_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as problem:
+        raise ConfigUnreadable(file=path, why=os.strerror(problem.errno or 0)) from None
+
+
+# --- one file: bytes -> checked values --------------------------------------------------------------------------------
+
+# A check gets the value and says what is wrong with it by raising `_Bad`; it returns the value in its final form.
+Check = Callable[[object], object]
+Tables = Mapping[str, Mapping[str, Check | str]]
+T = TypeVar("T")
+
+
+class _Bad(Exception):
+    """Why a value is refused, as the end of the sentence `KEY ...`."""
+
+
+def _read(file: str, data: bytes | None, tables: Tables) -> dict[str, dict[str, Any]]:
+    """The checked values of one file, table by table; a table or key that the file may not hold is refused."""
+    if data is None:
+        return {}
+    document = _parse(file, data)
+    checked: dict[str, dict[str, Any]] = {}
+    for table, content in document.items():
+        keys = _known(file, "table", table, tables)
+        if not isinstance(content, dict):
+            raise ConfigError(file=file, why=f"{table} must be a table, written as [{table}]")
+        values = checked.setdefault(table, {})
+        for key, value in content.items():
+            check = _known(file, f"key in [{table}]", key, keys)
+            if isinstance(check, str):
+                raise ConfigError(file=file, why=f"[{table}] {key} {check}")
+            try:
+                values[key] = check(value)
+            except _Bad as bad:
+                raise ConfigError(file=file, why=f"[{table}] {key} {bad}") from None
+    return checked
+
+
+def _known(file: str, what: str, name: str, known: Mapping[str, T]) -> T:
+    if name in known:
+        return known[name]
+    near = get_close_matches(name[:MAX_SHOWN_CHARS], known, n=1)
+    advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+    raise ConfigError(file=file, why=f"there is no {what} called {_shown(name)} ({advice})")
+
+
+def _parse(file: str, data: bytes) -> dict[str, object]:
+    if len(data) > limits.MAX_CONFIG_BYTES:
+        raise ConfigUnreadable(file=file, why=f"it is larger than {limits.MAX_CONFIG_BYTES} bytes")
+    if b"\0" in data:
+        raise ConfigUnreadable(file=file, why="it holds a NUL byte, so it is not text")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigUnreadable(file=file, why=f"byte {error.start + 1} is not UTF-8") from None
+    _refuse_deep_keys(file, text)
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(file=file, why=_syntax_problem(str(error))) from None
+    except RecursionError:
+        raise ConfigError(file=file, why="its arrays or tables are nested too deeply") from None
+    except ValueError:  # Python refuses to read integers of thousands of digits
+        raise ConfigError(file=file, why="a number in it is too long") from None
+
+
+# Strings and comments. Every branch ends at the end of the text too, so that the scan is linear whatever is unclosed.
+_STRINGS_AND_COMMENTS = re.compile(
+    r'"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)'
+    r"|'''.*?(?:'{3,5}|\Z)"
+    r'|"(?:\\.|[^"\\\n])*+"?'
+    r"|'[^'\n]*+'?"
+    r"|\#[^\n]*+",
+    re.DOTALL,
+)
+
+
+def _refuse_deep_keys(file: str, text: str) -> None:
+    """Refuse `a.a.a.a...`: tomllib takes quadratic time for it, a quarter of a minute for a file of 64 KiB."""
+    bare = _STRINGS_AND_COMMENTS.sub("", text)
+    if any(part.count(".") > MAX_KEY_DEPTH for part in re.split(r"[\n,={}\[\]]", bare)):
+        raise ConfigError(file=file, why=f"a key in it has more than {MAX_KEY_DEPTH} parts")
+
+
+def _syntax_problem(message: str) -> str:
+    """Only the place is taken from the parser's message: the rest of it may quote the file."""
+    place = re.search(r"\(at (line \d+, column \d+|end of document)\)\Z", message)
+    where = place.group(1) if place else "some place"
+    if message.startswith(("Cannot overwrite", "Cannot declare", "Duplicate", "Cannot redefine", "Cannot mutate")):
+        return f"a key or table is given twice (at {where})"
+    return f"it is not valid TOML (at {where})"
+
+
+def _shown(text: str) -> str:
+    """A name from the file, quoted, escaped and short: what a hostile name can say in a sentence is limited."""
+    clipped = text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "..."
+    return ascii(clipped)
+
+
+# --- checks of single values ------------------------------------------------------------------------------------------
+
+
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _Bad("must be true or false")
+    return value
+
+
+def _one_of(*allowed: str) -> Check:
+    def check(value: object) -> str:
+        if not isinstance(value, str) or value not in allowed:
+            raise _Bad("must be " + " or ".join(f'"{one}"' for one in allowed))
+        return value
+
+    return check
+
+
+def _at_most(cap: int) -> Check:
+    def check(value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise _Bad(f"must be a whole number from 1 to {cap}")
+        if not 1 <= value <= cap:
+            raise _Bad(f"must be from 1 to {cap}: the limit can be lowered, never raised or switched off")
+        return value
+
+    return check
+
+
+def _list_of(one: Callable[[str], str]) -> Check:
+    def check(value: object) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise _Bad("must be a list of texts")
+        if len(value) > limits.MAX_CONFIG_GLOBS:
+            raise _Bad(f"has {len(value)} entries; at most {limits.MAX_CONFIG_GLOBS} are allowed")
+        return tuple(sorted({one(item) for item in value}))
+
+    return check
+
+
+def _glob(glob: str) -> str:
+    """A pattern relative to the root, as in an ignore file but without `!`: settings can only take away."""
+    shown = _shown(glob)
+    if len(glob.encode()) > limits.MAX_PATTERN_BYTES:
+        raise _Bad(f"holds {shown}, which is longer than {limits.MAX_PATTERN_BYTES} bytes")
+    if not glob or glob != glob.strip():
+        raise _Bad(f"holds {shown}; a pattern is not empty and has no blanks around it")
+    if any(ord(char) < 0x20 or ord(char) == 0x7F for char in glob):
+        raise _Bad(f"holds {shown}; a pattern has no control characters")
+    if glob[0] in "!#":
+        raise _Bad(f"holds {shown}; a pattern cannot begin with {glob[0]}")
+    if glob[0] == "/":
+        raise _Bad(f"holds {shown}; write it relative to the root, without the first /")
+    # `..` would lead out of the root, an address holds `//`, and neither `.` nor an empty part ever matches a name.
+    if any(part in ("", ".", "..") for part in glob.removesuffix("/").split("/")):
+        raise _Bad(f"holds {shown}; the parts of a pattern cannot be empty, . or ..")
+    return glob
+
+
+_TYPE = re.compile(r"[a-z0-9][a-z0-9_+-]*(?:\.[a-z0-9_+-]+)*")
+
+
+def _file_type(name: str) -> str:
+    if len(name) > MAX_TYPE_CHARS or not _TYPE.fullmatch(name):
+        raise _Bad(f'holds {_shown(name)}; a type is an extension in small letters without its dot, such as "csv"')
+    return name
+
+
+_LIMIT_KEYS: Mapping[str, Check | str] = {
+    "max_file_bytes": _at_most(limits.MAX_FILE_BYTES),
+    "max_chunks_per_file": _at_most(limits.MAX_CHUNKS_PER_FILE),
+    "max_bytes_per_batch": _at_most(limits.MAX_BYTES_PER_BATCH),
+}
+_REPO_ONLY = f"belongs in {REPO_CONFIG_NAME}, so that everyone who indexes the repository gets the same index"
+_REPO_KEYS: Tables = {
+    "index": {
+        "include": _list_of(_glob),
+        "exclude": _list_of(_glob),
+        "types": _list_of(_file_type),
+        "untracked": _boolean,
+        "collisions": f"is for each user to decide: set it in your own {USER_CONFIG_NAME}",
+        "submodules": _one_of("skip"),
+    },
+    "limits": _LIMIT_KEYS,
+    "query": {"scope": _one_of(*SCOPES)},
+}
+_USER_KEYS: Tables = {
+    "index": {
+        **dict.fromkeys(("include", "exclude", "types", "untracked", "submodules"), _REPO_ONLY),
+        "collisions": _one_of("fail", "keep"),
+    },
+    "limits": _LIMIT_KEYS,
+}
