@@ -1,0 +1,347 @@
+"""What git knows, asked so that a hostile repository cannot run anything.
+
+Only plumbing that reads refs, the index and trees is used: never `status`, `diff` or `log`, whose filters, monitors and
+text converters are programs named by the repository. The environment is built from nothing, every exec-capable setting
+that could reach us is overridden, transports are switched off, and each call has a deadline and an output cap.
+git only ever widens what is looked at, so a refusal (foreign owner, damaged repository) costs time, never truth.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import selectors
+import signal
+import stat
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.errors import GitFailed
+from cairn.limits import (
+    GIT_LOCK_ATTEMPTS,
+    GIT_LOCK_BACKOFF_SECONDS,
+    GIT_OUTPUT_BYTES,
+    GIT_TIMEOUT_SECONDS,
+    KIB,
+    MAX_IGNORE_BYTES,
+)
+from cairn.types import Root
+
+GLOBAL_IGNORE_LABEL = "your global git ignore file"
+INFO_EXCLUDE_LABEL = ".git/info/exclude"
+
+# Each of these is a setting of the repository that starts a program or reaches out, answered before the repository can.
+_ARGUMENTS = (
+    "--no-optional-locks",
+    "--no-pager",
+    "--no-replace-objects",
+    "--literal-pathspecs",
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.pager=cat"),
+    *("-c", "core.attributesFile=/dev/null"),
+    *("-c", "core.excludesFile=/dev/null"),
+    *("-c", "core.sshCommand=false"),
+    *("-c", "core.gitProxy=false"),
+    *("-c", "core.askPass=false"),
+    *("-c", "credential.helper="),
+    *("-c", "diff.external="),
+    *("-c", "gpg.program=false"),
+    *("-c", "protocol.allow=never"),
+    *("-c", "safe.bareRepository=explicit"),
+    *("-c", "submodule.recurse=false"),
+    *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
+)
+_ENVIRONMENT = {
+    "HOME": "/nonexistent",
+    "LC_ALL": "C",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    # A list of allowed transports that names none. Unlike protocol.allow, `protocol.ext.allow=always` in the
+    # repository's config cannot answer it, so a git without GIT_NO_LAZY_FETCH cannot reach a remote either.
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_PAGER": "cat",
+}
+_COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
+_STATUSES = frozenset("AMDT")
+_STDERR_BYTES = 8 * KIB
+_READ_BYTES = 256 * KIB
+_GITLINK_MODE = b"160000"
+
+
+class GitChange(NamedTuple):
+    """A path whose blob differs between two commits; `status` is A, M, D or T, as git says it."""
+
+    status: str
+    raw: bytes
+
+
+class _Answer(NamedTuple):
+    status: int
+    out: bytes
+    error: bytes
+
+
+class Git:
+    """One repository's refs, index and trees, read-only; raises GitFailed when git does not answer."""
+
+    def __init__(self, root: Root, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._root = root
+        self._clock = clock
+        self._path = _safe_path(os.environ.get("PATH", os.defpath), root.path)
+        self._program = _find_program(self._path) if root.is_git else None
+
+    def head(self) -> str | None:
+        """Name the commit the working tree is on; None without git, without a commit, or where git refuses to look."""
+        if self._program is None:
+            return None
+        answer = self._ask("head", "rev-parse", "--verify", "--quiet", "HEAD")
+        name = answer.out.strip().decode("ascii", "replace")
+        return name if answer.status == 0 and _COMMIT_ID.fullmatch(name) else None
+
+    def tracked(self) -> frozenset[bytes]:
+        """Give the raw path of every file in the index; submodules are not files of this repository."""
+        return parse_index(self._must("tracked files", "ls-files", "-z", "--cached", "--stage", "--full-name"))
+
+    def changed_between(self, old: str, new: str) -> tuple[GitChange, ...]:
+        """List the paths whose blob, mode or type differs between two commits; a rename is a D and an A."""
+        out = self._must(
+            "changes between two commits",
+            *("diff-tree", "-r", "-z", "--name-status", "--no-renames", "--no-ext-diff", "--no-textconv"),
+            *("--ignore-submodules=all", self._commit(old), self._commit(new)),
+        )
+        try:
+            return parse_name_status(out)
+        except ValueError as problem:
+            raise self._failed("changes between two commits", str(problem)) from None
+
+    def merge_base(self, a: str, b: str) -> str | None:
+        """Name a commit both have come from; None when their histories share none."""
+        answer = self._ask("merge base", "merge-base", self._commit(a), self._commit(b))
+        if answer.status == 1 and not answer.out:
+            return None
+        name = answer.out.split(b"\n", 1)[0].decode("ascii", "replace")
+        if answer.status != 0 or not _COMMIT_ID.fullmatch(name):
+            raise self._failed("merge base", _reason(answer))
+        return name
+
+    def is_ancestor(self, a: str, b: str) -> bool:
+        """Whether history leads from the first commit to the second; a commit that is not there is a GitFailed."""
+        answer = self._ask("ancestor", "merge-base", "--is-ancestor", self._commit(a), self._commit(b))
+        if answer.status not in (0, 1):
+            raise self._failed("ancestor", _reason(answer))
+        return answer.status == 0
+
+    def global_excludes(self) -> tuple[tuple[str, bytes], ...]:
+        """Give the ignore rules outside the repository's files, by label: only to explain, never to match with."""
+        if self._program is None:
+            return ()
+        found = [(GLOBAL_IGNORE_LABEL, _read_capped(self._global_ignore_path(), follow=True))]
+        # git knows that a linked worktree shares this file with its main one.
+        answer = self._ask("exclude file", "rev-parse", "--git-path", "info/exclude")
+        if answer.status == 0 and answer.out.endswith(b"\n"):
+            path = os.path.join(os.fsencode(self._root.path), answer.out[:-1])
+            found.append((INFO_EXCLUDE_LABEL, _read_capped(path, follow=False)))
+        return tuple((label, data) for label, data in found if data)
+
+    def _global_ignore_path(self) -> bytes:
+        home = os.environ.get("HOME", "")
+        config_home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+        configured = b""
+        for file in (os.path.join(config_home, "git", "config"), os.path.join(home, ".gitconfig")):
+            if os.path.isabs(file) and os.path.isfile(file):
+                # Run outside the repository, with the person's own home: only their own file may answer.
+                answer = self._ask(
+                    "global ignore file",
+                    *("config", "--file", file, "--includes", "--type=path", "--null", "--get", "core.excludesFile"),
+                    cwd="/",
+                    extra={"HOME": home},
+                )
+                configured = answer.out.rstrip(b"\0") if answer.status == 0 else configured
+        return configured or os.fsencode(os.path.join(config_home, "git", "ignore"))
+
+    def _commit(self, name: str) -> str:
+        # An id that came from a damaged store must not become an option or a revision expression.
+        if not _COMMIT_ID.fullmatch(name):
+            raise self._failed("a commit", "the recorded commit id is not a commit id")
+        return name
+
+    def _must(self, what: str, *arguments: str) -> bytes:
+        answer = self._ask(what, *arguments)
+        if answer.status != 0:
+            raise self._failed(what, _reason(answer))
+        return answer.out
+
+    def _ask(
+        self, what: str, *arguments: str, cwd: str | None = None, extra: Mapping[str, str] | None = None
+    ) -> _Answer:
+        """One answer of git; another process holding a lock is waited for a bounded while."""
+        if self._program is None:
+            raise self._failed(what, "git is not installed, or the folder is no repository")
+        root = self._root.path
+        environment = {
+            **_ENVIRONMENT,
+            "PATH": self._path,
+            # A `.git` that is broken must not make git look for a repository above the root.
+            "GIT_CEILING_DIRECTORIES": os.path.dirname(root),
+            # core.worktree of the repository's config may name any folder; this outranks it.
+            "GIT_WORK_TREE": root,
+            **(extra or {}),
+        }
+        command = (self._program, *_ARGUMENTS, *arguments)
+        for attempt in range(GIT_LOCK_ATTEMPTS):
+            try:
+                answer = _run(command, cwd or root, environment, self._clock)
+            except (OSError, _StoppedError) as problem:
+                raise self._failed(what, str(problem)) from None
+            if not _is_transient(answer):
+                return answer
+            if attempt + 1 < GIT_LOCK_ATTEMPTS:
+                self._clock.sleep(GIT_LOCK_BACKOFF_SECONDS * 2**attempt)
+        raise self._failed(what, "another git command keeps the repository locked")
+
+    def _failed(self, what: str, why: str) -> GitFailed:
+        return GitFailed(what=what, path=self._root.path, why=why)
+
+
+# --- reading what git prints --------------------------------------------------------------------------------------
+
+
+def parse_name_status(out: bytes) -> tuple[GitChange, ...]:
+    """`diff-tree -z --name-status` as values: NUL ends every field, so any byte may stand in a name."""
+    if not out:
+        return ()
+    fields = out.split(b"\0")
+    if fields.pop() or len(fields) % 2:
+        raise ValueError("git's list of changes ends in the middle of an entry")
+    changes = []
+    for status, raw in zip(fields[::2], fields[1::2], strict=True):
+        letter = status.decode("latin-1")
+        if letter not in _STATUSES or not raw:
+            raise ValueError("git's list of changes holds an entry that is not one")
+        changes.append(GitChange(letter, raw))
+    return tuple(changes)
+
+
+def parse_index(out: bytes) -> frozenset[bytes]:
+    """Read the paths of `ls-files -z --stage` (`mode id stage TAB path NUL`), without gitlinks."""
+    paths = set()
+    for entry in out.split(b"\0"):
+        meta, tab, raw = entry.partition(b"\t")
+        if tab and raw and not meta.startswith(_GITLINK_MODE):
+            paths.add(raw)
+    return frozenset(paths)
+
+
+def _reason(answer: _Answer) -> str:
+    first = answer.error.decode("utf-8", "replace").strip().split("\n", 1)[0]
+    printable = "".join(c if c.isprintable() else "?" for c in first)
+    return printable.removeprefix("fatal: ")[:200] or f"it ended with status {answer.status}"
+
+
+def _is_transient(answer: _Answer) -> bool:
+    """Whether another git process was in the way: a lock file that exists, not one we may not create."""
+    return answer.status not in (0, 1) and b".lock'" in answer.error and b"File exists" in answer.error
+
+
+# --- the child process --------------------------------------------------------------------------------------------
+
+
+class _StoppedError(Exception):
+    """The child was killed: too slow or too talkative."""
+
+
+def _run(command: Sequence[str], cwd: str, environment: Mapping[str, str], clock: Clock) -> _Answer:
+    with subprocess.Popen(  # noqa: S603 - fixed arguments, ids checked to be hexadecimal, no shell
+        command,
+        cwd=cwd,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as child:
+        try:
+            out, error = _collect(child, clock.monotonic() + GIT_TIMEOUT_SECONDS, clock)
+            return _Answer(child.wait(timeout=GIT_TIMEOUT_SECONDS), out, error)
+        except BaseException as problem:
+            # Its own children (a helper, a pager) are in its group; none may outlive the call.
+            _kill_group(child)
+            if isinstance(problem, subprocess.TimeoutExpired):
+                raise _StoppedError(f"it took longer than {GIT_TIMEOUT_SECONDS:g} seconds") from None
+            raise
+
+
+def _collect(child: subprocess.Popen[bytes], deadline: float, clock: Clock) -> tuple[bytes, bytes]:
+    """Both streams to their ends; the cap holds while reading, so memory is bounded whatever the child prints."""
+    assert child.stdout is not None
+    assert child.stderr is not None
+    out, error, size = [], bytearray(), 0
+    with selectors.DefaultSelector() as selector:
+        selector.register(child.stdout, selectors.EVENT_READ)
+        selector.register(child.stderr, selectors.EVENT_READ)
+        while selector.get_map():
+            remaining = deadline - clock.monotonic()
+            ready = selector.select(remaining) if remaining > 0 else []
+            if not ready:
+                raise _StoppedError(f"it took longer than {GIT_TIMEOUT_SECONDS:g} seconds")
+            for key, _ in ready:
+                piece = os.read(key.fd, _READ_BYTES)
+                if not piece:
+                    selector.unregister(key.fileobj)
+                elif key.fileobj is child.stderr:
+                    error += piece[: _STDERR_BYTES - len(error)]
+                else:
+                    size += len(piece)
+                    if size > GIT_OUTPUT_BYTES:
+                        raise _StoppedError(f"it printed more than {GIT_OUTPUT_BYTES} bytes")
+                    out.append(piece)
+    return b"".join(out), bytes(error)
+
+
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
+    if child.returncode is None:
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            child.kill()
+
+
+def _safe_path(path: str, root: str) -> str:
+    """PATH without entries that a repository fills: relative ones and those inside the root."""
+    inside = os.path.join(root, "")
+    folders = [f for f in path.split(os.pathsep) if os.path.isabs(f)]
+    return os.pathsep.join(f for f in folders if not os.path.join(os.path.realpath(f), "").startswith(inside))
+
+
+def _find_program(path: str) -> str | None:
+    for folder in path.split(os.pathsep):
+        program = os.path.join(folder, "git")
+        if folder and os.path.isfile(program) and os.access(program, os.X_OK):
+            return program
+    return None
+
+
+def _read_capped(path: bytes, *, follow: bool) -> bytes:
+    """Read the first bytes of a regular file; nothing when it is absent, unreadable or something else."""
+    try:
+        # A FIFO would block here for ever without O_NONBLOCK.
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
+    except (OSError, ValueError):
+        return b""
+    with open(fd, "rb", buffering=0) as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return b""
+        try:
+            return file.read(MAX_IGNORE_BYTES) or b""
+        except OSError:
+            return b""

@@ -1,0 +1,307 @@
+"""Root → every name in the tree, once: a Candidate, or a Skip with its reason.
+
+The same tree and the same rules give the same list in the same order (byte order of the raw path), whatever order the
+disk lists names in. A skipped folder stands for everything below it. Links are never followed while walking: a link
+whose target is indexed under its own name is an alias of it, so no content is read twice and no link can bring in what
+its own name would keep out.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import unicodedata
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from operator import attrgetter
+from typing import NamedTuple
+
+from cairn.config import Config
+from cairn.filetypes import classify_name, is_sensitive
+from cairn.limits import MAX_IGNORE_BYTES
+from cairn.source.beneath import Tree
+from cairn.source.ignore import GlobSet, IgnoreStack, Rule, RuleSet, parse_rules
+from cairn.source.root import find_collisions, path_key_ci
+from cairn.types import Candidate, FileStat, IgnoreFile, Skip, SkipReason, WalkResult
+
+GITIGNORE = ".gitignore"
+CAIRNIGNORE = ".cairnignore"
+_VCS_NAMES = frozenset({".git", ".hg", ".svn", ".jj"})
+_FOLDERS_PER_REPORT = 64
+_new = tuple.__new__
+_by_raw = attrgetter("raw")
+
+
+def walk(
+    tree: Tree,
+    config: Config,
+    *,
+    tracked: frozenset[bytes] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> WalkResult:
+    """The whole tree under the root. `tracked`, when given, leaves out every file git does not track."""
+    walker = _Walker(tree, config, tracked)
+    pending = [_ROOT]
+    with _no_cycle_collection():
+        while pending:
+            pending.extend(walker.folder(pending.pop()))
+            if progress is not None and len(walker.walked) % _FOLDERS_PER_REPORT == 0:
+                progress(len(walker.candidates) + len(walker.skips))
+        walker.settle_links()
+        return walker.result()
+
+
+def walk_to(tree: Tree, config: Config, raw: bytes, *, tracked: frozenset[bytes] | None = None) -> WalkResult:
+    """The same decisions along one path only: its outcome, or that of the folder above that decided for it.
+
+    A link's target is walked too, because the outcome of a link is that of its target.
+    """
+    walker = _Walker(tree, config, tracked)
+    walker.follow(raw)
+    for link in tuple(walker.links):
+        target = tree.resolve_link(link).target
+        if target is not None:
+            walker.follow(target)
+    walker.settle_links()
+    return walker.result()
+
+
+@contextmanager
+def _no_cycle_collection() -> Iterator[None]:
+    """A walk makes two tuples per file and no cycle; looking for cycles among them would cost a seventh of it."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class _Folder(NamedTuple):
+    """A folder still to be walked. `raw` and `key` end in a slash; `above` are the rules around it."""
+
+    raw: bytes
+    key: str
+    name: bytes
+    above: IgnoreStack | None
+
+
+_ROOT = _Folder(b"", "", b"", None)
+
+
+class _Walker:
+    """What has been found so far, and the rules that hold for the whole tree."""
+
+    def __init__(self, tree: Tree, config: Config, tracked: frozenset[bytes] | None) -> None:
+        self.tree = tree
+        self.max_bytes = config.limits.max_file_bytes
+        self.tracked = tracked
+        self.include = GlobSet.from_patterns(config.index.include, "[index] include") if config.index.include else None
+        self.exclude = GlobSet.from_patterns(config.index.exclude, "[index] exclude") if config.index.exclude else None
+        self.filtered = self.include is not None or self.exclude is not None
+        self.forced_types = tuple(b"." + name.encode() for name in config.index.types)
+        self.candidates: list[Candidate] = []
+        self.skips: list[Skip] = []
+        self.links: list[bytes] = []
+        self.walked: set[bytes] = set()
+        self.ignore_files: list[IgnoreFile] = []
+        self.warnings: list[str] = []
+        self.twins = False
+
+    # --- folders ------------------------------------------------------------------------------------------------------
+
+    def follow(self, raw: bytes) -> None:
+        """Decide along one path: each folder on the way is entered only if the rules above let it in."""
+        folder: _Folder | None = _ROOT
+        for name in (*raw.split(b"/"), b""):
+            # The last, empty name opens the path itself: whether a folder may be entered shows only then.
+            if folder is None:
+                return
+            below = self.folder(folder, only=os.fsdecode(name))
+            folder = below[0] if below else None
+
+    def folder(self, folder: _Folder, only: str | None = None) -> list[_Folder]:
+        """Judge every name in one folder (or one of them); gives back the folders below that are to be walked."""
+        raw = folder.raw
+        try:
+            descriptor = self.tree.open_folder(raw[:-1])
+        except OSError as problem:
+            self._unreadable(raw[:-1], problem)
+            return []
+        try:
+            with os.scandir(descriptor) as listing:
+                entries = list(listing)
+            names = {entry.name for entry in entries}
+            if raw and ".git" in names and self._is_repository(raw):
+                self.skips.append(Skip(raw[:-1], SkipReason.NESTED_REPOSITORY, folder=True))
+                return []
+            self.walked.add(raw[:-1])
+            self.twins = self.twins or _has_twins(names)
+            if only is not None:
+                entries = [entry for entry in entries if entry.name == only]
+            return self._judge(folder, self._stack(folder, names), entries)
+        except OSError as problem:
+            self._unreadable(raw[:-1], problem)
+            return []
+        finally:
+            os.close(descriptor)
+
+    def _stack(self, folder: _Folder, names: set[str]) -> IgnoreStack:
+        """The rules that hold inside a folder."""
+        own = self._rules(folder, GITIGNORE) if GITIGNORE in names else None
+        if folder.above is not None:
+            return folder.above.enter(folder.name, own)
+        return IgnoreStack.for_root(own, self._rules(folder, CAIRNIGNORE) if CAIRNIGNORE in names else None)
+
+    def _rules(self, folder: _Folder, name: str) -> RuleSet | None:
+        data = self.tree.read_small(folder.raw + name.encode(), MAX_IGNORE_BYTES)
+        if data is None:
+            return None
+        key = folder.key + name
+        self.ignore_files.append(IgnoreFile(key, data))
+        rules = parse_rules(data, key)
+        self.warnings.extend(rules.warnings)
+        return rules
+
+    def _is_repository(self, raw: bytes) -> bool:
+        """Is this folder a repository of its own? A `.git` that git itself would not accept does not make it one."""
+        pointer = self.tree.read_small(raw + b".git", 1024)
+        if pointer is not None:
+            return pointer.startswith(b"gitdir:")
+        try:
+            self.tree.lstat(raw + b".git/HEAD")
+        except OSError:
+            return False
+        return True
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    def _judge(self, folder: _Folder, stack: IgnoreStack, entries: list[os.DirEntry[str]]) -> list[_Folder]:
+        raw, key = folder.raw, folder.key
+        verdict = stack.verdict
+        below: list[_Folder] = []
+        for entry in entries:
+            text = entry.name
+            is_folder = entry.is_dir(follow_symlinks=False)
+            try:
+                name = text.encode()
+            except UnicodeEncodeError:
+                self.skips.append(Skip(raw + os.fsencode(text), SkipReason.NAME_NOT_UTF8, folder=is_folder))
+                continue
+            path = raw + name
+            if text in _VCS_NAMES:
+                self.skips.append(Skip(path, SkipReason.VCS_INTERNAL, folder=is_folder))
+                continue
+            rule = verdict(name, is_folder)
+            if rule is not None and not rule.negated:
+                self.skips.append(Skip(path, SkipReason.IGNORED, _cite(rule), is_folder))
+                continue
+            child = key + (text if text.isascii() else unicodedata.normalize("NFC", text))
+            if is_folder:
+                if not self.filtered or not self._excluded(path, is_folder=True):
+                    below.append(_Folder(path + b"/", child + "/", name, stack))
+            elif entry.is_file(follow_symlinks=False):
+                self._file(entry, path, child, name, rule)
+            elif is_sensitive(name):
+                self.skips.append(Skip(path, SkipReason.SENSITIVE_NAME))
+            elif entry.is_symlink():
+                self.links.append(path)
+            else:
+                self.skips.append(Skip(path, SkipReason.NOT_REGULAR))
+        return below
+
+    def _file(self, entry: os.DirEntry[str], path: bytes, key: str, name: bytes, rule: Rule | None) -> None:
+        try:
+            found = entry.stat(follow_symlinks=False)
+        except OSError:
+            # Removed since it was listed: to the snapshot it was never there.
+            return
+        size = found.st_size
+        reason = classify_name(name, size)
+        forced = (rule is not None and rule.source == CAIRNIGNORE) or name.endswith(self.forced_types)
+        if reason is not None and not (forced and reason != SkipReason.SENSITIVE_NAME):
+            self.skips.append(Skip(path, reason))
+        elif size > self.max_bytes:
+            self.skips.append(Skip(path, SkipReason.TOO_LARGE, f"{size:,} bytes, the limit is {self.max_bytes:,}"))
+        elif self.tracked is not None and path not in self.tracked:
+            self.skips.append(Skip(path, SkipReason.UNTRACKED))
+        elif not self.filtered or not self._excluded(path, is_folder=False):
+            # `tuple.__new__` is what a NamedTuple's own constructor calls, less a frame: twice for every file.
+            stat = _new(FileStat, (size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino))
+            self.candidates.append(_new(Candidate, (key, path, stat, forced)))
+
+    def _excluded(self, path: bytes, *, is_folder: bool) -> bool:
+        """Is it left out by the repository's include and exclude settings? Then it is recorded as such."""
+        if self.exclude is not None:
+            rule = self.exclude.matches(path, is_folder)
+            if rule is not None:
+                self.skips.append(Skip(path, SkipReason.EXCLUDED, f"exclude: {rule.pattern}", is_folder))
+                return True
+        # A folder that matches no include may hold files that do, so it is walked.
+        if self.include is not None and not is_folder and self.include.matches(path) is None:
+            self.skips.append(Skip(path, SkipReason.EXCLUDED, "no include pattern matches"))
+            return True
+        return False
+
+    def _unreadable(self, path: bytes, problem: OSError) -> None:
+        if problem.errno == errno.ENOENT:
+            return
+        reason = SkipReason.PATH_TOO_LONG if problem.errno == errno.ENAMETOOLONG else SkipReason.UNREADABLE
+        self.skips.append(Skip(path, reason, os.strerror(problem.errno or 0), folder=True))
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def settle_links(self) -> None:
+        """Now that every real name is judged: a link is an alias of its target, or skipped with a reason of its own."""
+        self.candidates.sort(key=_by_raw)
+        for link in self.links:
+            found = self.tree.resolve_link(link)
+            if found.target is None:
+                assert found.reason is not None
+                self.skips.append(Skip(link, found.reason))
+            elif found.target in self.walked if found.is_folder else self._is_candidate(found.target):
+                self.skips.append(Skip(link, SkipReason.ALIAS, os.fsdecode(found.target)))
+            else:
+                self.skips.append(Skip(link, SkipReason.LINK_TARGET_SKIPPED, os.fsdecode(found.target)))
+
+    def _is_candidate(self, raw: bytes) -> bool:
+        at = bisect_left(self.candidates, raw, key=_by_raw)
+        return at < len(self.candidates) and self.candidates[at].raw == raw
+
+    def result(self) -> WalkResult:
+        """Everything found, in byte order."""
+        candidates = self.candidates
+        # Twins share a folder, or their folders do: without any in a single folder there are none at all.
+        collisions = find_collisions(candidates) if self.twins else ()
+        return WalkResult(
+            candidates=_with_distinct_keys(candidates) if collisions else tuple(candidates),
+            skips=tuple(sorted(self.skips, key=_by_raw)),
+            collisions=collisions,
+            ignore_files=tuple(sorted(self.ignore_files, key=lambda file: file.key.encode())),
+            folders=tuple(sorted(self.walked)),
+            warnings=tuple(self.warnings),
+        )
+
+
+def _has_twins(names: set[str]) -> bool:
+    """Would a system without case, or with one Unicode form, take two names of this folder for the same?"""
+    fold = str.lower if "".join(names).isascii() else path_key_ci
+    return len(set(map(fold, names))) < len(names)
+
+
+def _cite(rule: Rule) -> str:
+    """A rule as a person finds it: file, line, pattern."""
+    return f"{rule.source}:{rule.line}: {rule.pattern}"
+
+
+def _with_distinct_keys(candidates: list[Candidate]) -> tuple[Candidate, ...]:
+    """Where a composed and a decomposed spelling share a key, each is named as it is spelled."""
+    seen = Counter(candidate.key for candidate in candidates)
+    return tuple(
+        candidate._replace(key=candidate.raw.decode()) if seen[candidate.key] > 1 else candidate
+        for candidate in candidates
+    )
