@@ -382,3 +382,18 @@ def test_every_byte_is_shown_safely_and_no_two_alike() -> None:
     shown = [printable(bytes([byte])) for byte in range(1, 256)]
     assert all(text.isprintable() and text.isascii() for text in shown)
     assert len(set(shown)) == 255
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
+def test_somebody_elses_git_folder_in_a_shared_place_claims_nothing_of_ours(tmp_path: Path) -> None:
+    ours = tmp_path / "ours"
+    ours.mkdir()
+    planted = tmp_path / ".git"
+    planted.mkdir()
+    (planted / "HEAD").write_text("ref: refs/heads/main\n")
+    assert find_root(str(ours)) == Root(str(tmp_path.resolve()), is_git=True)
+    os.chown(planted, 65534, 65534)
+    assert find_root(str(ours)) == Root(str(ours.resolve()), is_git=False)
+    # In a container the whole tree may belong to somebody else: then it is theirs consistently, and theirs counts.
+    os.chown(ours, 65534, 65534)
+    assert find_root(str(ours)) == Root(str(tmp_path.resolve()), is_git=True)

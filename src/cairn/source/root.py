@@ -30,7 +30,7 @@ def find_root(requested: str) -> Root:
     """
     try:
         # First of all, because an empty request is no folder, but its real path would be the current one.
-        mode = os.stat(requested).st_mode
+        asked = os.stat(requested)
         folder = os.path.realpath(requested, strict=True)
     except NotADirectoryError:
         # `file.py/x`: the part that is a file is not what was asked for.
@@ -40,10 +40,12 @@ def find_root(requested: str) -> Root:
     except ValueError:
         # A NUL in it; no folder can have that name.
         raise RootNotFound(path=_shown(requested)) from None
-    if not stat.S_ISDIR(mode):
+    if not stat.S_ISDIR(asked.st_mode):
         raise RootNotAFolder(path=_shown(requested))
     top = folder
-    while not _holds_git(top):
+    # Somebody else's `.git` in a shared folder such as /tmp must not claim what others keep below it.
+    owners = {asked.st_uid, os.geteuid()}
+    while not _holds_git(top, owners):
         parent = os.path.dirname(top)
         if parent == top:
             return _readable(Root(folder, is_git=False))
@@ -149,14 +151,16 @@ def _readable(root: Root) -> Root:
     return root
 
 
-def _holds_git(folder: str) -> bool:
-    """Whether a work tree begins here: a `.git` folder with a HEAD, or the `.git` file of a worktree or submodule."""
+def _holds_git(folder: str, owners: set[int]) -> bool:
+    """Whether a work tree of one of these owners begins here: a `.git` folder with a HEAD, or a `.git` file."""
     marker = os.path.join(folder, ".git")
     try:
-        mode = os.stat(marker).st_mode
-        if stat.S_ISDIR(mode):
+        found = os.stat(marker)
+        if found.st_uid not in owners:
+            return False
+        if stat.S_ISDIR(found.st_mode):
             return os.path.lexists(os.path.join(marker, "HEAD"))
-        if not stat.S_ISREG(mode):
+        if not stat.S_ISREG(found.st_mode):
             return False
         home, name = os.path.split(os.path.realpath(marker))
         with Tree(Root(home, is_git=False)) as tree:

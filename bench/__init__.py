@@ -1,0 +1,1 @@
+"""Speed, quality and scale, always as ratios measured side by side in one run."""

@@ -1,0 +1,53 @@
+"""`cairn completion SHELL`: a script that completes commands, options and paths."""
+
+from __future__ import annotations
+
+import argparse
+
+from cairn.cli.output import Output
+
+_BASH = """\
+_cairn() {{
+  local word="${{COMP_WORDS[COMP_CWORD]}}"
+  if [ "$COMP_CWORD" -eq 1 ]; then COMPREPLY=($(compgen -W "{commands}" -- "$word")); return; fi
+  case "${{COMP_WORDS[1]}}" in
+{cases}
+  esac
+  if [[ "$word" == -* ]]; then COMPREPLY=($(compgen -W "$options" -- "$word"))
+  else COMPREPLY=($(compgen -f -- "$word")); fi
+}}
+complete -o filenames -F _cairn cairn
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `cairn completion`."""
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell to complete for")
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Print the script; nothing is installed."""
+    output.stdout.write(_fish() if options.shell == "fish" else _bash(zsh=options.shell == "zsh"))
+    return 0
+
+
+def _options() -> dict[str, list[str]]:
+    from cairn.cli.main import COMMANDS, command_parser  # noqa: PLC0415 - the table imports the verbs, not the reverse
+
+    return {name: sorted(command_parser(name)._option_string_actions) for name in COMMANDS}
+
+
+def _bash(*, zsh: bool) -> str:
+    cases = "\n".join(f'    {name}) local options="{" ".join(words)}" ;;' for name, words in _options().items())
+    script = _BASH.format(commands=" ".join(_options()), cases=cases)
+    return "autoload -U +X bashcompinit && bashcompinit\n" + script if zsh else script
+
+
+def _fish() -> str:
+    lines = []
+    for name, words in _options().items():
+        lines.append(f"complete -c cairn -n __fish_use_subcommand -a {name}")
+        for word in words:
+            flag = f"-l {word[2:]}" if word.startswith("--") else f"-s {word[1:]}"
+            lines.append(f"complete -c cairn -n '__fish_seen_subcommand_from {name}' {flag}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,144 @@
+"""The `cairn` command: find the verb, run it, turn every failure into one sentence and an exit status.
+
+Verbs are imported when they are run, so that a fast one does not pay for a heavy one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
+
+from cairn import __version__
+from cairn.answer.envelope import error as error_envelope
+from cairn.answer.envelope import plain
+from cairn.cli.output import Output
+from cairn.errors import AssertionsDisabled, CairnError, Interrupted, UsageError
+
+
+class Command(NamedTuple):
+    """A verb: one line about it, examples for `--help`, and the module whose `configure` and `run` are it."""
+
+    summary: str
+    examples: tuple[str, ...]
+    module: str
+
+
+COMMANDS: dict[str, Command] = {
+    "files": Command(
+        "list the files that are indexed, or what is left out and why",
+        ("cairn files", "cairn files --skipped", "cairn files --json --root ~/work/project"),
+        "cairn.cli.files",
+    ),
+    "why": Command(
+        "say which rule took a path in or out",
+        ("cairn why build/output.js", "cairn why .env", "cairn why src/main.py --json"),
+        "cairn.cli.why",
+    ),
+    "completion": Command(
+        "print a completion script for your shell",
+        ('eval "$(cairn completion bash)"', "cairn completion fish > ~/.config/fish/completions/cairn.fish"),
+        "cairn.cli.completion",
+    ),
+}
+
+_TOP_HELP = """\
+usage: cairn COMMAND [OPTIONS]
+
+The code index that tells the truth.
+
+commands:
+{commands}
+
+Every command takes --json, --root PATH, -q, -v and --help (with examples).
+`cairn --version` prints the version.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, but a wrong call is an error like every other one."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(problem=f"{message[:1].upper()}{message[1:]}.")
+
+
+def command_parser(name: str) -> argparse.ArgumentParser:
+    """The options of one verb, the common ones included."""
+    command = COMMANDS[name]
+    parser = _Parser(
+        prog=f"cairn {name}",
+        description=f"{command.summary[:1].upper()}{command.summary[1:]}.",
+        epilog="examples:\n" + "\n".join(f"  {example}" for example in command.examples),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    common = parser.add_argument_group("common options")
+    common.add_argument("--json", action="store_true", help="print one JSON envelope and nothing else")
+    common.add_argument("--root", metavar="PATH", default=".", help="the folder to look at (default: here)")
+    common.add_argument("-q", "--quiet", action="store_true", help="print the answer only")
+    common.add_argument("-v", "--verbose", action="store_true", help="say more")
+    importlib.import_module(command.module).configure(parser)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None, output: Output | None = None) -> int:
+    """Run one command line; the return value is the exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    output = output or Output()
+    output.json = "--json" in arguments
+    try:
+        return _run(arguments, output)
+    except BrokenPipeError:
+        # `cairn files | head`: the reader has what it wanted. Nothing more may be written, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return _report(Interrupted(), output)
+    except CairnError as problem:
+        return _report(problem, output)
+    except Exception as problem:
+        if os.environ.get("CAIRN_DEBUG"):
+            raise
+        output.note(f"({type(problem).__name__}; set CAIRN_DEBUG=1 to see where)")
+        return _report(CairnError(), output)
+
+
+def _run(arguments: list[str], output: Output) -> int:
+    if sys.flags.optimize:
+        raise AssertionsDisabled
+    if not arguments or arguments[0] in {"-h", "--help", "help"}:
+        width = max(map(len, COMMANDS))
+        output.line(_TOP_HELP.format(commands="\n".join(f"  {n:<{width}}  {c.summary}" for n, c in COMMANDS.items())))
+        return 0
+    if arguments[0] == "--version":
+        output.line(f"cairn {__version__}")
+        return 0
+    name = arguments[0]
+    if name not in COMMANDS:
+        raise UsageError(problem=_unknown(name))
+    try:
+        options = command_parser(name).parse_args(arguments[1:])
+    except SystemExit:
+        # argparse has printed the help it was asked for.
+        return 0
+    output.verbosity = options.verbose - options.quiet
+    return int(importlib.import_module(COMMANDS[name].module).run(options, output))
+
+
+def _unknown(name: str) -> str:
+    if name.startswith("-"):
+        return f"There is no option {plain(name)} before the command."
+    return f"There is no command {plain(repr(name))}; search is not part of this version yet."
+
+
+def _report(problem: CairnError, output: Output) -> int:
+    if output.json:
+        output.line(error_envelope(problem).to_json())
+    else:
+        output.stderr.write(f"{output.styled('cairn:', 'red', output.stderr)} {plain(problem.sentence)}\n")
+        if problem.advice:
+            output.stderr.write(f"  {plain(problem.advice)}\n")
+    return problem.exit_status

@@ -1,0 +1,1 @@
+"""How does the index catch up with the tree? The one place where `source` and `syntax` meet."""

@@ -1,0 +1,37 @@
+"""One file's bytes → everything the syntax layer knows of it. The tree is made once and thrown away here."""
+
+from __future__ import annotations
+
+from cairn.syntax.chunks import split
+from cairn.syntax.identity import interface_hash
+from cairn.syntax.languages import load
+from cairn.syntax.parse import broken_lines, parse
+from cairn.syntax.symbols import extract
+from cairn.types import Chunk, ParseState, Syntax
+
+
+def analyze(data: bytes, language: str) -> tuple[Syntax, tuple[Chunk, ...]]:
+    """Facts and chunks of a file. Never fails: what cannot be parsed is cut by lines, and `state` says so."""
+    grammar = load(language)
+    tree = parse(data, grammar) if grammar is not None else None
+    if grammar is None or tree is None:
+        return cut_by_lines(data, language)
+    root = tree.root_node
+    symbols, references, imports, exports = extract(data, root, grammar)
+    partial = broken_lines(data, root)
+    syntax = Syntax(
+        language,
+        ParseState.PARTIAL if partial else ParseState.PARSED,
+        symbols,
+        references,
+        imports,
+        exports,
+        partial,
+        interface_hash(symbols, imports, exports),
+    )
+    return syntax, split(data, root, symbols)
+
+
+def cut_by_lines(data: bytes, language: str) -> tuple[Syntax, tuple[Chunk, ...]]:
+    """The fallback: no facts, and chunks at line borders. Also what a file gets whose parse killed a worker."""
+    return Syntax(language, ParseState.LINES), split(data, None, ())

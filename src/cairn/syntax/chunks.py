@@ -1,0 +1,211 @@
+"""A file cut into chunks: whole definitions where they fit, and every byte in exactly one chunk.
+
+Three steps. The tree says where the file can be cut, going down only into what is too large for one chunk; lines say it
+where there is no tree, or no help in it. Each place has a cost: the deeper in the tree, the dearer. Then one pass from
+the top takes, for each chunk, the cheapest place at which it can end, the latest of equals; small neighbours come
+together by that alone.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from cairn.limits import CHUNK_MIN_CHARS, CHUNK_TARGET_CHARS, MAX_BREADCRUMB, MAX_LINE_BYTES, MAX_NESTING
+from cairn.syntax.identity import chunk_hash, chunk_id
+from cairn.syntax.lines import CHUNK_LIMIT_CHARS, Rows, line_cost, measure
+from cairn.types import Chunk, Symbol
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+CHUNKER_VERSION = "1"
+# 1: first shipped form. Target 1,500 and limit 1,900 bytes that are not whitespace, at most 16 KiB in all; cuts by tree
+#    depth, then by indentation; payload = the chunk's bytes as they stand in the file.
+
+KIND = "text"
+
+# Costs of a cut. Depth in the tree counts from 0 to MAX_NESTING; these come on top, each above all that precede it.
+_SHARED_ROW = 2 * MAX_NESTING
+_BY_LINE = 4 * MAX_NESTING
+_RUNT = 6 * MAX_NESTING
+_AFTER_LEADER = 12 * MAX_NESTING
+
+# A node with more children than this per row (a table on one line) has no cut to offer that lines do not.
+_DENSE = 100
+
+# What the name of a node's type tells about cuts, in all our grammars.
+_BODIES = ("block", "body", "body_statement", "list", "compound_statement", "statements")
+# `@doc` of Elixir is a unary operator to its grammar.
+_LEADERS = ("comment", "attribute", "decorator", "annotation", "signature", "template_parameter", "unary_operator")
+# Plain numbers: looking up the member of an Enum costs more than the rest of a node's turn.
+_ORDINARY, _BODY, _LEADER = range(3)
+
+
+class Cuts(NamedTuple):
+    """Rows before which a file may be cut, ascending, with the cost of each; the first is 0, the last the end."""
+
+    rows: list[int]
+    costs: list[int]
+
+
+def split(data: bytes, root: Node | None, symbols: Sequence[Symbol]) -> tuple[Chunk, ...]:
+    """Cut a file into its chunks, in order; without a tree it is cut by its lines.
+
+    Concatenated they give the file back, and none but a single long line is above the limit. A definition within the
+    limit that has its lines to itself is never cut, and its leading comments stay with it where both fit.
+    """
+    if not data:
+        return ()
+    borders = [0, len(data)]
+    # What has so few bytes has no more characters: many files end here.
+    if len(data) > CHUNK_TARGET_CHARS:
+        rows = measure(data)
+        cuts = Cuts([0], [0]) if root is None else _cuts_by_tree(root, rows)
+        borders = [rows.starts[row] for row in _choose(rows, _with_lines(data, rows, cuts))]
+    return tuple(_chunks(data, borders, symbols))
+
+
+def _cuts_by_tree(root: Node, rows: Rows) -> Cuts:
+    """Find the rows that begin a node and lie inside nothing that is small enough to keep whole."""
+    starts, weights = rows
+    end = len(starts) - 1
+    found, costs = [0], [0]
+    covered = -1  # the last row of what is kept whole so far
+    led = -1  # the weight before what follows a comment or an attribute, for blank lines in between do not count
+    # A stack of our own: a hostile tree is deeper than Python can recurse.
+    stack = [(node, 0) for node in reversed(root.named_children)]
+    while stack:
+        node, depth = stack.pop()
+        first = bisect_right(starts, node.start_byte, 0, end) - 1
+        last = bisect_left(starts, node.end_byte, first + 1, end) - 1
+        role = _role(node.type)
+        # A body comes up only when what it belongs to is too large; then the cut must not fall between it and its head.
+        whole = role != _BODY and weights[last + 1] - weights[first] <= CHUNK_LIMIT_CHARS
+        whole = whole and starts[last + 1] - starts[first] <= MAX_LINE_BYTES
+        opened = not whole and last > first and depth < MAX_NESTING and _can_open(node, last - first)
+        if first > covered:
+            if opened and role == _BODY:
+                led = weights[first]
+            elif first > found[-1]:
+                found.append(first)
+                costs.append(depth + _AFTER_LEADER if weights[first] == led else depth)
+            if role == _LEADER and not opened:
+                led = weights[last + 1]
+        elif first == covered and last > first > found[-1]:
+            # `}, function () {`: a cut here takes a bracket from the first, one in the middle would take more.
+            found.append(first)
+            costs.append(depth + _SHARED_ROW)
+        if opened:
+            stack.extend([(child, depth + 1) for child in reversed(node.named_children)])
+        elif last > covered:
+            covered = last
+    return Cuts(found, costs)
+
+
+@cache
+def _role(node_type: str) -> int:
+    """Tell what a node of this type is to its neighbours.
+
+    A leader stays with what follows it. A body begins inside what it belongs to, so its second child makes the first
+    good cut.
+    """
+    if node_type.startswith(_LEADERS) or node_type.endswith(_LEADERS):
+        return _LEADER
+    return _BODY if node_type.endswith(_BODIES) else _ORDINARY
+
+
+def _can_open(node: Node, rows: int) -> bool:
+    return 0 < node.named_child_count <= _DENSE * rows
+
+
+def _with_lines(data: bytes, rows: Rows, cuts: Cuts) -> Cuts:
+    """Add the end of the file, and every line of the pieces that are still too large."""
+    end = len(rows.starts) - 1
+    full = Cuts([], [])
+    for row, following, cost in zip(cuts.rows, [*cuts.rows[1:], end], cuts.costs, strict=True):
+        full.rows.append(row)
+        full.costs.append(cost)
+        if not rows.fit(row, following):
+            full.rows.extend(range(row + 1, following))
+            full.costs.extend([_BY_LINE + line_cost(data, rows, line) for line in range(row + 1, following)])
+    full.rows.append(end)
+    full.costs.append(0)
+    return full
+
+
+def _choose(rows: Rows, cuts: Cuts) -> Iterator[int]:
+    """Yield the rows at which chunks begin, and the end."""
+    weights = [rows.weights[row] for row in cuts.rows]
+    offsets = [rows.starts[row] for row in cuts.rows]
+    here, end = 0, len(cuts.rows) - 1
+    yield 0
+    while here < end:
+        by_weight = bisect_right(weights, weights[here] + CHUNK_LIMIT_CHARS, here)
+        by_bytes = bisect_right(offsets, offsets[here] + MAX_LINE_BYTES, here)
+        # One row above the limit is a chunk of its own.
+        reach = max(min(by_weight, by_bytes) - 1, here + 1)
+        here = _cheapest(weights, cuts.costs, here, reach)
+        yield cuts.rows[here]
+
+
+def _cheapest(weights: list[int], costs: list[int], here: int, reach: int) -> int:
+    """Pick the place to end the chunk that begins at `here`: the latest of the cheapest within the target.
+
+    One beyond the target, up to `reach`, is taken when it is cheaper than all within.
+    """
+    runts = bisect_left(weights, weights[here] + CHUNK_MIN_CHARS, here + 1, reach + 1)
+    target = bisect_right(weights, weights[here] + CHUNK_TARGET_CHARS, here + 1, reach + 1)
+    best, lowest = reach, _AFTER_LEADER * 4
+    for place in range(here + 1, target):
+        cost = costs[place] + (_RUNT if place < runts else 0)
+        if cost <= lowest:
+            best, lowest = place, cost
+    for place in range(target, reach + 1):
+        if costs[place] < lowest:
+            best, lowest = place, costs[place]
+    return best
+
+
+def _chunks(data: bytes, borders: list[int], symbols: Sequence[Symbol]) -> Iterator[Chunk]:
+    # The extractor gives them in this order already; then sorting costs one look at each.
+    order = sorted(range(len(symbols)), key=[symbol.start_byte for symbol in symbols].__getitem__)
+    begins = [symbols[index].start_byte for index in order]
+    view = memoryview(data)
+    line, place = 1, 0
+    for ordinal, (start, end) in enumerate(pairwise(borders)):
+        newlines = data.count(b"\n", start, end)
+        last_line = line + newlines - (data[end - 1] == 0x0A)
+        following = bisect_left(begins, end, place)
+        begun = tuple(order[place:following])
+        around = -1
+        if begun:
+            around = symbols[begun[0]].parent
+        elif place:
+            first_byte = end - len(data[start:end].lstrip())
+            around = _innermost(symbols, order[place - 1], first_byte)
+        content = chunk_hash(view[start:end])
+        identity = chunk_id(content, CHUNKER_VERSION, KIND)
+        yield Chunk(ordinal, start, end, line, last_line, KIND, begun, _path(symbols, around), content, identity)
+        line += newlines
+        place = following
+
+
+def _innermost(symbols: Sequence[Symbol], index: int, at: int) -> int:
+    """Find the definition around a byte, given the last that begins before it: that one, a parent of it, or none."""
+    for _ in range(MAX_NESTING):
+        if index < 0 or symbols[index].end_byte > at:
+            return index
+        index = symbols[index].parent
+    return -1
+
+
+def _path(symbols: Sequence[Symbol], index: int) -> tuple[str, ...]:
+    names: list[str] = []
+    while index >= 0 and len(names) < MAX_BREADCRUMB:
+        names.append(symbols[index].name)
+        index = symbols[index].parent
+    return tuple(reversed(names))

@@ -1,0 +1,28 @@
+"""The name of a definition as people say it, whatever marks the language writes around it."""
+
+from __future__ import annotations
+
+import re
+
+from cairn.syntax.imports import unquote
+
+_CLOSING_MARKS = re.compile(r"[ \t]+#+[ \t]*$")
+_LONG_NAME = 200
+
+
+def name_of(node_type: str, text: str) -> str:
+    """`:size` is size, `size: ` is size, a heading loses its closing marks; folded to one line and bounded."""
+    if node_type in ("simple_symbol", "atom"):
+        text = text.removeprefix(":")
+    elif node_type == "keyword":
+        text = text.strip().removesuffix(":")
+    elif node_type == "nested_namespace_specifier":
+        text = ".".join(part.strip() for part in text.split("::"))
+    elif node_type == "operator_cast":
+        text = text.partition("(")[0].strip()
+    elif node_type == "inline":
+        text = _CLOSING_MARKS.sub("", text)
+    if "\n" in text or len(text) > _LONG_NAME:
+        text = " ".join(text.split())[:_LONG_NAME]
+    # `<=>` is an operator, not a quoted name.
+    return text if text.startswith("<") and node_type != "system_lib_string" else unquote(text)

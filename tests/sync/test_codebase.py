@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cairn.errors import ConfigError, ConfigUnreadable, RootNotFound
+from cairn.sync.codebase import open_codebase
+
+
+def test_the_settings_of_the_root_hold_in_every_folder_below(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    (tmp_path / ".cairn.toml").write_text('[index]\nexclude = ["gen"]\n')
+    codebase = open_codebase(str(tmp_path / "src" / "deep"), {"HOME": "/nonexistent"})
+    assert codebase.root.path == str(tmp_path.resolve())
+    assert codebase.config.index.exclude == ("gen",)
+    assert codebase.tracked is None
+
+
+def test_the_users_own_settings_are_read_from_their_home(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.toml").write_text('[index]\ncollisions = "keep"\n')
+    (tmp_path / "repo").mkdir()
+    codebase = open_codebase(str(tmp_path / "repo"), {"CAIRN_HOME": str(home)})
+    assert codebase.config.index.collisions == "keep"
+
+
+def test_tracked_files_are_asked_for_only_when_the_others_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / ".cairn.toml").write_text("[index]\nuntracked = false\n")
+    assert open_codebase(str(tmp_path), {"HOME": "/nonexistent"}).tracked is None, "without git the setting is void"
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / "a.py").write_text("x")
+    subprocess.run(["git", "add", "a.py"], cwd=tmp_path, check=True)
+    assert open_codebase(str(tmp_path), {"HOME": "/nonexistent"}).tracked == frozenset({b"a.py"})
+
+
+def test_settings_that_cannot_be_read_are_an_error_and_not_a_default(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".cairn.toml")
+    with pytest.raises(ConfigUnreadable):
+        open_codebase(str(tmp_path), {"HOME": "/nonexistent"})
+    (tmp_path / ".cairn.toml").unlink()
+    (tmp_path / ".cairn.toml").write_text("[index]\nnonsense = 1\n")
+    with pytest.raises(ConfigError):
+        open_codebase(str(tmp_path), {"HOME": "/nonexistent"})
+    with pytest.raises(RootNotFound):
+        open_codebase(str(tmp_path / "nowhere"), {"HOME": "/nonexistent"})

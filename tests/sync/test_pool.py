@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from cairn.config import Config, LimitConfig
+from cairn.limits import MIN_FILES_FOR_POOL
+from cairn.source.beneath import Tree
+from cairn.source.root import find_root
+from cairn.source.walk import walk
+from cairn.sync import pool
+from cairn.types import Candidate, FileFacts, ParseState, Root, Skip, SkipReason, Vanished
+
+PROGRAM = "def first(x):\n    return second(x)\n\n\ndef second(x):\n    return x + 1\n"
+
+
+def tree_of(top: Path, count: int = 200) -> tuple[Root, tuple[Candidate, ...]]:
+    for number in range(count):
+        folder = top / f"part{number % 7}"
+        folder.mkdir(exist_ok=True)
+        (folder / f"m{number}.py").write_text(PROGRAM * (1 + number % 5))
+    root = find_root(str(top))
+    with Tree(root) as tree:
+        return root, walk(tree, Config()).candidates
+
+
+def test_two_workers_give_exactly_what_one_process_gives(tmp_path: Path) -> None:
+    root, candidates = tree_of(tmp_path)
+    alone = list(pool.extract_all(root, candidates, LimitConfig(), workers=1))
+    together = list(pool.extract_all(root, candidates, LimitConfig(), workers=2))
+    assert alone == together
+    assert len(alone) == 200
+
+
+def test_a_handful_of_files_starts_no_process() -> None:
+    assert pool.worker_count(MIN_FILES_FOR_POOL - 1) == 1
+    assert pool.worker_count(MIN_FILES_FOR_POOL) == len(os.sched_getaffinity(0))
+
+
+def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
+    root, candidates = tree_of(tmp_path)
+    expected = list(pool.extract_all(root, candidates, LimitConfig(), workers=1))
+    found = []
+    for number, outcome in enumerate(pool.extract_all(root, candidates, LimitConfig(), workers=2)):
+        found.append(outcome)
+        if number == 0:
+            killed = children()
+            for child in killed:
+                os.kill(child, signal.SIGKILL)
+    assert len(killed) == 2
+    assert found == expected
+
+
+def test_a_file_that_spends_all_the_time_of_a_worker_is_cut_by_lines(tmp_path: Path) -> None:
+    # Quadratic for the parser: within its own budget it takes up to a second, far above the 0.2 s given here.
+    (tmp_path / "bomb.py").write_bytes(b"<a>" * 100_000)
+    root, candidates = tree_of(tmp_path)
+    outcomes = list(pool.extract_all(root, candidates, LimitConfig(), workers=2, cpu_seconds=0.2))
+    states = {o.source.key: o.syntax.state for o in outcomes if isinstance(o, FileFacts)}
+    assert states.pop("bomb.py") == ParseState.LINES
+    assert set(states.values()) == {ParseState.PARSED}
+    assert len(states) == 200
+
+
+def test_files_that_are_gone_or_no_text_come_back_as_such(tmp_path: Path) -> None:
+    root, candidates = tree_of(tmp_path)
+    (tmp_path / "part0" / "m0.py").unlink()
+    (tmp_path / "part1" / "m1.py").write_bytes(b"\0binary")
+    by_raw = dict(zip(candidates, pool.extract_all(root, candidates, LimitConfig(), workers=2), strict=True))
+    found = {candidate.raw: outcome for candidate, outcome in by_raw.items()}
+    assert found[b"part0/m0.py"] == Vanished(b"part0/m0.py")
+    assert found[b"part1/m1.py"] == Skip(b"part1/m1.py", SkipReason.BINARY)
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    tree_of(tmp_path / "tree")
+    script = (
+        "import sys\n"
+        "from cairn.sync import pool\nfrom cairn.config import LimitConfig, Config\n"
+        "from cairn.source.root import find_root\nfrom cairn.source.beneath import Tree\n"
+        "from cairn.source.walk import walk\n"
+        "if __name__ == '__main__':\n"
+        "    root = find_root(sys.argv[1])\n"
+        "    with Tree(root) as tree: found = walk(tree, Config()).candidates\n"
+        "    for outcome in pool.extract_all(root, found, LimitConfig(), workers=2):\n"
+        "        print('ready', flush=True); sys.stdin.read()\n"
+    )
+    program = tmp_path / "parent.py"
+    program.write_text(script)
+    with subprocess.Popen(
+        [sys.executable, str(program), str(tmp_path / "tree")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as parent:
+        assert parent.stdout is not None
+        parent.stdout.readline()
+        workers = children(parent.pid)
+        assert len(workers) >= 2
+        parent.kill()
+    deadline = time.monotonic() + 10
+    while any(alive(pid) for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(alive(pid) for pid in workers)
+
+
+def test_a_worker_imports_no_numpy_and_no_command_line(tmp_path: Path) -> None:
+    unwanted = "('numpy', 'argparse', 'cairn.cli')"
+    code = f"import sys, cairn.sync.pool, cairn.syntax.analyze; print([m for m in {unwanted} if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert found.stdout.strip() == "[]"
+
+
+def children(of: int | None = None) -> list[int]:
+    """The worker processes that this process (or another) has started."""
+    parent = str(of or os.getpid())
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            is_child = (folder / "stat").read_text().rpartition(")")[2].split()[1] == parent
+            if is_child and b"spawn_main" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
