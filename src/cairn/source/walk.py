@@ -9,20 +9,19 @@ its own name would keep out.
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from operator import attrgetter
 from typing import NamedTuple
 
+from cairn.collector import no_cycle_collection
 from cairn.config import Config
 from cairn.filetypes import classify_name, is_sensitive
 from cairn.limits import MAX_IGNORE_BYTES
-from cairn.source.beneath import Tree
+from cairn.source.beneath import OUR_TROUBLE, Tree
 from cairn.source.ignore import GlobSet, IgnoreStack, Rule, RuleSet, parse_rules
 from cairn.source.root import find_collisions, path_key_ci
 from cairn.types import Candidate, FileStat, IgnoreFile, Skip, SkipReason, WalkResult
@@ -45,7 +44,7 @@ def walk(
     """The whole tree under the root. `tracked`, when given, leaves out every file git does not track."""
     walker = _Walker(tree, config, tracked)
     pending = [_ROOT]
-    with _no_cycle_collection():
+    with no_cycle_collection():
         while pending:
             pending.extend(walker.folder(pending.pop()))
             if progress is not None and len(walker.walked) % _FOLDERS_PER_REPORT == 0:
@@ -67,18 +66,6 @@ def walk_to(tree: Tree, config: Config, raw: bytes, *, tracked: frozenset[bytes]
             walker.follow(target)
     walker.settle_links()
     return walker.result()
-
-
-@contextmanager
-def _no_cycle_collection() -> Iterator[None]:
-    """A walk makes two tuples per file and no cycle; looking for cycles among them would cost a seventh of it."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class _Folder(NamedTuple):
@@ -248,6 +235,8 @@ class _Walker:
         return False
 
     def _unreadable(self, path: bytes, problem: OSError) -> None:
+        if problem.errno in OUR_TROUBLE:
+            raise problem
         if problem.errno == errno.ENOENT:
             return
         reason = SkipReason.PATH_TOO_LONG if problem.errno == errno.ENAMETOOLONG else SkipReason.UNREADABLE

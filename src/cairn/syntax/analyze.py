@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from cairn.collector import no_cycle_collection
 from cairn.syntax.chunks import split
 from cairn.syntax.identity import interface_hash
 from cairn.syntax.languages import load
+from cairn.syntax.lines import line_starts
 from cairn.syntax.parse import broken_lines, parse
 from cairn.syntax.symbols import extract
 from cairn.types import Chunk, ParseState, Syntax
@@ -17,19 +19,21 @@ def analyze(data: bytes, language: str) -> tuple[Syntax, tuple[Chunk, ...]]:
     if grammar is None or tree is None:
         return cut_by_lines(data, language)
     root = tree.root_node
-    symbols, references, imports, exports = extract(data, root, grammar)
-    partial = broken_lines(data, root)
-    syntax = Syntax(
-        language,
-        ParseState.PARTIAL if partial else ParseState.PARSED,
-        symbols,
-        references,
-        imports,
-        exports,
-        partial,
-        interface_hash(symbols, imports, exports),
-    )
-    return syntax, split(data, root, symbols)
+    with no_cycle_collection():
+        lines = line_starts(data)
+        symbols, references, imports, exports = extract(data, root, grammar, lines)
+        partial = broken_lines(data, root, lines)
+        syntax = Syntax(
+            language,
+            ParseState.PARTIAL if partial else ParseState.PARSED,
+            symbols,
+            references,
+            imports,
+            exports,
+            partial,
+            interface_hash(symbols, imports, exports),
+        )
+        return syntax, split(data, root, symbols, lines)
 
 
 def cut_by_lines(data: bytes, language: str) -> tuple[Syntax, tuple[Chunk, ...]]:

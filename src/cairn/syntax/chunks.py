@@ -52,7 +52,9 @@ class Cuts(NamedTuple):
     costs: list[int]
 
 
-def split(data: bytes, root: Node | None, symbols: Sequence[Symbol]) -> tuple[Chunk, ...]:
+def split(
+    data: bytes, root: Node | None, symbols: Sequence[Symbol], lines: list[int] | None = None
+) -> tuple[Chunk, ...]:
     """Cut a file into its chunks, in order; without a tree it is cut by its lines.
 
     Concatenated they give the file back, and none but a single long line is above the limit. A definition within the
@@ -63,7 +65,7 @@ def split(data: bytes, root: Node | None, symbols: Sequence[Symbol]) -> tuple[Ch
     borders = [0, len(data)]
     # What has so few bytes has no more characters: many files end here.
     if len(data) > CHUNK_TARGET_CHARS:
-        rows = measure(data)
+        rows = measure(data, lines)
         cuts = Cuts([0], [0]) if root is None else _cuts_by_tree(root, rows)
         borders = [rows.starts[row] for row in _choose(rows, _with_lines(data, rows, cuts))]
     return tuple(_chunks(data, borders, symbols))

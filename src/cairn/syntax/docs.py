@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from operator import itemgetter
 
 from cairn.limits import MAX_DOC_CHARS
 
 # The marks that open or close a comment line in any of our languages.
 _LINE_START = re.compile(
-    r"^[ \t]*(?:/\*+!?|//+!?|\*+/|\*(?!\*)|#+[!:]?|--\[=*\[|\]=*\]$|"
+    r"(?:/\*+!?|//+!?|\*+/|\*(?!\*)|#+[!:]?|--\[=*\[|\]=*\]$|"
     r"--+(?:[ \t]*[|^])?|\{-(?:[ \t]*[|^])?|;+|<!--|=begin|=end)[ \t]?"
 )
-_LINE_END = re.compile(r"[ \t]*(?:\*+/|-\}|-->)[ \t]*$")
+_LINE_END = re.compile(r"(?:\*+/|-\}|-->)$")
+_CLOSERS = ("*/", "-}", "-->")
 # Elixir's `@doc "..."` and the tags around the text of a C# doc comment.
 _DOC_ATTRIBUTE = re.compile(r"^@(?:module|type)?doc[ \t]+")
 _DOC_TAG = re.compile(r"</?(?:summary|remarks|returns|value|para)>")
@@ -27,17 +29,21 @@ class CommentIndex:
     ) -> None:
         self._data = data
         self._lines = lines
+        self._comments = comments
+        self._attached = attached
         self._doc_by_line: dict[int, str] = {}
-        self._comment_by_last_line = {self._last_line(end): (start, end) for start, end in comments}
-        self._attached_by_last_line = {self._last_line(end): start for start, end in attached}
+        for spans in (comments, attached):
+            spans.sort(key=itemgetter(1))
+        self._comment_ends = [end for _, end in comments]
+        self._attached_ends = [end for _, end in attached]
+        self._ends = sorted(self._comment_ends + self._attached_ends) if attached else self._comment_ends
 
-    def _last_line(self, end: int) -> int:
-        # Some grammars let a line comment run over its newline: the last byte decides the line, not the end.
-        return bisect_right(self._lines, max(0, end - 1))
-
-    def doc_above(self, start: int) -> str:
-        """The cleaned text of the comments above the definition that starts here; empty when there are none."""
-        line = bisect_right(self._lines, start)
+    def doc_above(self, line: int) -> str:
+        """The cleaned text of the comments above the definition that starts on this line; empty when there are none."""
+        lines, ends = self._lines, self._ends
+        last = bisect_right(ends, lines[line - 1]) - 1
+        if line < 2 or last < 0 or ends[last] <= lines[line - 2]:
+            return ""  # nothing ends on the line above: most definitions
         known = self._doc_by_line.get(line)
         if known is None:
             # Many names may stand on one line below a long comment.
@@ -46,17 +52,28 @@ class CommentIndex:
 
     def _read_above(self, line: int) -> str:
         parts: list[bytes] = []
-        while True:
-            above = self._attached_by_last_line.get(line - 1)
-            if above is not None and not parts:
-                line = bisect_right(self._lines, above)
+        while line > 1:
+            attached = -1 if parts else self._last_on(line - 1, self._attached_ends)
+            if attached >= 0:
+                line = bisect_right(self._lines, self._attached[attached][0])
                 continue
-            span = self._comment_by_last_line.get(line - 1)
-            if span is None or not self._alone_on_its_line(span[0]):
+            comment = self._last_on(line - 1, self._comment_ends)
+            if comment < 0:
                 break
-            parts.append(self._data[span[0] : span[1]])
-            line = bisect_right(self._lines, span[0])
+            start, end = self._comments[comment]
+            if not self._alone_on_its_line(start):
+                break
+            parts.append(self._data[start:end])
+            line = bisect_right(self._lines, start)
         return clean(b"\n".join(reversed(parts))) if parts else ""
+
+    def _last_on(self, line: int, ends: list[int]) -> int:
+        """Index of the last span that ends on a line, or -1.
+
+        Some grammars let a line comment run over its newline: the last byte decides the line, not the end.
+        """
+        index = bisect_right(ends, self._lines[line]) - 1
+        return index if index >= 0 and ends[index] > self._lines[line - 1] else -1
 
     def _alone_on_its_line(self, start: int) -> bool:
         """`x = 1  # why` belongs to its own line, not to the definition below."""
@@ -66,11 +83,22 @@ class CommentIndex:
 
 def clean(comment: bytes) -> str:
     """A comment or doc string as plain text, bounded."""
-    text = _DOC_ATTRIBUTE.sub("", _DOC_TAG.sub("", comment.decode("utf-8", "replace")))
+    text = comment.decode("utf-8", "replace")
+    if "@" in text or "<" in text:
+        text = _DOC_ATTRIBUTE.sub("", _DOC_TAG.sub("", text))
     quote = _QUOTES.match(text)
     if quote:
         text = text[quote.end() :].removesuffix(quote.group(1))
-        lines = [line.strip() for line in text.split("\n")]
-    else:
-        lines = [_LINE_END.sub("", _LINE_START.sub("", line)).strip() for line in text.split("\n")]
+    lines = map(str.strip if quote else _without_marks, text.split("\n"))
     return "\n".join(lines).strip()[:MAX_DOC_CHARS]
+
+
+def _without_marks(line: str) -> str:
+    line = line.strip(" \t")
+    if line.startswith(("* ", "# ")):
+        line = line[2:]  # what most lines begin with
+    elif mark := _LINE_START.match(line):
+        line = line[mark.end() :]
+    if line.endswith(_CLOSERS):
+        line = _LINE_END.sub("", line)
+    return line.strip()

@@ -7,7 +7,7 @@ decimal or our own words), so with it two different lists of fields are never th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 
 from cairn.types import Import, Symbol
@@ -48,9 +48,12 @@ def interface_hash(symbols: Sequence[Symbol], imports: Sequence[Import], exports
     where a re-exported name comes from. Bodies, comments, the order of things and their places do not.
     """
     named = set(exports)
-    visible = {(s.kind, s.container, s.name, s.signature) for s in symbols if s.exported}
-    passed_on = {(i.module, i.name, i.alias) for i in imports if _is_passed_on(i, named)}
-    return sha256(b"".join((_records(visible), _records(passed_on), _records((e,) for e in named)))).hexdigest()
+    visible = {_record(s.kind, s.container, s.name, s.signature) for s in symbols if s.exported}
+    passed_on = {_record(i.module, i.name, i.alias) for i in imports if _is_passed_on(i, named)}
+    parts = (visible, passed_on, {_record(export) for export in named})
+    text = "".join(f"{len(records)};{''.join(sorted(records))}" for records in parts)
+    # A name cut out of broken text may hold a lone surrogate, which plain UTF-8 refuses.
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _is_passed_on(item: Import, exports: set[str]) -> bool:
@@ -58,8 +61,6 @@ def _is_passed_on(item: Import, exports: set[str]) -> bool:
     return item.name == "*" or (item.alias != "" and item.alias == item.name) or (item.alias or item.name) in exports
 
 
-def _records(records: Iterable[tuple[str, ...]]) -> bytes:
-    """Sorted records in which every text carries its length: a name or a signature may hold any character."""
-    lines = sorted("".join(f"{len(field)}:{field}" for field in record) for record in records)
-    # A name cut out of broken text may hold a lone surrogate, which plain UTF-8 refuses.
-    return f"{len(lines)};{''.join(lines)}".encode("utf-8", "surrogatepass")
+def _record(*fields: str) -> str:
+    """Every text with its length: a name or a signature may hold any character."""
+    return "".join([f"{len(field)}:{field}" for field in fields])

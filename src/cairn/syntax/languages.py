@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.metadata
 import importlib.resources
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 from tree_sitter import Language, Parser, Query
+
+from cairn.errors import GrammarMismatch
+from cairn.syntax.patterns import Pattern, patterns
+from cairn.syntax.pins import PINS
 
 
 class Spec(NamedTuple):
@@ -110,14 +113,33 @@ SPECS: dict[str, Spec] = {
 }
 
 
+class HeaderFields(NamedTuple):
+    """The fields of a node that tell where a header ends, as the numbers this grammar gives them, absent ones left out.
+
+    `ends` are what follows a header, `parameters` say that the node is one itself, `inner` is what a wrapper holds.
+    """
+
+    ends: tuple[int, ...]
+    parameters: tuple[int, ...]
+    inner: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """A loaded language, ready to parse: one parser and one query, shared by every file of this process."""
+    """A loaded language, ready to parse: one parser and one query, shared by every file of this process.
+
+    The query is in two parts. A pattern that begins at the root of the tree stays half-found over all of it, and the
+    engine looks at every half-found match at every node: as `top_query` such patterns meet the top of a tree only.
+    """
 
     name: str
     spec: Spec
     parser: Parser
     query: Query
+    patterns: tuple[Pattern, ...]
+    top_query: Query
+    top_patterns: tuple[Pattern, ...]
+    fields: HeaderFields
 
 
 def query_text(spec: Spec) -> str:
@@ -133,29 +155,55 @@ def load(name: str) -> Grammar | None:
     if spec is None:
         return None
     language = Language(getattr(importlib.import_module(spec.module), spec.function)())
-    return Grammar(name, spec, Parser(language), Query(language, query_text(spec)))
+    if checksum_of(language) != PINS[name].checksum:
+        # What this grammar sees would go into an index whose fingerprint names another one.
+        raise GrammarMismatch(language=name, wanted=f"{spec.distribution} {PINS[name].version}")
+    parser = Parser(language)
+    root = parser.parse(b"").root_node.type
+    found = patterns(query_text(spec))
+    inside = tuple(pattern for pattern in found if pattern.root != root)
+    top = tuple(pattern for pattern in found if pattern.root == root)
+    queries = [Query(language, "\n".join(pattern.text for pattern in part)) for part in (inside, top)]
+    return Grammar(name, spec, parser, queries[0], inside, queries[1], top, _header_fields(language))
+
+
+def _header_fields(language: Language) -> HeaderFields:
+    def numbers(*names: str) -> tuple[int, ...]:
+        return tuple(number for name in names if (number := language.field_id_for_name(name)) is not None)
+
+    return HeaderFields(
+        # A default value or a body may change without any user of the name noticing.
+        numbers("body", "value", "right", "default_value"),
+        numbers("parameters"),
+        numbers("definition", "declaration", "declarator"),
+    )
 
 
 def identity(name: str) -> str:
     """What the index fingerprint says of a grammar: the same on every machine, different when it would see otherwise.
 
-    Wheel and version, a digest of the grammar's own tables of names (a swapped or rebuilt grammar shows here), and a
-    digest of our query text. The shared library's bytes are left out: they differ from platform to platform.
+    The pinned wheel, the pinned checksum, and a digest of our query text. Nothing is loaded for it: every command asks
+    for the fingerprint, and few parse.
     """
-    grammar = load(name)
-    assert grammar is not None
-    language = grammar.parser.language
-    assert language is not None
-    tables = hashlib.sha256(f"{language.abi_version} {language.parse_state_count}".encode())
-    for kind in range(language.node_kind_count):
-        tables.update(b"\0" + (language.node_kind_for_id(kind) or "").encode())
-    for field in range(1, language.field_count + 1):
-        tables.update(b"\1" + (language.field_name_for_id(field) or "").encode())
-    queries = hashlib.sha256(query_text(grammar.spec).encode()).hexdigest()
-    version = importlib.metadata.version(grammar.spec.distribution)
-    return f"{grammar.spec.distribution}=={version} grammar:{tables.hexdigest()[:16]} query:{queries[:16]}"
+    spec = SPECS[name]
+    version, checksum = PINS[name]
+    queries = hashlib.sha256(query_text(spec).encode()).hexdigest()
+    return f"{spec.distribution}=={version} grammar:{checksum} query:{queries[:16]}"
 
 
 def identities() -> tuple[tuple[str, str], ...]:
     """Every language with its identity, sorted: one input of the index fingerprint."""
     return tuple((name, identity(name)) for name in sorted(SPECS))
+
+
+def checksum_of(language: Language) -> str:
+    """A digest of a grammar's own tables of names: a swapped or rebuilt grammar shows here, on any platform.
+
+    The bytes of the shared library would not do; they differ from one platform to the next.
+    """
+    tables = hashlib.sha256(f"{language.abi_version} {language.parse_state_count}".encode())
+    for kind in range(language.node_kind_count):
+        tables.update(b"\0" + (language.node_kind_for_id(kind) or "").encode())
+    for field in range(1, language.field_count + 1):
+        tables.update(b"\1" + (language.field_name_for_id(field) or "").encode())
+    return tables.hexdigest()[:16]

@@ -12,6 +12,8 @@ _LONG_NAME = 200
 
 def name_of(node_type: str, text: str) -> str:
     """`:size` is size, `size: ` is size, a heading loses its closing marks; folded to one line and bounded."""
+    if len(text) < _LONG_NAME and text.isidentifier():
+        return text  # nearly every name
     if node_type in ("simple_symbol", "atom"):
         text = text.removeprefix(":")
     elif node_type == "keyword":

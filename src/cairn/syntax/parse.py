@@ -14,15 +14,19 @@ from tree_sitter import Node, Tree
 from cairn.clock import SYSTEM_CLOCK, Clock
 from cairn.limits import MAX_PARSE_BYTES, MAX_PARTIAL_RANGES, PARSE_CPU_SECONDS
 from cairn.syntax.languages import Grammar
+from cairn.syntax.lines import line_starts
 
-# Below this a parse cannot take longer than the budget even when it is quadratic, so the plain call is safe.
-_SMALL_BYTES = 8 * 1024
+# Error recovery can be cubic: 24 KiB of `x=>` in a .c file parse for 80 s. At this size that is a few milliseconds.
+_SMALL_BYTES = 1024
 _SLICE_BYTES = 4 * 1024
 _MOST_BROKEN_NODES = 50_000
 # The YAML grammar keeps its open blocks in a buffer for about 250 of them and writes on behind its end.
 _MOST_YAML_BLOCKS = 200
 # A query looks along all later siblings of a bare token: 100,000 times `[` in one error node cost ten seconds.
 _WIDEST_ERROR = 20_000
+# A query over a chain of nested nodes is quadratic at best; over 100,000 (`@a ` in Ruby) it was not seen to end.
+_DEEPEST = 5_000
+_DEPTH_STEP = 8 * 1024
 
 
 def parse(data: bytes, grammar: Grammar, *, clock: Clock = SYSTEM_CLOCK) -> Tree | None:
@@ -42,12 +46,7 @@ def parse(data: bytes, grammar: Grammar, *, clock: Clock = SYSTEM_CLOCK) -> Tree
         return data[offset : offset + _SLICE_BYTES]
 
     tree = grammar.parser.parse(read)
-    if cut:
-        return None
-    # Predicates of a query ask the tree for text. Through `read` that is a slow call, and an empty one once the budget
-    # is spent; a second parse on top of the first reuses its nodes and costs a tenth.
-    tree = grammar.parser.parse(data, tree)
-    return None if _has_wide_error(tree.root_node) else tree
+    return None if cut or _is_too_deep(tree, len(data)) or _has_wide_error(tree.root_node) else tree
 
 
 def _overruns_yaml(data: bytes) -> bool:
@@ -57,6 +56,21 @@ def _overruns_yaml(data: bytes) -> bool:
             indent = len(line) - len(line.lstrip())
             if indent + sum(line.count(mark) for mark in (b"- ", b"? ", b": ")) >= _MOST_YAML_BLOCKS:
                 return True
+    return False
+
+
+def _is_too_deep(tree: Tree, size: int) -> bool:
+    """Is there a place so many levels down that a query would not come back?
+
+    Asked at a few places only: a level takes at least a byte, so a deep chain is deep for thousands of bytes around.
+    """
+    for offset in range(0, size if size > _DEEPEST else 0, _DEPTH_STEP):
+        cursor = tree.walk()
+        for _ in range(_DEEPEST):
+            if cursor.goto_first_child_for_byte(offset) is None:
+                break
+        else:
+            return True
     return False
 
 
@@ -76,7 +90,7 @@ def _has_wide_error(root: Node) -> bool:
     return False
 
 
-def broken_lines(data: bytes, root: Node) -> tuple[tuple[int, int], ...]:
+def broken_lines(data: bytes, root: Node, lines: list[int] | None = None) -> tuple[tuple[int, int], ...]:
     """The line ranges (1-based, inclusive) that the grammar could not make sense of; merged, in order, capped.
 
     Only nodes with an error below them are looked at. In a file that is all errors the search stops after a while and
@@ -95,7 +109,7 @@ def broken_lines(data: bytes, root: Node) -> tuple[tuple[int, int], ...]:
         children = node.children
         looked_at += len(children)
         pending.extend(child for child in children if child.has_error or child.is_missing)
-    return _merged_lines(spans, line_starts(data))
+    return _merged_lines(spans, lines or line_starts(data))
 
 
 def _merged_lines(spans: list[tuple[int, int]], lines: list[int]) -> tuple[tuple[int, int], ...]:
@@ -107,17 +121,3 @@ def _merged_lines(spans: list[tuple[int, int]], lines: list[int]) -> tuple[tuple
         else:
             merged.append((first, last))
     return tuple(merged[:MAX_PARTIAL_RANGES])
-
-
-def line_starts(data: bytes) -> list[int]:
-    """Offset of the first byte of every line; `bisect_right(line_starts, offset)` is the 1-based line of an offset.
-
-    Lines come from here and never from `Node.start_point`: tree-sitter 0.26.0 frees the points it hands out once too
-    often, and after some thousand of them the interpreter dies.
-    """
-    starts = [0]
-    at = data.find(b"\n")
-    while at >= 0:
-        starts.append(at + 1)
-        at = data.find(b"\n", at + 1)
-    return starts

@@ -7,19 +7,14 @@ import re
 from tree_sitter import Node
 
 from cairn.limits import MAX_SIGNATURE_CHARS
-from cairn.types import SymbolKind
+from cairn.syntax.languages import HeaderFields
 
-_SPACE = re.compile(rb"\s+")
-# Where the visible part ends. A default value or a body may change without any user of the name noticing.
-_ENDS = ("body", "value", "right", "default_value")
 # A heading, a key or a rule is its own text; its section is not part of it.
-_FIRST_LINE_ONLY = frozenset(
-    {SymbolKind.HEADING, SymbolKind.KEY, SymbolKind.RULE, SymbolKind.ELEMENT, SymbolKind.TABLE}
-)
+_FIRST_LINE_ONLY = frozenset({"heading", "key", "rule", "element", "table"})
 # A header is short; what a hostile file puts there (30,000 names in one declaration) is not read to its end.
 _LONG_HEADER = 4_000
 _WIDE_NODE = 1_000
-_COMMENT_MARKS = (b"//", b"/*", b"#", b"--", b"{-")
+_COMMENT_MARK = re.compile(rb"//|/\*|#|--|\{-")
 _BODY_TYPES = frozenset(
     {
         "block",
@@ -44,7 +39,13 @@ _BODY_TYPES = frozenset(
 
 
 def signature(
-    data: bytes, node: Node, kind: str, start: int, stop: int = 0, part: tuple[int, int, int] | None = None
+    data: bytes,
+    node: Node,
+    fields: HeaderFields,
+    kind: str,
+    start: int,
+    stop: int = 0,
+    part: tuple[int, int, int] | None = None,
 ) -> str:
     """The header of a definition with its white space folded, cut at a fixed length.
 
@@ -57,35 +58,41 @@ def signature(
         text = data[start : min(node.end_byte, start + _LONG_HEADER)].split(b"\n", 1)[0]
     else:
         # What a type alias stands for is all there is to see of it.
-        whole = kind == SymbolKind.TYPE
-        text = _visible(data, node, start, stop or (node.end_byte if whole else _header_end(node)))
-    folded = _SPACE.sub(b" ", text).strip().rstrip(b"{(:=;,\\").rstrip()
+        text = _visible(data, node, start, stop or (node.end_byte if kind == "type" else _header_end(node, fields)))
+    folded = b" ".join(text.split()).rstrip(b"{(:=;,\\").rstrip()
     return folded.decode("utf-8", "replace")[:MAX_SIGNATURE_CHARS]
 
 
 def _visible(data: bytes, node: Node, start: int, end: int) -> bytes:
-    end = min(end, start + _LONG_HEADER)
+    if end - start > _LONG_HEADER:
+        end = start + _LONG_HEADER
     text = data[start:end]
-    return _without_comments(data, node, start, end) if any(mark in text for mark in _COMMENT_MARKS) else text
+    return _without_comments(data, node, start, end) if _COMMENT_MARK.search(text) else text
 
 
-def _header_end(node: Node) -> int:
+def _header_end(node: Node, fields: HeaderFields) -> int:
     """Offset where the body, the value or the first block of this definition begins."""
-    for field in _ENDS:
-        part = node.child_by_field_name(field)
-        if part is not None and part.start_byte > node.start_byte:
-            return part.start_byte
-    for child in node.children:
-        if child.type in _BODY_TYPES:
-            return child.start_byte
-    if node.child_by_field_name("parameters") is not None:
-        return node.end_byte
-    # A wrapper (a decorated function, `export default`, a template): the header ends where the inner one's does.
-    for field in ("definition", "declaration", "declarator"):
-        inner = node.child_by_field_name(field)
-        if inner is not None:
-            return _header_end(inner) if inner.child_count else node.end_byte
-    return node.end_byte
+    while True:
+        start = node.start_byte
+        for field in fields.ends:
+            part = node.child_by_field_id(field)
+            if part is not None and part.start_byte > start:
+                return part.start_byte
+        for child in node.children:
+            if child.type in _BODY_TYPES:
+                return child.start_byte
+        # A wrapper (a decorated function, `export default`, a template): the header ends where the inner one's does.
+        inner = _inner(node, fields)
+        if inner is None or not inner.child_count:
+            return node.end_byte
+        node = inner
+
+
+def _inner(node: Node, fields: HeaderFields) -> Node | None:
+    """What a wrapper holds; what has parameters is a header itself."""
+    if any(node.child_by_field_id(field) is not None for field in fields.parameters):
+        return None
+    return next((inner for field in fields.inner if (inner := node.child_by_field_id(field)) is not None), None)
 
 
 def _without_comments(data: bytes, node: Node, start: int, end: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -43,20 +44,30 @@ def level_of(marker: Node) -> int:
 def whole(found: Iterable[Definition], data: bytes, around: dict[Span, Span]) -> list[Definition]:
     """The definitions in order, outermost first: wrapped, every header spread over its section, clauses joined."""
     definitions = [_wrapped(definition, around) for definition in found] if around else list(found)
-    if any(definition.level for definition in definitions):
+    if any(map(_level, definitions)):
         definitions = _spread(definitions, len(data))
     definitions = [
         _trimmed(definition, data) if data[definition.end - 1] in _BLANK else definition for definition in definitions
     ]
-    definitions.sort(key=lambda d: (d.start, -d.end, d.name_byte))
-    if any(definition.clause >= 0 for definition in definitions):
+    definitions.sort(key=_order)
+    if max(map(_clause, definitions), default=-1) >= 0:
         definitions = _joined(definitions)
     return definitions
+
+
+_level = attrgetter("level")
+_clause = attrgetter("clause")
+
+
+def _order(definition: Definition) -> tuple[int, int, int]:
+    return (definition[0], -definition[1], definition[5])
 
 
 def _wrapped(definition: Definition, around: dict[Span, Span]) -> Definition:
     """`export`, a decorator or `template <…>` belongs to what it stands before; one may stand in another."""
     span = (definition.start, definition.end)
+    if span not in around:
+        return definition
     # A wrapper whose own word is missing from broken text has the span of what is in it.
     while (wider := around.get(span, span)) != span:
         span = wider

@@ -7,14 +7,22 @@ second look, one that changes too seldom hides a broken caller.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Protocol
 
-from cairn.types import Symbol, SymbolKind
+from cairn.types import Symbol
 
-CALLABLE = frozenset({SymbolKind.FUNCTION, SymbolKind.METHOD, SymbolKind.CONSTRUCTOR})
+# Kinds as plain text here and below: looking up the member of an Enum costs more than the comparison.
+CALLABLE = frozenset({"function", "method", "constructor"})
+# The rules that need no look at what stands before a name.
+DECIDED_BY_NAME = frozenset({"all", "underscore", "haskell", "capital"})
 _WORDS = re.compile(r"[A-Za-z_]+")
 # `private(set) var` is read by everybody, `private[http] def` by a whole package.
 _HALF_HIDDEN = re.compile(r"\b(?:file)?private\s*(?:\(set\)|\[[^\]]*\])")
+
+_OPEN_IN_RUST = frozenset({"impl", "macro", "module"})
+_CLOSED_IN_RUST = frozenset({"module", "struct", "union", "impl"})
+_OPEN_IN_CSHARP = frozenset({"interface", "enum", "namespace"})
 
 
 class _Found(Protocol):
@@ -29,63 +37,88 @@ def is_exported(rule: str, kind: str, name: str, before: str, above: Symbol | No
     """
     if above is not None and (not above.exported or above.kind in CALLABLE):
         return False
-    if rule == "all":
-        return True
-    if rule == "export":
-        return _exported_by_statement(owner or name, before, above, found)
-    if rule == "underscore":
-        return name in found.exports or not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
-    if rule == "haskell":
-        return _in_export_list(kind, name, above, found)
-    if rule == "not_local" and name in found.exports:
-        return True
-    if rule == "capital":
-        return name[:1].isupper() or kind == SymbolKind.MODULE
-    return not _hidden_by_modifier(rule, kind, before, above)
+    return _RULES[rule](kind, owner or name if rule == "export" else name, before, above, found)
 
 
-def _exported_by_statement(name: str, before: str, above: Symbol | None, found: _Found) -> bool:
+def _all(_kind: str, _name: str, _before: str, _above: Symbol | None, _found: _Found) -> bool:
+    return True
+
+
+def _underscore(_kind: str, name: str, _before: str, _above: Symbol | None, found: _Found) -> bool:
+    return not name.startswith("_") or name in found.exports or (name.startswith("__") and name.endswith("__"))
+
+
+def _capital(kind: str, name: str, _before: str, _above: Symbol | None, _found: _Found) -> bool:
+    return name[:1].isupper() or kind == "module"
+
+
+def _export_statement(_kind: str, name: str, before: str, above: Symbol | None, found: _Found) -> bool:
     if above is not None:
-        return not name.startswith("#") and "private" not in _header(before)
+        return not name.startswith("#") and not _has_word(before, "private")
     # What is declared to be somewhere else can be named from anywhere.
-    return name in found.exports or name in found.exported or "declare" in _header(before)
+    return name in found.exports or name in found.exported or _has_word(before, "declare")
 
 
-def _in_export_list(kind: str, name: str, above: Symbol | None, found: _Found) -> bool:
+def _export_list(kind: str, name: str, _before: str, above: Symbol | None, found: _Found) -> bool:
     """Instances have no name to hide; what is inside a type goes with its type."""
-    inside = above is not None and above.kind != SymbolKind.MODULE
-    if not found.exports or inside or kind in (SymbolKind.IMPL, SymbolKind.MODULE):
+    inside = above is not None and above.kind != "module"
+    if not found.exports or inside or kind in ("impl", "module"):
         return True
     return name in found.exports or (above is not None and above.name in found.exports)
 
 
-def _hidden_by_modifier(rule: str, kind: str, before: str, above: Symbol | None) -> bool:
-    words = _header(before)
-    if rule == "pub":
-        # A module without `pub` is closed to other crates only.
-        always = (SymbolKind.IMPL, SymbolKind.MACRO, SymbolKind.MODULE)
-        return "pub" not in words and kind not in always and not _bare_in_rust(above)
-    if rule == "zig":
-        return kind not in (SymbolKind.FIELD, SymbolKind.ENUM_MEMBER) and not words & {"pub", "export"}
-    if rule == "csharp":
-        open_by_default = (SymbolKind.INTERFACE, SymbolKind.ENUM, SymbolKind.NAMESPACE)
-        # The properties of `record Point(int X)` carry no modifier and are public.
-        is_open = above is None or above.kind in open_by_default or " record " in f" {above.signature}"
-        return bool(words & {"private", "file"}) if is_open else not words & {"public", "protected", "internal"}
-    if rule == "not_static" and above is not None and above.kind != SymbolKind.NAMESPACE:
-        return False
-    hidden = {"not_private": {"private", "fileprivate"}, "not_static": {"static"}, "not_local": {"local"}}
-    if rule == "elixir":
-        return bool(words & {"defp", "defmacrop", "defguardp", "typep"})
-    return bool(words & hidden.get(rule, set()))
+def _pub(kind: str, _name: str, before: str, above: Symbol | None, _found: _Found) -> bool:
+    # A module without `pub` is closed to other crates only.
+    if kind in _OPEN_IN_RUST or _has_word(before, "pub"):
+        return True
+    # Members of a trait, an enum or an impl of a trait carry no `pub` of their own.
+    return above is not None and (above.kind not in _CLOSED_IN_RUST or " for " in above.signature)
 
 
-def _bare_in_rust(above: Symbol | None) -> bool:
-    """Members of a trait, an enum or an impl of a trait carry no `pub` of their own."""
-    needs_pub = (SymbolKind.MODULE, SymbolKind.STRUCT, SymbolKind.UNION, SymbolKind.IMPL)
-    return above is not None and (above.kind not in needs_pub or " for " in above.signature)
+def _zig(kind: str, _name: str, before: str, _above: Symbol | None, _found: _Found) -> bool:
+    return kind in ("field", "enum_member") or _has_word(before, "pub", "export")
 
 
-def _header(before: str) -> set[str]:
-    """The words in front of a name, where every modifier stands."""
-    return set(_WORDS.findall(_HALF_HIDDEN.sub("", before)))
+def _csharp(_kind: str, _name: str, before: str, above: Symbol | None, _found: _Found) -> bool:
+    # The properties of `record Point(int X)` carry no modifier and are public.
+    if above is None or above.kind in _OPEN_IN_CSHARP or " record " in f" {above.signature}":
+        return not _has_word(before, "private", "file")
+    return _has_word(before, "public", "protected", "internal")
+
+
+def _not_static(_kind: str, _name: str, before: str, above: Symbol | None, _found: _Found) -> bool:
+    return (above is not None and above.kind != "namespace") or not _has_word(before, "static")
+
+
+def _not_private(_kind: str, _name: str, before: str, _above: Symbol | None, _found: _Found) -> bool:
+    return not _has_word(before, "private", "fileprivate")
+
+
+def _not_local(_kind: str, name: str, before: str, _above: Symbol | None, found: _Found) -> bool:
+    return name in found.exports or not _has_word(before, "local")
+
+
+def _elixir(_kind: str, _name: str, before: str, _above: Symbol | None, _found: _Found) -> bool:
+    return not _has_word(before, "defp", "defmacrop", "defguardp", "typep")
+
+
+_RULES: dict[str, Callable[[str, str, str, Symbol | None, _Found], bool]] = {
+    "all": _all,
+    "capital": _capital,
+    "csharp": _csharp,
+    "elixir": _elixir,
+    "export": _export_statement,
+    "haskell": _export_list,
+    "not_local": _not_local,
+    "not_private": _not_private,
+    "not_static": _not_static,
+    "pub": _pub,
+    "underscore": _underscore,
+    "zig": _zig,
+}
+
+
+def _has_word(before: str, *words: str) -> bool:
+    """Is one of these words in front of the name, where every modifier stands?"""
+    # Nearly always the letters alone are not there; only then the words are looked at one by one.
+    return any(word in before and word in _WORDS.findall(_HALF_HIDDEN.sub("", before)) for word in words)

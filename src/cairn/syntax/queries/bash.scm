@@ -3,7 +3,7 @@
 (program (variable_assignment name: (variable_name) @name) @def.variable)
 (program (variable_assignment name: (subscript name: (variable_name) @name)) @def.variable)
 (program (declaration_command "readonly" @lead (variable_assignment name: (variable_name) @name @part)) @def.constant)
-(program (declaration_command ["export" "declare" "typeset"] @lead (word)? @lead (variable_assignment name: (variable_name) @name @part)) @def.variable)
+(program (declaration_command ["export" "declare" "typeset"] @lead . (word)? @lead (variable_assignment name: (variable_name) @name @part)) @def.variable)
 (program (list (variable_assignment name: (variable_name) @name) @def.variable))
 (program (list (declaration_command "readonly" @lead (variable_assignment name: (variable_name) @name @part)) @def.constant))
 (program (list (declaration_command "export" @lead (variable_assignment name: (variable_name) @name @part)) @def.variable))

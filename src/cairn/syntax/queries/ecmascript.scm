@@ -42,15 +42,23 @@
 
 ; Functions hung onto something that has a name.
 (assignment_expression
-  left: (member_expression object: (member_expression object: (identifier) @container property: (property_identifier) @_prototype) property: (property_identifier) @name)
+  left: (member_expression object: (member_expression object: [(identifier) @container (member_expression property: (property_identifier) @container)] property: (property_identifier) @_prototype) property: (property_identifier) @name)
   right: [
     (function_expression body: (_) @value)
     (arrow_function body: (_) @value)] (#eq? @_prototype "prototype")) @def.method
 (assignment_expression
-  left: (member_expression object: (member_expression object: (identifier) @container property: (property_identifier) @_prototype) property: (property_identifier) @name)
+  left: (member_expression object: (member_expression object: [(identifier) @container (member_expression property: (property_identifier) @container)] property: (property_identifier) @_prototype) property: (property_identifier) @name)
   (#eq? @_prototype "prototype")) @def.property
 (assignment_expression
   left: (member_expression object: (identifier) @container property: (property_identifier) @name)
+  right: [
+    (function_expression body: (_) @value)
+    (generator_function body: (_) @value)
+    (arrow_function body: (_) @value)]) @def.method
+(assignment_expression
+  left: (member_expression
+    object: (member_expression object: [(identifier) @container (this) (member_expression)] property: (property_identifier) @container)
+    property: (property_identifier) @name)
   right: [
     (function_expression body: (_) @value)
     (generator_function body: (_) @value)

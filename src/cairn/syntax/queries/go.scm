@@ -15,9 +15,9 @@
 (field_declaration name: (field_identifier) @name) @def.field
 (method_elem name: (field_identifier) @name) @def.method
 (source_file (const_declaration "(" (const_spec (identifier) @name) @def.constant) (#not-eq? @name "_"))
-(source_file (const_declaration (const_spec (identifier) @name value: (_)? @value)) @def.constant (#not-eq? @name "_"))
-(source_file (var_declaration (var_spec_list (var_spec name: (identifier) @name) @def.variable)) (#not-eq? @name "_"))
-(source_file (var_declaration (var_spec name: (identifier) @name value: (_)? @value)) @def.variable (#not-eq? @name "_"))
+(source_file (const_declaration "const" @lead (const_spec (identifier) @name) @def.constant) (#not-eq? @name "_"))
+(source_file (var_declaration (var_spec_list (var_spec (identifier) @name) @def.variable)) (#not-eq? @name "_"))
+(source_file (var_declaration "var" @lead (var_spec (identifier) @name) @def.variable) (#not-eq? @name "_"))
 (short_var_declaration left: (expression_list . (identifier) @name .) right: (expression_list . (func_literal body: (_) @value) .)) @def.function
 (comment) @comment
 

@@ -20,7 +20,7 @@
 
 ; Uses.
 (method_invocation object: (_) @receiver name: (identifier) @ref.call)
-(method_invocation name: (identifier) @ref.call)
+(method_invocation !object name: (identifier) @ref.call)
 (explicit_constructor_invocation constructor: (_) @ref.call)
 (method_reference . (_) @receiver (identifier) @ref.call .)
 (object_creation_expression type: [

@@ -35,6 +35,14 @@
   . (variable_declaration . (identifier) @name) ["=" (getter) (property_delegate)]? @value) @def.property)
 (class_body (property_declaration (variable_declaration . (identifier) @name) ["=" (getter) (property_delegate)]? @value) @def.property)
 (enum_class_body (property_declaration (variable_declaration . (identifier) @name) ["=" (getter) (property_delegate)]? @value) @def.property)
+; What is left of a type that the grammar gives up on. A plain `val` there may be a local one of a function whose head
+; is lost; one with a modifier, a comment or a member before it is none.
+(ERROR . (modifiers)? . "class" . (identifier) @name . "{" @value) @def.class
+(ERROR "class" @lead . (identifier) @name @def.class)
+(ERROR "fun" @lead . (identifier) @name . (function_value_parameters) @def.function)
+(ERROR (property_declaration (modifiers) (variable_declaration . (identifier) @name) ["=" (getter) (property_delegate)]? @value) @def.property)
+(ERROR [(block_comment) (function_declaration) (class_declaration)] @_before
+  . (property_declaration . (variable_declaration . (identifier) @name) ["=" (getter) (property_delegate)]? @value) @def.property)
 
 (line_comment) @comment
 (block_comment) @comment

@@ -12,7 +12,9 @@
 (property_declaration type: (_) @lead (property_element name: (variable_name (name) @name) "="? @value) @part) @def.property
 (property_declaration (property_element name: (variable_name (name) @name) "="? @value)) @def.property
 (const_declaration "const" @lead type: (_)? @lead (const_element . (name) @name "=" @value) @part) @def.constant
-(expression_statement (function_call_expression function: (name) @_define @lead arguments: (arguments . (argument (string (string_content) @name) @part))) (#eq? @_define "define")) @def.constant
+(expression_statement (function_call_expression function: [(name) @_define (qualified_name . (name) @_define .)] @lead arguments: (arguments . (argument [
+  (string (string_content) @name)
+  (encapsed_string . (string_content) @name .)] @part))) (#eq? @_define "define")) @def.constant
 (program (expression_statement (assignment_expression left: (variable_name (name) @name) right: [(anonymous_function body: (_) @value) (arrow_function body: (_) @value)]) @def.function))
 
 (comment) @comment

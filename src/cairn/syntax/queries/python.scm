@@ -1,9 +1,12 @@
 ; Definitions. A decorator belongs to the span of what it decorates.
 (decorated_definition definition: (_) @inner) @around
-(decorated_definition (decorator (identifier) @_how) definition: (function_definition name: (identifier) @name)
-  (#any-of? @_how "property" "cached_property" "abstractproperty")) @def.property
-(decorated_definition (decorator (attribute attribute: (identifier) @_how)) definition: (function_definition name: (identifier) @name)
-  (#any-of? @_how "setter" "getter" "deleter" "cached_property" "abstractproperty")) @def.property
+; Only the first and the last decorator are asked: a pattern for any of them would hold one open match for each.
+(decorated_definition . (decorator [(identifier) @_how (attribute attribute: (identifier) @_how)])
+  definition: (function_definition name: (identifier) @name)
+  (#match? @_how "^(abstract|cached_)?property$")) @def.property
+(decorated_definition (decorator [(identifier) @_how (attribute attribute: (identifier) @_how)])
+  . definition: (function_definition name: (identifier) @name)
+  (#match? @_how "^((abstract|cached_)?property|setter|getter|deleter)$")) @def.property
 (function_definition name: (identifier) @name) @def.function
 (class_definition name: (identifier) @name superclasses: (argument_list [(identifier) (attribute)] @_base)
   (#match? @_base "(Enum|Flag)$")) @def.enum
@@ -33,6 +36,29 @@
 (module (try_statement (block (expression_statement (assignment left: (identifier) @name) @def.variable))))
 (module (try_statement (_ (block (expression_statement (assignment left: (identifier) @name) @def.variable)))))
 (module (with_statement body: (block (expression_statement (assignment left: (identifier) @name) @def.variable))))
+; One condition in another; and those of a class.
+(module (if_statement (block [
+  (if_statement (block (expression_statement (assignment left: (identifier) @name) @def.variable)))
+  (if_statement (_ (block (expression_statement (assignment left: (identifier) @name) @def.variable))))
+  (try_statement (block (expression_statement (assignment left: (identifier) @name) @def.variable)))
+  (try_statement (_ (block (expression_statement (assignment left: (identifier) @name) @def.variable))))])))
+(module (if_statement (_ (block [
+  (if_statement (block (expression_statement (assignment left: (identifier) @name) @def.variable)))
+  (if_statement (_ (block (expression_statement (assignment left: (identifier) @name) @def.variable))))
+  (try_statement (block (expression_statement (assignment left: (identifier) @name) @def.variable)))
+  (try_statement (_ (block (expression_statement (assignment left: (identifier) @name) @def.variable))))]))))
+(module (try_statement (block [
+  (if_statement (block (expression_statement (assignment left: (identifier) @name) @def.variable)))
+  (if_statement (_ (block (expression_statement (assignment left: (identifier) @name) @def.variable))))
+  (try_statement (block (expression_statement (assignment left: (identifier) @name) @def.variable)))
+  (try_statement (_ (block (expression_statement (assignment left: (identifier) @name) @def.variable))))])))
+(module (try_statement (_ (block [
+  (if_statement (block (expression_statement (assignment left: (identifier) @name) @def.variable)))
+  (if_statement (_ (block (expression_statement (assignment left: (identifier) @name) @def.variable))))
+  (try_statement (block (expression_statement (assignment left: (identifier) @name) @def.variable)))
+  (try_statement (_ (block (expression_statement (assignment left: (identifier) @name) @def.variable))))]))))
+(class_definition body: (block (if_statement (block (expression_statement (assignment left: (identifier) @name) @def.variable)))))
+(class_definition body: (block (if_statement (_ (block (expression_statement (assignment left: (identifier) @name) @def.variable))))))
 
 ; What the constructor sets are the fields. The span is the name alone: the value is the constructor's work.
 (function_definition name: (identifier) @_init

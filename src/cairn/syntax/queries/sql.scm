@@ -2,7 +2,7 @@
 (create_table (object_reference schema: (identifier)? @container name: (identifier) @name)) @def.table
 (create_view (object_reference schema: (identifier)? @container name: (identifier) @name)) @def.table
 (create_materialized_view (object_reference schema: (identifier)? @container name: (identifier) @name)) @def.table
-(create_index column: (identifier) @name) @def.key
+(create_index column: [(identifier) (literal)] @name) @def.key
 (create_function (object_reference schema: (identifier)? @container name: (identifier) @name) (function_body)? @value) @def.function
 (create_type (object_reference schema: (identifier)? @container name: (identifier) @name) (keyword_enum)) @def.enum
 (create_type (object_reference schema: (identifier)? @container name: (identifier) @name)) @def.type
@@ -14,6 +14,8 @@
 (create_table (column_definitions (column_definition name: [(identifier) (literal)] @name) @def.field))
 (create_table (column_definitions (constraints (constraint (keyword_constraint) name: (identifier) @name) @def.key)))
 (alter_table (object_reference name: (identifier) @container) (add_column (column_definition name: [(identifier) (literal)] @name) @def.field))
+; A name in square brackets can lead the grammar astray until the next table is read as the type of a column.
+((ERROR (keyword_create) @lead . (keyword_table) . "[" .) . (object_reference name: (identifier) @name) @def.table)
 
 (comment) @comment
 (marginalia) @comment

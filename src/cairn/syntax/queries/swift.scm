@@ -7,8 +7,8 @@
 (enum_entry "case" @lead name: (simple_identifier) @name @part . data_contents: (_)? @part) @def.enum_member
 (typealias_declaration "typealias" @lead name: (type_identifier) @name @part (_) @part .) @def.type
 (associatedtype_declaration name: (type_identifier) @name) @def.type
-(function_declaration name: [(simple_identifier) (custom_operator)] @name body: (_)? @value) @def.function
-(function_declaration name: ["==" "!=" "<" ">" "<=" ">=" "===" "!==" "+" "-" "*" "/" "%" "+=" "-=" "*=" "/=" "%=" "&" "|" "^" "<<" ">>" "++" "--" "~"] @name body: (_)? @value) @def.function
+(function_declaration name: [(simple_identifier) (custom_operator)] @name) @def.function
+(function_declaration name: ["==" "!=" "<" ">" "<=" ">=" "===" "!==" "+" "-" "*" "/" "%" "+=" "-=" "*=" "/=" "%=" "&" "|" "^" "<<" ">>" "++" "--" "~"] @name) @def.function
 (protocol_function_declaration name: [(simple_identifier) (custom_operator)] @name) @def.function
 (protocol_function_declaration name: ["==" "!=" "<" ">" "<=" ">=" "===" "!==" "+" "-" "*" "/" "%" "+=" "-=" "*=" "/=" "%=" "&" "|" "^" "<<" ">>" "++" "--" "~"] @name) @def.function
 (init_declaration name: "init" @name body: (_)? @value) @def.constructor
@@ -17,9 +17,9 @@
 (operator_declaration "operator" . (_) @name) @def.function
 (macro_declaration (simple_identifier) @name definition: (_)? @value) @def.macro
 (protocol_property_declaration name: (pattern bound_identifier: (simple_identifier) @name) (protocol_property_requirements)? @value) @def.property
-(source_file (property_declaration name: (pattern bound_identifier: (simple_identifier) @name) computed_value: (_) @value) @def.property)
-(class_body (property_declaration name: (pattern bound_identifier: (simple_identifier) @name) computed_value: (_) @value) @def.property)
-(enum_class_body (property_declaration name: (pattern bound_identifier: (simple_identifier) @name) computed_value: (_) @value) @def.property)
+(source_file (property_declaration name: (pattern bound_identifier: (simple_identifier) @name) . (type_annotation)? . computed_value: (_) @value) @def.property)
+(class_body (property_declaration name: (pattern bound_identifier: (simple_identifier) @name) . (type_annotation)? . computed_value: (_) @value) @def.property)
+(enum_class_body (property_declaration name: (pattern bound_identifier: (simple_identifier) @name) . (type_annotation)? . computed_value: (_) @value) @def.property)
 (source_file (property_declaration (value_binding_pattern) @lead name: (pattern bound_identifier: (simple_identifier) @name) @part . (type_annotation)? @part . "="? @value) @def.variable)
 (class_body (property_declaration (value_binding_pattern) @lead name: (pattern bound_identifier: (simple_identifier) @name) @part . (type_annotation)? @part . "="? @value) @def.field)
 (enum_class_body (property_declaration (value_binding_pattern) @lead name: (pattern bound_identifier: (simple_identifier) @name) @part . (type_annotation)? @part . "="? @value) @def.field)

@@ -102,3 +102,14 @@ int größe(pool_t *pool)
 {
     return (int)pool->total;
 }
+
+/* A name in brackets cannot be taken for a macro. */
+POOL_API int (pool_isempty)(const pool_t *pool);
+POOL_API const char *(pool_name)(const pool_t *pool);
+int (pool_isfull)(const pool_t *pool) { return !pool->free; }
+
+POOL_API size_t (*pool_sizer)(const pool_t *pool) POOL_WEAK;
+POOL_API int (*pool_ranker)(const pool_t *pool) POOL_WEAK;
+void pool_warn(const char *format, ...) POOL_FORMAT(1, 2);
+POOL_STATIC pool_t *pool_merge(pool_t *into, pool_t *from) { return into; }
+struct POOL_PACKED header { uint32_t magic; };

@@ -118,3 +118,46 @@ int Renderer::Cache::größe = 0;
 void Renderer::Cache::flush(int level) { render::gl::finish(level); }
 
 }  // namespace canvas
+
+template <>
+struct std::hash<canvas::Circle> {
+  typedef canvas::Circle &argument;
+  typedef std::ostream &(*Printer)(std::ostream &);
+  size_t operator()(const canvas::Circle &circle) const noexcept;
+};
+
+int canvas::Renderer::frames_;
+const char *Palette::names[] = {"red", "green"};
+const canvas::Fill &fallback = canvas::Fill::Solid;
+void canvas_open(const wchar_t *name) = delete;
+
+// What a macro hides from the grammar.
+CANVAS_BEGIN
+namespace export_layer {
+/// A canvas that others link to.
+class CANVAS_API Surface {
+ public:
+  Surface();
+  ~Surface();
+  explicit Surface(int width);
+  virtual void draw(const Shape &shape) = 0;
+  Surface(int width, int height);
+  Surface &operator=(const Surface &other) = default;
+
+ private:
+  int width_ = 0;
+};
+
+class CANVAS_API Layer final : public canvas::Base {
+ public:
+  void flatten();
+};
+
+struct CANVAS_API Extent : Range { int left, right; };
+
+CANVAS_INLINE Layer::~Layer() = default;
+size_t CANVAS_INLINE Layer::depth() { return count(); }
+CANVAS_API std::string describe(const Surface &surface);
+CANVAS_API Result store(const Surface &surface, int level);
+}  // namespace export_layer
+CANVAS_END

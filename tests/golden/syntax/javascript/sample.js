@@ -102,6 +102,9 @@ Legacy.prototype.send = function (message) {
   return fmt(message);
 };
 Legacy.create = () => new Legacy();
+Legacy.wire.open = function (port) {
+  return connect(port);
+};
 
 export function Größe({ bus }) {
   return <Panel title="size"><span>{bus.size}</span><Icons.Bell count={inspect(bus)} /></Panel>;

@@ -103,3 +103,17 @@ suspend inline fun <reified T : Fruit> MutableList<T>?.sortByGröße(
 private fun observer() = object : Visitor {
     override fun visit(fruit: Fruit) = Gardener.work { fruit.pick(Moment.now()) }
 }
+
+/** The grammar takes `set` for a setter here and gives the class up. */
+class Ledger {
+    /** Written so far. */
+    val pages = 3
+    private val lines = mutableListOf<String>()
+
+    fun close() = seal(lines)
+
+    fun mark(at: Int) {
+        val bit = 1 shl at
+        set = set or bit
+    }
+}

@@ -14,6 +14,7 @@ require_once __DIR__ . '/bootstrap.php';
 include 'legacy/labels.php';
 
 define('PRESS_MODE', 'gentle');
+\define("PRESS_LIMIT", 3);
 const YIELD_LOW = 0.4, YIELD_HIGH = 0.75;
 
 /** How far a batch has come. */

@@ -24,6 +24,10 @@ try:
     import orjson
 except ImportError:
     orjson = None
+    if TYPE_CHECKING:
+        decoder = None
+    else:
+        decoder = object()
 
 __all__ = ["Tide", "Table", "passable"]
 __all__ += ["load_table"]
@@ -65,6 +69,8 @@ class Tide:
     #: Free text of the harbour master.
     notes: list[str] = field(default_factory=list)
     unit, symbol = "metre", "m"
+    if orjson:
+        packed = True
 
     def __init_subclass__(cls, /, **options: object) -> None:
         super().__init_subclass__(**options)

@@ -42,3 +42,5 @@ FOR EACH ROW EXECUTE FUNCTION touch();
 ALTER TABLE book ADD COLUMN größe INTEGER;
 
 INSERT INTO book (isbn, title) VALUES ('1', trim(' A '));
+
+CREATE INDEX "loan by day" ON loan ("day");
