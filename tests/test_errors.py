@@ -14,6 +14,8 @@ ALL = [value for value in vars(errors).values() if inspect.isclass(value) and is
 BANDS = {
     errors.SourceError: range(20, 30),
     errors.ConfigError: range(30, 40),
+    errors.StoreError: range(80, 90),
+    errors.StoreUnreadable: range(90, 100),
 }
 
 

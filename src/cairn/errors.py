@@ -148,6 +148,17 @@ class PathNotFound(SourceError):
     exit_status = 28
 
 
+class OutOfResources(SourceError):
+    """The system gave out while the folder was read: {why}.
+
+    Close some programs, or raise the limit (`ulimit -n` for open files), then run the command again.
+    """
+
+    code = "out_of_resources"
+    exit_status = 29
+    retryable = True
+
+
 # --- 30-39: configuration -----------------------------------------------------------------------------------------
 
 
@@ -169,6 +180,114 @@ class ConfigUnreadable(ConfigError):
 
     code = "config_unreadable"
     exit_status = 31
+
+
+# --- 80-89: the store and its disk --------------------------------------------------------------------------------
+
+
+class StoreError(CairnError):
+    """The store {path} cannot be used: {why}.
+
+    Nothing was changed; run `cairn health` to see what is wrong with it.
+    """
+
+    code = "store_unusable"
+    exit_status = 80
+
+
+class StoreFull(StoreError):
+    """There is no room left on the disk that holds {path} ({why}).
+
+    The last good snapshot still answers. Free some space, then run the command again.
+    """
+
+    code = "store_full"
+    exit_status = 81
+    retryable = True
+
+
+class StoreIo(StoreError):
+    """The disk failed under {path}: {why}.
+
+    The last good snapshot still answers. Look into the system's log for trouble with that disk.
+    """
+
+    code = "store_io"
+    exit_status = 82
+
+
+class StoreUnwritable(StoreError):
+    """You may not use {path} as a store ({why}).
+
+    Change its permissions, or name another folder in CAIRN_HOME.
+    """
+
+    code = "store_unwritable"
+    exit_status = 83
+
+
+class StoreOutOfResources(StoreError):
+    """The system gave out while the store {path} was in use: {why}.
+
+    Close some programs, or raise the limit (`ulimit -n` for open files), then run the command again.
+    """
+
+    code = "store_out_of_resources"
+    exit_status = 84
+    retryable = True
+
+
+class StoreNotOurs(StoreError):
+    """The folder {path} is no safe place for a store: {why}.
+
+    Make it a folder of your own that only you may write in (`chmod go-w`), or name another one in CAIRN_HOME.
+    """
+
+    code = "store_not_ours"
+    exit_status = 85
+
+
+# --- 90-99: integrity ---------------------------------------------------------------------------------------------
+
+
+class StoreUnreadable(CairnError):
+    """The {artifact} of the index cannot be used.
+
+    Run `cairn reindex` to build the index again; your files are untouched.
+    """
+
+    code = "store_unreadable"
+    exit_status = 90
+
+
+class StoreCorrupt(StoreUnreadable):
+    """The {artifact} of the index is damaged: {why}.
+
+    Run `cairn reindex` to build the index again; your files are untouched.
+    """
+
+    code = "store_corrupt"
+    exit_status = 91
+
+
+class Incompatible(StoreUnreadable):
+    """The {artifact} of the index has format version {version}; this version of Cairn reads {oldest} to {newest}.
+
+    Use a version of Cairn that knows that format, or run `cairn reindex` to build the index again.
+    """
+
+    code = "incompatible"
+    exit_status = 92
+
+
+class GrammarMismatch(ConfigError):
+    """The installed grammar for {language} is not {wanted}, which this version of Cairn is made for.
+
+    Install Cairn again with its pinned requirements, so that what is indexed here means the same everywhere.
+    """
+
+    code = "grammar_mismatch"
+    exit_status = 32
 
 
 class AssertionsDisabled(CairnError):

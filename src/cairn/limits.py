@@ -29,6 +29,8 @@ PARSE_CPU_SECONDS = 1.0
 MAX_SYMBOLS_PER_FILE = 50_000
 MAX_REFERENCES_PER_FILE = 200_000
 MAX_NESTING = 1_000
+# Half-found matches a query may hold: real code holds less than 64, and the cost of holding n is n to the third.
+MAX_MATCH_STATES = 256
 MAX_SIGNATURE_CHARS = 300
 MAX_DOC_CHARS = 2_000
 MAX_PARTIAL_RANGES = 100
@@ -74,6 +76,8 @@ MIN_FILES_FOR_POOL = 150
 FILES_PER_TASK = 32
 # The last resort: the kernel kills a worker that spends more CPU than this on one file, which is then cut by lines.
 WORKER_CPU_SECONDS_PER_FILE = 5.0
+# On top of what a worker holds at its start (about 60 MiB), which keeps it below 512 MiB.
+WORKER_MEMORY_BYTES = 440 * MIB
 
 # --- store defaults -----------------------------------------------------------------------------------------------
 RETAIN_SNAPSHOTS_MIN = 5
@@ -87,6 +91,16 @@ MAX_TOTAL_SEGMENTS_REFERENCED = 256
 MAX_TOMBSTONES_PER_SNAPSHOT = 250_000
 COMPACTION_OVERDUE_SEGMENTS = 48
 COMPACTION_OVERDUE_TOMBSTONES = 200_000
+
+# --- what a file of a store may cost to read ----------------------------------------------------------------------
+# A damaged or hostile store is refused by size before anything is parsed.
+MAX_MANIFEST_BYTES = 4 * MIB
+MAX_STATE_BYTES = 64 * KIB
+MAX_TOMBSTONE_BYTES = 48 * MIB
+MAX_TOMBSTONE_FILES = 256
+MAX_DEGRADED_ERRORS = 10_000
+# The system opens paths below 4 KiB; composing (NFC) can make one of them three times as long.
+MAX_PATH_KEY_BYTES = 12 * KIB
 
 # --- answers ------------------------------------------------------------------------------------------------------
 DEFAULT_ENVELOPE_BYTES = 64 * KIB

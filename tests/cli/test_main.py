@@ -139,6 +139,7 @@ def test_rules_of_one_person_are_counted_and_not_honoured(repo: Path, tmp_path: 
         (["why"], 2, "The following arguments are required: PATH"),
         (["how are snapshots published"], 2, "search is not part of this version yet"),
         (["--frobnicate"], 2, "There is no option"),
+        (["completion", "tcsh"], 2, "invalid choice"),
     ],
 )
 def test_a_mistake_gets_one_sentence_what_to_do_and_its_exit_status(
@@ -210,6 +211,22 @@ def test_what_may_not_be_read_is_a_skip_below_the_root_and_an_error_at_it(open_f
     refused = as_nobody("files", "--root", str(open_folder / "locked"))
     assert refused.returncode == 23
     assert "You may not read the folder" in refused.stderr
+
+
+def test_a_system_without_descriptors_left_loses_no_file_in_silence(repo: Path) -> None:
+    code = (
+        "import resource, sys\n"
+        "import cairn.cli.files, cairn.sync.survey\n"
+        "from cairn.cli.main import main\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))\n"
+        "sys.exit(main(['files']))\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=repo, capture_output=True, text=True, check=False, env=ENVIRONMENT
+    )
+    assert found.returncode == 29, found.stderr
+    assert "Too many open files" in found.stderr
+    assert found.stdout == ""
 
 
 def test_help_has_examples_for_every_command() -> None:

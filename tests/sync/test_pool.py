@@ -8,12 +8,16 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from cairn.config import Config, LimitConfig
+from cairn.errors import CairnError
 from cairn.limits import MIN_FILES_FOR_POOL
 from cairn.source.beneath import Tree
 from cairn.source.root import find_root
 from cairn.source.walk import walk
 from cairn.sync import pool
+from cairn.sync.extract import extract
 from cairn.types import Candidate, FileFacts, ParseState, Root, Skip, SkipReason, Vanished
 
 PROGRAM = "def first(x):\n    return second(x)\n\n\ndef second(x):\n    return x + 1\n"
@@ -31,13 +35,14 @@ def tree_of(top: Path, count: int = 200) -> tuple[Root, tuple[Candidate, ...]]:
 
 def test_two_workers_give_exactly_what_one_process_gives(tmp_path: Path) -> None:
     root, candidates = tree_of(tmp_path)
-    alone = list(pool.extract_all(root, candidates, LimitConfig(), workers=1))
-    together = list(pool.extract_all(root, candidates, LimitConfig(), workers=2))
-    assert alone == together
+    with Tree(root) as tree:
+        alone = [extract(tree, candidate, LimitConfig()) for candidate in candidates]
+    assert list(pool.extract_all(root, candidates, LimitConfig(), workers=1)) == alone
+    assert list(pool.extract_all(root, candidates, LimitConfig(), workers=2)) == alone
     assert len(alone) == 200
 
 
-def test_a_handful_of_files_starts_no_process() -> None:
+def test_a_handful_of_files_gets_one_worker() -> None:
     assert pool.worker_count(MIN_FILES_FOR_POOL - 1) == 1
     assert pool.worker_count(MIN_FILES_FOR_POOL) == len(os.sched_getaffinity(0))
 
@@ -65,6 +70,50 @@ def test_a_file_that_spends_all_the_time_of_a_worker_is_cut_by_lines(tmp_path: P
     assert states.pop("bomb.py") == ParseState.LINES
     assert set(states.values()) == {ParseState.PARSED}
     assert len(states) == 200
+
+
+# Two shapes of one danger: memory without end, in a fork of this process and in a spawned worker.
+EATER = """
+import resource, sys
+from cairn.config import Config, LimitConfig
+from cairn.source.beneath import Tree
+from cairn.source.root import find_root
+from cairn.source.walk import walk
+from cairn.sync import pool
+if __name__ == "__main__":
+    root = find_root(sys.argv[1])
+    with Tree(root) as tree:
+        found = walk(tree, Config()).candidates
+    for outcome in pool.extract_all(root, found, LimitConfig(), workers=int(sys.argv[2])):
+        print(outcome.source.key, outcome.syntax.state.value)
+    print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2], ids=["forked", "spawned"])
+def test_a_file_that_eats_all_memory_is_cut_by_lines_and_nobody_hears_of_it(tmp_path: Path, workers: int) -> None:
+    top = tmp_path / "tree"
+    top.mkdir()
+    (top / "eater.c").write_bytes(b"x=>" * 100_000)
+    (top / "fine.c").write_bytes(b"int main(void) { return 0; }\n")
+    program = tmp_path / "program.py"
+    program.write_text(EATER)
+    found = subprocess.run(
+        [sys.executable, str(program), str(top), str(workers)], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert found.returncode == 0, found.stderr
+    *states, mib = found.stdout.splitlines()
+    assert states == ["eater.c lines", "fine.c parsed"]
+    assert int(mib) < 1024
+    assert found.stderr == ""
+
+
+def test_a_file_that_kills_even_without_a_parser_is_a_bug_and_not_a_loop(tmp_path: Path) -> None:
+    (tmp_path / "huge.txt").write_bytes(b"word and more words\n" * 400_000)
+    root, candidates = tree_of(tmp_path)
+    with pytest.raises(CairnError):
+        list(pool.extract_all(root, candidates, LimitConfig(), workers=2, cpu_seconds=0.001))
+    assert children() == [], "no worker is left behind"
 
 
 def test_files_that_are_gone_or_no_text_come_back_as_such(tmp_path: Path) -> None:
@@ -121,7 +170,7 @@ def children(of: int | None = None) -> list[int]:
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             is_child = (folder / "stat").read_text().rpartition(")")[2].split()[1] == parent
-            if is_child and b"spawn_main" in (folder / "cmdline").read_bytes():
+            if is_child and b"resource_tracker" not in (folder / "cmdline").read_bytes():
                 found.append(int(folder.name))
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from cairn.cli.output import Output
+from cairn.errors import UsageError
 
 _BASH = """\
 _cairn() {{
@@ -27,6 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Print the script; nothing is installed."""
+    if options.json:
+        raise UsageError(problem="A completion script is for a shell and has no JSON form.")
     output.stdout.write(_fish() if options.shell == "fish" else _bash(zsh=options.shell == "zsh"))
     return 0
 

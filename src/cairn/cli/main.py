@@ -6,6 +6,7 @@ Verbs are imported when they are run, so that a fast one does not pay for a heav
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -16,7 +17,10 @@ from cairn import __version__
 from cairn.answer.envelope import error as error_envelope
 from cairn.answer.envelope import plain
 from cairn.cli.output import Output
-from cairn.errors import AssertionsDisabled, CairnError, Interrupted, UsageError
+from cairn.errors import AssertionsDisabled, CairnError, Interrupted, OutOfResources, UsageError
+
+# Of this process or machine, not of any file: to go on without a file for it would lose the file in silence.
+OUR_TROUBLE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 class Command(NamedTuple):
@@ -100,6 +104,8 @@ def main(argv: Sequence[str] | None = None, output: Output | None = None) -> int
     except CairnError as problem:
         return _report(problem, output)
     except Exception as problem:
+        if isinstance(problem, OSError) and problem.errno in OUR_TROUBLE:
+            return _report(OutOfResources(why=os.strerror(problem.errno)), output)
         if os.environ.get("CAIRN_DEBUG"):
             raise
         output.note(f"({type(problem).__name__}; set CAIRN_DEBUG=1 to see where)")

@@ -16,8 +16,8 @@ from cairn.source.ignore import Rule, RuleSet, decide, parse_rules
 from cairn.source.root import printable, relative_to_root
 from cairn.source.walk import CAIRNIGNORE, GITIGNORE, walk_to
 from cairn.sync.codebase import open_codebase
-from cairn.sync.extract import extract
-from cairn.types import SKIP_SENTENCES, FileFacts, Skip, WalkResult
+from cairn.sync.pool import extract_all
+from cairn.types import SKIP_SENTENCES, FileFacts, Root, Skip, WalkResult
 
 
 class Explanation(NamedTuple):
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     with Tree(codebase.root) as tree:
         _must_exist(tree, raw)
         walked = walk_to(tree, codebase.config, raw, tracked=codebase.tracked)
-        found = _explain(tree, raw, walked, codebase.config.limits)
+        found = _explain(codebase.root, tree, raw, walked, codebase.config.limits)
     if options.json:
         output.line(_envelope(options.path, codebase.root.path, raw, found).to_json())
     else:
@@ -59,10 +59,10 @@ def _must_exist(tree: Tree, raw: bytes) -> None:
         return
 
 
-def _explain(tree: Tree, raw: bytes, walked: WalkResult, limits: LimitConfig) -> Explanation:
+def _explain(root: Root, tree: Tree, raw: bytes, walked: WalkResult, limits: LimitConfig) -> Explanation:
     for candidate in walked.candidates:
         if candidate.raw == raw:
-            outcome = extract(tree, candidate, limits)
+            outcome = next(extract_all(root, [candidate], limits))
             late = outcome if isinstance(outcome, Skip) else None
             facts = outcome if isinstance(outcome, FileFacts) else None
             return Explanation(late, raw, _ignore_rule(tree, raw, is_folder=False), facts)

@@ -1,27 +1,33 @@
-"""Many candidates → their facts, in order, on as many processes as pay for themselves.
+"""Many candidates → their facts, in order, in processes of their own.
 
-Parsing holds the interpreter's lock, so it is spread over processes, not threads. Workers are spawned (a daemon has
-threads, and forking those is unsafe), know nothing but the root, and end when the pipe to their parent does.
+Parsing holds the interpreter's lock, so it is spread over processes, not threads; a handful of files gets one. Workers
+know nothing but the root, and end when the pipe to their parent does.
 
-A parser is native code fed with hostile bytes: it may crash, or run for ever. A worker that dies takes nothing with it:
-its files go to a fresh worker one by one, and the one that kills again is cut by lines. The kernel ends a worker that
-spends too much CPU on one file, so "for ever" becomes "dies".
+A parser is native code fed with hostile bytes: it may crash, run for ever, or eat all memory (300 kB of `x=>` in a .c
+file take more than 20 GB). So nothing is parsed in this process. A worker that dies takes nothing with it: its files go
+to a fresh worker one by one, and the one that kills again is cut by lines. The kernel refuses a worker more memory than
+its share and ends one that spends too much CPU on a file, so "for ever" and "all memory" become "dies".
 """
 
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
+import resource
 import signal
+import sys
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from multiprocessing.context import ForkContext, SpawnContext
+from pathlib import Path
 from typing import NamedTuple
 
 from cairn.config import LimitConfig
-from cairn.limits import FILES_PER_TASK, MIN_FILES_FOR_POOL, WORKER_CPU_SECONDS_PER_FILE
+from cairn.errors import CairnError
+from cairn.limits import FILES_PER_TASK, MIN_FILES_FOR_POOL, WORKER_CPU_SECONDS_PER_FILE, WORKER_MEMORY_BYTES
 from cairn.source.beneath import Tree
 from cairn.sync.extract import extract
 from cairn.types import Candidate, ExtractOutcome, Root
@@ -57,27 +63,25 @@ def extract_all(
 ) -> Iterator[ExtractOutcome]:
     """The outcome of every candidate, in the order given."""
     count = worker_count(len(candidates)) if workers is None else workers
-    if count <= 1:
-        with Tree(root) as tree:
-            for candidate in candidates:
-                yield extract(tree, candidate, limits)
-        return
-    with contextlib.closing(_Pool(_Duty(root, limits, cpu_seconds), count)) as pool:
-        yield from pool.run(candidates)
+    if candidates:
+        with contextlib.closing(_Pool(_Duty(root, limits, cpu_seconds), count)) as pool:
+            yield from pool.run(candidates)
 
 
 def worker_count(files: int) -> int:
-    """As many workers as cores, but none for a handful of files: starting two costs more than parsing a hundred."""
+    """As many workers as cores, but one for a handful of files: starting two costs more than parsing a hundred."""
     return 1 if files < MIN_FILES_FOR_POOL else max(1, len(os.sched_getaffinity(0)))
 
 
 class _Worker:
     """One process, the pipe to it, and the tasks it holds."""
 
-    def __init__(self, duty: _Duty) -> None:
-        context = multiprocessing.get_context("spawn")
+    def __init__(self, duty: _Duty, *, forked: bool) -> None:
+        context: SpawnContext | ForkContext = get_context("fork") if forked else get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, duty), daemon=True)
+        # A fork inherits our end of the pipe too. It must let go of it, or it would never see that we are gone.
+        arguments = (theirs, duty, self.pipe if forked else None)
+        self.process = context.Process(target=_serve, args=arguments, daemon=True)
         self.process.start()
         theirs.close()
         self.tasks: deque[_Task] = deque()
@@ -102,7 +106,10 @@ class _Pool:
 
     def __init__(self, duty: _Duty, count: int) -> None:
         self._duty = duty
-        self._workers = [_Worker(duty) for _ in range(count)]
+        # A fork costs milliseconds and a spawned worker a quarter of a second. But threads may hold locks that a fork
+        # would inherit locked for ever, and a fork carries everything that was imported: so only alone, and only one.
+        self._forked = count == 1 and threading.active_count() == 1 and sys.platform == "linux"
+        self._workers = [self._worker() for _ in range(count)]
         self._waiting: deque[_Task] = deque()
         self._done: dict[int, ExtractOutcome] = {}
 
@@ -115,6 +122,9 @@ class _Pool:
                 self._feed()
                 self._collect()
             yield self._done.pop(index)
+
+    def _worker(self) -> _Worker:
+        return _Worker(self._duty, forked=self._forked)
 
     def close(self) -> None:
         for worker in self._workers:
@@ -144,6 +154,9 @@ class _Pool:
         """A worker died: the files it was at become suspects, each on its own; a suspect that kills is cut by lines."""
         dead = self._workers[index]
         first, *later = dead.tasks
+        if first.plain:
+            # Reading and cutting by lines runs no native code: this is a bug, and trying for ever would hide it.
+            raise CairnError
         if first.suspect:
             again = [first._replace(plain=True)]
         else:
@@ -151,20 +164,47 @@ class _Pool:
         self._waiting.extendleft(reversed([*again, *later]))
         dead.tasks.clear()
         dead.stop()
-        self._workers[index] = _Worker(self._duty)
+        self._workers[index] = self._worker()
 
 
-def _serve(pipe: Connection, duty: _Duty) -> None:
+def _serve(pipe: Connection, duty: _Duty, parents_end: Connection | None) -> None:
     """What a worker does: take a task, answer it, until the parent closes the pipe or is gone."""
+    if parents_end is not None:
+        parents_end.close()
     # Ctrl-C reaches the whole group; the parent decides what it means and then closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with Tree(duty.root) as tree, contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
-        while True:
-            task: _Task = pipe.recv()
-            outcomes = []
-            for candidate in task.candidates:
-                # The default action of SIGPROF ends the process, also inside native code that holds the lock.
-                signal.setitimer(signal.ITIMER_PROF, duty.cpu_seconds)
-                outcomes.append(extract(tree, candidate, duty.limits, plain=task.plain))
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            pipe.send(outcomes)
+    _know_our_place()
+    try:
+        with Tree(duty.root) as tree:
+            while True:
+                task: _Task = pipe.recv()
+                pipe.send(_outcomes(tree, task, duty))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
+    except Exception:
+        # The parent sees that we are gone and tries again; a traceback on the user's terminal would explain nothing.
+        if os.environ.get("CAIRN_DEBUG"):
+            raise
+        os._exit(1)
+
+
+def _know_our_place() -> None:
+    """Take no more memory than a parser may, leave no core file, and say nothing on the user's terminal."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(OSError, ValueError):
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        share = pages * resource.getpagesize() + WORKER_MEMORY_BYTES
+        resource.setrlimit(resource.RLIMIT_AS, (share, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    if not os.environ.get("CAIRN_DEBUG"):
+        # The parser's last words when memory is refused would only puzzle.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
+def _outcomes(tree: Tree, task: _Task, duty: _Duty) -> list[ExtractOutcome]:
+    outcomes = []
+    for candidate in task.candidates:
+        # The default action of SIGPROF ends the process, also inside native code that holds the lock.
+        signal.setitimer(signal.ITIMER_PROF, duty.cpu_seconds)
+        outcomes.append(extract(tree, candidate, duty.limits, plain=task.plain))
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    return outcomes

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cairn.config import LimitConfig
 from cairn.filetypes import language_of
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
@@ -18,11 +17,13 @@ from cairn.source.ignore import GlobSet, parse_rules
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
 from cairn.sync.codebase import Codebase
-from cairn.sync.extract import HEAD_BYTES, extract
-from cairn.types import Candidate, FileFacts, Skip, SourceFile, Unstable, WalkResult
+from cairn.sync.extract import HEAD_BYTES
+from cairn.sync.pool import extract_all
+from cairn.types import Candidate, FileFacts, Skip, SourceFile, Unstable, Vanished, WalkResult
 
-# A file below this cannot fall into too many pieces: a chunk is never smaller than a line, and seldom than this.
-_BYTES_PER_SMALL_CHUNK = 64
+# A file with fewer bytes than this per permitted chunk cannot fall into too many: a chunk is small only where it and
+# the next would not fit into one, so two neighbours weigh well above a thousand bytes together.
+_BYTES_PER_SMALL_CHUNK = 200
 
 Progress = Callable[[str, int, int], None]
 
@@ -48,9 +49,6 @@ class Survey:
 
 def survey(codebase: Codebase, progress: Progress) -> Survey:
     """Walk and read the whole tree. A file that vanishes on the way was never there."""
-    eligible: list[EligibleFile] = []
-    late: list[Skip] = []
-    unstable: list[Unstable] = []
     with Tree(codebase.root) as tree:
         walked = walk(
             tree,
@@ -58,33 +56,41 @@ def survey(codebase: Codebase, progress: Progress) -> Survey:
             tracked=codebase.tracked,
             progress=lambda names: progress("walking", names, 0),
         )
-        total = len(walked.candidates)
-        for done, candidate in enumerate(walked.candidates):
-            if not done % 256:
-                progress("reading", done, total)
-            found = look(tree, candidate, codebase.config.limits)
-            if isinstance(found, EligibleFile):
-                eligible.append(found)
-            elif isinstance(found, Skip):
-                late.append(found)
-            elif isinstance(found, Unstable):
-                unstable.append(found)
+        found = _look(tree, walked, codebase, progress)
+    eligible = sorted((file for file in found if isinstance(file, EligibleFile)), key=lambda file: file.key)
+    late = [skip for skip in found if isinstance(skip, Skip)]
     skips = tuple(sorted((*walked.skips, *late), key=lambda skip: skip.raw))
-    return Survey(tuple(eligible), skips, tuple(unstable), _hidden_elsewhere(codebase, walked), walked)
+    unstable = tuple(file for file in found if isinstance(file, Unstable))
+    return Survey(tuple(eligible), skips, unstable, _hidden_elsewhere(codebase, walked), walked)
 
 
-def look(tree: Tree, candidate: Candidate, limits: LimitConfig) -> EligibleFile | Skip | Unstable | None:
-    """Is this candidate text, and not too much of it? None when it has vanished."""
-    if candidate.stat.size > limits.max_chunks_per_file * _BYTES_PER_SMALL_CHUNK:
-        facts = extract(tree, candidate, limits)
+def _look(
+    tree: Tree, walked: WalkResult, codebase: Codebase, progress: Progress
+) -> list[EligibleFile | Skip | Unstable]:
+    """What reading every candidate gives: is it text, and not too much of it?"""
+    limits = codebase.config.limits
+    found: list[EligibleFile | Skip | Unstable] = []
+    large: list[Candidate] = []
+    for done, candidate in enumerate(walked.candidates):
+        if not done % 256:
+            progress("reading", done, len(walked.candidates))
+        if candidate.stat.size > limits.max_chunks_per_file * _BYTES_PER_SMALL_CHUNK:
+            large.append(candidate)
+            continue
+        outcome = read_stable(tree, candidate, max_bytes=limits.max_file_bytes)
+        if isinstance(outcome, SourceFile):
+            language = language_of(candidate.raw.rpartition(b"/")[2], outcome.data[:HEAD_BYTES])
+            found.append(EligibleFile(candidate.key, len(outcome.data), language))
+        elif not isinstance(outcome, Vanished):
+            found.append(outcome)
+    # Only cutting a large file shows into how many pieces it falls.
+    for done, facts in enumerate(extract_all(codebase.root, large, limits)):
+        progress("cutting large files", done, len(large))
         if isinstance(facts, FileFacts):
-            return EligibleFile(candidate.key, len(facts.source.data), facts.syntax.language)
-        return facts if isinstance(facts, Skip | Unstable) else None
-    outcome = read_stable(tree, candidate, max_bytes=limits.max_file_bytes)
-    if isinstance(outcome, SourceFile):
-        name = candidate.raw.rpartition(b"/")[2]
-        return EligibleFile(candidate.key, len(outcome.data), language_of(name, outcome.data[:HEAD_BYTES]))
-    return outcome if isinstance(outcome, Skip | Unstable) else None
+            found.append(EligibleFile(facts.source.key, len(facts.source.data), facts.syntax.language))
+        elif not isinstance(facts, Vanished):
+            found.append(facts)
+    return found
 
 
 def _hidden_elsewhere(codebase: Codebase, walked: WalkResult) -> tuple[tuple[str, int], ...]:
