@@ -56,8 +56,9 @@ _C_LEFT_OUT = {
 # `TEST_BEGIN(name) {` and `static_assert(sizeof(x) == 4)` use a macro; ctags takes them for functions.
 _NO_MACRO_CALL = r"(?!\s*(?:static_assert|[A-Z][A-Z0-9_]+)\s*\()"
 _C_ONLY = {"function": _NO_MACRO_CALL, "prototype": _NO_MACRO_CALL}
-# A variable in any block is taken for a global one; those at the start of a line surely are.
-_SCRIPT_GLOBAL = r"(?:export\s+)?(?:declare\s+)?(?:const|let|var)\s"
+# A variable in any block is taken for a global one; those at the start of a line surely are. What is bound to a
+# `require` is an import: another file defines it.
+_SCRIPT_GLOBAL = r"(?!.*=\s*require\()(?:export\s+)?(?:declare\s+)?(?:const|let|var)\s"
 _TYPESCRIPT = Peer(
     "TypeScript",
     _kinds("constant generator alias class enumerator function enum interface method namespace property variable"),
@@ -130,8 +131,9 @@ PEERS: dict[str, Peer] = {
     "kotlin": Peer(
         "Kotlin",
         _kinds("constant typealias class interface method object package variable"),
-        # It takes the parameter of a lambda for a method, and gives a name of its own to `companion object {`.
-        only={"method": r".*\bfun\b", "object": r".*\bobject\s+[\w`]"},
+        # It takes the parameter of a lambda for a method, gives out stray memory as the name of fun `a b`(), and has a
+        # name of its own for `companion object {`.
+        only={"method": r"[^`]*\bfun\b[^`]*$", "object": r".*\bobject\s+\w"},
     ),
     "lua": Peer("Lua", _kinds("function")),
     "markdown": Peer("Markdown", _kinds("chapter section subsection subsubsection l4subsection l5subsection")),

@@ -114,7 +114,7 @@ def compare(tags: Iterable[Tag], ours: Mapping[str, Sequence[Found]], *, clauses
     """Pair the definitions of both, each at most once, the nearest first.
 
     One name on one line is one definition, however many kinds or marks ctags gives it (`size` and `size=`). With
-    `clauses` ours begins at a type signature, which may take many lines, and ctags' at the equation below: both are one.
+    `clauses` ours begins at a type signature of many lines, perhaps, and ctags' at the equation below: both are one.
     """
     verdicts = Verdicts([], [], [], [])
     by_path: defaultdict[str, list[Tag]] = defaultdict(list)
@@ -176,7 +176,8 @@ def report(language: str, harvest: Harvest, verdicts: Verdicts, show_misses: int
     print(f"  ours alone: {', '.join(f'{kind} {count:,}' for kind, count in extra.most_common()) or 'none'}")
     for state in ("missed", "moved"):
         for tag in getattr(verdicts, state)[:show_misses]:
-            print(f"  {state}: {tag.path}:{tag.line}: {tag.kind} {tag.name}")
+            # Names of a strange repository: what is not printable is escaped.
+            print(f"  {state}: {ascii(tag.path)[1:-1]}:{tag.line}: {tag.kind} {ascii(tag.name)[1:-1]}")
 
 
 def measure(language: str, folder: str, show_misses: int) -> None:

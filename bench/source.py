@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cairn.config import Config, LimitConfig
+from cairn.config import Config, IndexConfig, LimitConfig
 from cairn.filetypes import language_of
 from cairn.source.beneath import Tree
 from cairn.source.root import find_root
@@ -45,7 +45,8 @@ def main() -> int:
     options = parser.parse_args()
     with made_tree() if options.tree is None else given_tree(options.tree) as tree:
         bench_walk(tree, options.rounds)
-    code = find_root(options.code or sysconfig.get_paths()["stdlib"])
+    # The library itself is the root, whatever repository Python may have been installed into.
+    code = find_root(options.code) if options.code else Root(os.path.realpath(sysconfig.get_paths()["stdlib"]), False)
     bench_pipeline(code, options.rounds)
     bench_workers(code, min(3, options.rounds))
     return 0
@@ -115,6 +116,7 @@ def made_tree(files: int = 60_000, per_folder: int = 12) -> Iterator[Root]:
                 if number % (per_folder * 40) == 0:
                     (folder / ".gitignore").write_text("local_*\n*.bak\n/only_here.txt\n")
             (folders[-1] / f"file_{number}{rng.choice(suffixes)}").write_text("x\n")
+        subprocess.run(["git", "init", "-q", top], check=True)
         yield find_root(top)
 
 
@@ -122,8 +124,10 @@ def made_tree(files: int = 60_000, per_folder: int = 12) -> Iterator[Root]:
 
 
 def candidates_with_grammar(root: Root) -> list[Candidate]:
+    # What has been installed into the default tree differs from machine to machine.
+    config = Config(index=IndexConfig(exclude=("site-packages",)))
     with Tree(root) as tree:
-        found = walk(tree, Config()).candidates
+        found = walk(tree, config).candidates
     return [c for c in found if load(language_of(c.raw.rpartition(b"/")[2])) is not None]
 
 
@@ -160,10 +164,14 @@ def bench_workers(root: Root, rounds: int) -> None:
     candidates = candidates_with_grammar(root)
     limits = LimitConfig()
 
-    def run(workers: int) -> Callable[[], int]:
-        return lambda: sum(1 for _ in extract_all(root, candidates, limits, workers=workers))
+    def alone() -> int:
+        with Tree(root) as tree:
+            return sum(1 for candidate in candidates if extract(tree, candidate, limits))
 
-    one, two = interleaved(run(1), run(2), rounds, clock=time.perf_counter)
+    def together() -> int:
+        return sum(1 for _ in extract_all(root, candidates, limits, workers=2))
+
+    one, two = interleaved(alone, together, rounds, clock=time.perf_counter)
     print(f"workers: {len(candidates):,} files, {len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}")
     report("one process : two workers (wall)", one, two, TARGETS["workers"], at_least=True)
 
