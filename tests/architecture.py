@@ -16,13 +16,14 @@ MEDIAN_LINES = 150
 
 # --- which way the doors between rooms open ---------------------------------------------------------------------------
 
-BASE = {"types", "errors", "limits", "clock", "filetypes"}
+BASE = {"types", "errors", "limits", "clock", "collector", "filetypes"}
 SETTINGS = BASE | {"config", "fingerprint"}
 MAY_IMPORT: dict[str, set[str]] = {
     "types": set(),
     "errors": set(),
     "limits": set(),
     "clock": set(),
+    "collector": set(),
     "filetypes": {"types", "errors", "limits"},
     "config": BASE,
     "fingerprint": BASE | {"config"},
@@ -66,14 +67,17 @@ DOORS = (
         "open io.open io.FileIO io.open_code os.open os.fdopen codecs.open .open .read_text .read_bytes pathlib. mmap."
         " glob. fileinput. linecache.",
         # beneath: repository files. git: its own exclude files, to count what they hide. config: the user's settings.
-        # languages, envelope: files of this package. main: the null device, when the reader of a pipe has gone.
-        "source/beneath.py source/git.py config.py syntax/languages.py answer/envelope.py cli/main.py",
+        # languages, envelope: files of this package. main: the null device, when the reader of a pipe has gone. pool:
+        # the null device as a worker's stderr, and what the kernel says of its memory.
+        # fs: the store, which nothing else opens, not even to read.
+        "source/beneath.py source/git.py config.py syntax/languages.py answer/envelope.py cli/main.py sync/pool.py"
+        " store/disk.py store/fs.py",
     ),
     _door(
         "lists a folder",
         "os.scandir os.listdir os.walk os.fwalk .iterdir .rglob",
-        # Both list by a descriptor that beneath has opened.
-        "source/walk.py source/watch.py",
+        # Walk and watch list by a descriptor that beneath has opened; fs lists the store.
+        "source/walk.py source/watch.py store/disk.py",
     ),
     _door("asks the system directly", "ctypes.", "source/beneath.py source/watch.py"),
     _door(
@@ -88,11 +92,14 @@ DOORS = (
     _door(
         "writes to a disk",
         "os.rename os.renames os.replace os.link os.symlink os.unlink os.remove os.rmdir os.removedirs os.mkdir"
-        " os.makedirs os.mkfifo os.fsync os.fdatasync os.sync os.truncate os.ftruncate os.write os.pwrite os.chmod"
-        " os.fchmod os.chown os.utime os.O_CREAT os.O_TRUNC os.O_RDWR open-for-writing .write_text .write_bytes shutil."
-        " tempfile. sqlite3.",
-        # store/fs.py will be the only one.
+        " os.makedirs os.mkfifo os.mknod os.fsync os.fdatasync os.sync os.truncate os.ftruncate os.posix_fallocate"
+        " os.write os.writev os.pwrite os.pwritev os.sendfile os.splice os.copy_file_range os.setxattr os.removexattr"
+        " os.chmod os.fchmod os.lchmod os.chown os.fchown os.lchown os.utime os.O_CREAT os.O_TRUNC os.O_RDWR"
+        " os.O_APPEND open-for-writing .write_text .write_bytes shutil. tempfile. sqlite3.",
+        # Everything that lasts goes through here, so a disk that fails or loses power can stand in for the real one.
+        "store/disk.py",
     ),
+    _door("takes a lock", "fcntl. os.lockf", "store/disk.py"),
     _door(
         "goes to the network",
         "socket. ssl. urllib. http. requests. httpx. aiohttp. urllib3. ftplib. smtplib. xmlrpc. socketserver."

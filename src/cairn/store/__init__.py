@@ -1,0 +1,1 @@
+"""What is true? Everything that lasts is written here, and through one door: `fs.py`."""

@@ -1,0 +1,331 @@
+"""The real disk: keeps the contract of `fs.py` below one base folder. The only module that writes to a disk."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import mmap
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+
+from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.errors import StoreNotOurs
+from cairn.store.fs import (
+    FILE_MODE,
+    FOLDER_MODE,
+    SEALED_FILE_MODE,
+    SEALED_FOLDER_MODE,
+    Condemned,
+    Data,
+    FileStat,
+    Map,
+    Writer,
+    check_path,
+    refuse,
+    store_trouble,
+)
+
+# A folder on the way needs to be entered, not listed.
+_STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
+_FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
+# A FIFO planted under a name of ours would block an open without O_NONBLOCK for ever.
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class Disk(AbstractContextManager["Disk"]):
+    """The real disk below one base folder, which is held open: renaming it away changes nothing. A context manager.
+
+    Every path is walked name by name from there without following a link, so nothing can be swapped in on the way.
+    """
+
+    __slots__ = ("_base", "_clock", "_condemned", "path")
+
+    def __init__(self, base: int, path: str, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._base = base
+        self._clock = clock
+        self._condemned = Condemned()
+        self.path = path
+
+    @classmethod
+    def at(cls, home: str, below: str, *, create: bool = False, clock: Clock = SYSTEM_CLOCK) -> Disk:
+        """The disk whose base is this path below the user's home folder of Cairn, which may itself be a link.
+
+        With `create`, what is missing is made and made safe. Refuses with `StoreNotOurs` when any of these folders is a
+        link, belongs to somebody else, or lets others write; a base that is not there is a FileNotFoundError.
+        """
+        check_path(below)
+        shown = home = os.path.abspath(home)
+        try:
+            fd = _enter(home, None, shown, create=create)
+            for name in below.split("/"):
+                shown = os.path.join(shown, name)
+                with _closing(fd) as outer:
+                    fd = _enter(name, outer, shown, create=create)
+        except OSError as error:
+            if isinstance(error, FileNotFoundError) and not create:
+                raise
+            raise store_trouble(shown, error) from error
+        return cls(fd, shown, clock)
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the base folder; a second call does nothing."""
+        # The number may soon belong to someone else's file.
+        fd, self._base = self._base, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def create(self, path: str) -> Writer:
+        with self._changing(path) as (at, name):
+            fd = os.open(name, _CREATE, FILE_MODE, dir_fd=at)
+            try:
+                # The umask can take bits away, even our own.
+                os.fchmod(fd, FILE_MODE)
+            except BaseException:
+                os.close(fd)
+                raise
+            return _DiskWriter(fd)
+
+    def create_bytes(self, path: str, data: Data) -> None:
+        with self.create(path) as out:
+            out.write(data)
+
+    def make_folder(self, path: str) -> None:
+        with self._changing(path) as (at, name):
+            _make_folder(name, at)
+
+    def move(self, old: str, new: str) -> None:
+        self._condemned.refuse_below(old)
+        with self._changing(old) as (source, name), self._changing(new) as (target, wanted):
+            found = os.stat(name, dir_fd=source, follow_symlinks=False)
+            if not stat.S_ISDIR(found.st_mode):
+                refuse(errno.ENOTDIR, old)
+            # To hang a folder elsewhere is to write in it; the system itself would let the superuser.
+            if not found.st_mode & stat.S_IWUSR:
+                refuse(errno.EACCES, old)
+            # Somebody may take the name after this look. Then the rename refuses, or replaces an empty folder: no loss.
+            with contextlib.suppress(FileNotFoundError):
+                os.stat(wanted, dir_fd=target, follow_symlinks=False)
+                refuse(errno.EEXIST, new)
+            os.rename(name, wanted, src_dir_fd=source, dst_dir_fd=target)
+
+    def swap(self, temp: str, target: str) -> None:
+        self._condemned.refuse(temp, target)
+        with self._changing(temp) as (source, name), self._changing(target) as (at, wanted):
+            _require_file(os.stat(name, dir_fd=source, follow_symlinks=False), temp)
+            os.replace(name, wanted, src_dir_fd=source, dst_dir_fd=at)
+
+    def claim(self, source: str, name: str) -> None:
+        self._condemned.refuse(source, name)
+        with self._folder_of(source) as (at, given), self._changing(name) as (target, wanted):
+            _require_file(os.stat(given, dir_fd=at, follow_symlinks=False), source)
+            os.link(given, wanted, src_dir_fd=at, dst_dir_fd=target, follow_symlinks=False)
+
+    def remove(self, path: str) -> None:
+        with self._changing(path) as (at, name):
+            os.unlink(name, dir_fd=at)
+        self._condemned.discard(path)
+
+    def remove_folder(self, path: str) -> None:
+        with self._changing(path) as (at, name):
+            os.rmdir(name, dir_fd=at)
+
+    def seal(self, path: str) -> None:
+        with self._opened(path, _READ) as fd:
+            found = os.fstat(fd)
+            is_folder = stat.S_ISDIR(found.st_mode)
+            if not is_folder:
+                _require_file(found, path)
+            os.fchmod(fd, SEALED_FOLDER_MODE if is_folder else SEALED_FILE_MODE)
+
+    def unseal(self, path: str) -> None:
+        with self._opened(path, _FOLDER) as fd:
+            os.fchmod(fd, FOLDER_MODE)
+
+    def sync_file(self, path: str) -> None:
+        with self._opened(path, _READ) as fd:
+            _require_file(os.fstat(fd), path)
+            try:
+                os.fsync(fd)
+            except OSError:
+                self._condemned.add(path)
+                raise
+
+    def sync_folder(self, path: str) -> None:
+        with self._opened_folder(path) as fd:
+            os.fsync(fd)
+
+    def read(self, path: str, cap: int) -> bytes:
+        with self._opened(path, _READ) as fd:
+            found = os.fstat(fd)
+            _require_file(found, path)
+            data = bytearray()
+            # The size is only a guess at how much to ask for: the cap holds for what really comes.
+            while len(data) <= cap and (more := os.read(fd, min(found.st_size, cap - len(data)) + 1)):
+                data += more
+        if len(data) > cap:
+            refuse(errno.EFBIG, path)
+        return bytes(data)
+
+    def open_map(self, path: str) -> Map:
+        with self._opened(path, _READ) as fd:
+            found = os.fstat(fd)
+            _require_file(found, path)
+            # The system cannot map nothing.
+            owner = mmap.mmap(fd, found.st_size, prot=mmap.PROT_READ) if found.st_size else b""
+            return Map(owner, _file_stat(found))
+
+    def stat(self, path: str) -> FileStat:
+        if not path:
+            return _file_stat(os.fstat(self._base))
+        self._condemned.refuse(path)
+        with self._folder_of(path) as (at, name):
+            return _file_stat(os.stat(name, dir_fd=at, follow_symlinks=False))
+
+    def list_folder(self, path: str) -> list[str]:
+        with self._opened_folder(path) as fd:
+            return sorted(os.listdir(fd))
+
+    @contextlib.contextmanager
+    def lock(self, path: str, *, exclusive: bool, timeout: float) -> Iterator[None]:
+        kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+        until = self._clock.monotonic() + timeout
+        while (fd := self._try_lock(path, kind)) < 0:
+            if (left := until - self._clock.monotonic()) <= 0:
+                raise TimeoutError(errno.ETIMEDOUT, "the lock is held by others", path)
+            self._clock.sleep(min(0.005, left))
+        try:
+            yield
+        finally:
+            # Said aloud: a worker that was forked meanwhile shares the descriptor, and would hold on to the lock.
+            fcntl.flock(fd, fcntl.LOCK_UN)
+            os.close(fd)
+
+    def _try_lock(self, path: str, kind: int) -> int:
+        """A descriptor that holds the lock, or -1."""
+        self._condemned.refuse(path)
+        with self._folder_of(path) as (at, name):
+            fd = os.open(name, _READ, dir_fd=at)
+            try:
+                _require_file(os.fstat(fd), path)
+                fcntl.flock(fd, kind | fcntl.LOCK_NB)
+                # Had the file been replaced before we got it, we would share "the" lock with those who hold the new.
+                if not os.path.samestat(os.fstat(fd), os.stat(name, dir_fd=at, follow_symlinks=False)):
+                    raise BlockingIOError
+            except BaseException as error:
+                os.close(fd)
+                if isinstance(error, BlockingIOError):
+                    return -1
+                raise
+            return fd
+
+    @contextlib.contextmanager
+    def _folder_of(self, path: str) -> Iterator[tuple[int, str]]:
+        """The open folder that holds this name, and the name in it."""
+        check_path(path)
+        *folders, name = path.split("/")
+        at = self._base
+        try:
+            for folder in folders:
+                below = os.open(folder, _STEP, dir_fd=at)
+                if at != self._base:
+                    os.close(at)
+                at = below
+            yield at, name
+        finally:
+            if at != self._base:
+                os.close(at)
+
+    @contextlib.contextmanager
+    def _changing(self, path: str) -> Iterator[tuple[int, str]]:
+        """The same, for a change of the name: refused in a sealed folder, even to the superuser."""
+        with self._folder_of(path) as (at, name):
+            if not os.fstat(at).st_mode & stat.S_IWUSR:
+                refuse(errno.EACCES, path)
+            yield at, name
+
+    def _opened(self, path: str, flags: int) -> AbstractContextManager[int]:
+        self._condemned.refuse(path)
+        with self._folder_of(path) as (at, name):
+            return _closing(os.open(name, flags, dir_fd=at))
+
+    def _opened_folder(self, path: str) -> AbstractContextManager[int]:
+        # The base is opened anew: two listings of one open folder would share their place in it.
+        return self._opened(path, _FOLDER) if path else _closing(os.open(".", _FOLDER, dir_fd=self._base))
+
+
+class _DiskWriter(AbstractContextManager[Writer]):
+    """A file of the real disk that is being written."""
+
+    __slots__ = ("_fd",)
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, data: Data) -> None:
+        rest = memoryview(data).cast("B")
+        # A disk that is nearly full takes what fits, and a single call never more than 2 GiB.
+        while rest:
+            rest = rest[os.write(self._fd, rest) :]
+
+    def close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+def _enter(name: str, at: int | None, shown: str, *, create: bool) -> int:
+    """A descriptor of one folder on the way to the base, which has proven to be ours alone to write."""
+    if create:
+        with contextlib.suppress(FileExistsError):
+            _make_folder(name, at)
+        # Also when it was there: whoever made it may have been killed before this line.
+        with _closing(os.open(os.path.dirname(name) + "/." if at is None else ".", _FOLDER, dir_fd=at)) as parent:
+            os.fsync(parent)
+    try:
+        fd = os.open(name + "/." if at is None else name, _FOLDER, dir_fd=at)
+    except NotADirectoryError:
+        raise StoreNotOurs(path=shown, why="it is a file or a link, not a folder") from None
+    try:
+        found = os.fstat(fd)
+        if found.st_uid != os.geteuid():
+            raise StoreNotOurs(path=shown, why="it belongs to another user")
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise StoreNotOurs(path=shown, why="others may write in it")
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _make_folder(name: str, at: int | None) -> None:
+    os.mkdir(name, FOLDER_MODE, dir_fd=at)
+    # The umask can take bits away, even our own; nobody else can write where we are, so the name is still our folder.
+    os.chmod(name, FOLDER_MODE, dir_fd=at)
+
+
+@contextlib.contextmanager
+def _closing(fd: int) -> Iterator[int]:
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _require_file(found: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        refuse(errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EINVAL, path)
+
+
+def _file_stat(found: os.stat_result) -> FileStat:
+    times = found.st_mtime_ns, found.st_ctime_ns
+    return FileStat(found.st_dev, found.st_ino, found.st_size, *times, found.st_mode, found.st_uid)

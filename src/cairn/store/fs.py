@@ -1,0 +1,193 @@
+"""The one door to the disk, as a contract that the store relies on.
+
+Everything below a store's base folder is written, synced, renamed and removed through it and in no other way, so a disk
+that loses power or fails at any call can stand in for the real one, and every order of writes can be tried. The real
+disk is in `disk.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import mmap
+import os
+import re
+import stat
+from contextlib import AbstractContextManager
+from typing import NamedTuple, NoReturn, Protocol
+
+from cairn.errors import StoreError, StoreFull, StoreIo, StoreOutOfResources, StoreUnwritable
+
+Data = bytes | bytearray | memoryview
+
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
+SEALED_FOLDER_MODE, SEALED_FILE_MODE = 0o500, 0o400
+
+# Every name in a store is ours to choose. Nothing else is let through: a manifest that names `../x` is not believed.
+_NAME = r"(?!\.{1,2}(?:/|$))[A-Za-z0-9._-]{1,200}"
+_PATH = re.compile(rf"{_NAME}(?:/{_NAME})*")
+
+
+class FileStat(NamedTuple):
+    """What the disk says about one name, links not followed. The first five say whether it is still the same file."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    mode: int
+    uid: int
+
+    @property
+    def is_folder(self) -> bool:
+        return stat.S_ISDIR(self.mode)
+
+
+class Map(AbstractContextManager["Map"]):
+    """The bytes of one file, read-only, and its stat when it was opened. They outlive the file's name.
+
+    After `close` the map is not to be used; a view of it that somebody still holds keeps its bytes until it goes.
+    """
+
+    __slots__ = ("_owner", "stat", "view")
+
+    def __init__(self, owner: mmap.mmap | bytes, found: FileStat) -> None:
+        self._owner = owner
+        self.stat = found
+        self.view = memoryview(owner)
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the bytes; a second call does nothing."""
+        # An array that still looks at the bytes would crash the process if they were unmapped under it.
+        with contextlib.suppress(BufferError):
+            self.view.release()
+            if isinstance(self._owner, mmap.mmap):
+                self._owner.close()
+
+
+class Writer(AbstractContextManager["Writer"], Protocol):
+    """A file that is being written, from its start to its end. A context manager that closes it."""
+
+    def write(self, data: Data) -> None:
+        """Add all of the bytes; when it raises, any part of them may have been added."""
+
+    def close(self) -> None:
+        """Let go of the file, which is not safe by that; a second call does nothing."""
+
+
+class Fs(Protocol):
+    """Everything the store does to a disk, and nothing else.
+
+    Paths are relative to the base folder, `/` between names of letters, digits, `.`, `_` and `-`; the empty path is the
+    base folder itself where a folder is listed, synced or asked for its stat. Any other path is refused with EINVAL,
+    and no link is ever followed.
+
+    Files are written once: `create` fails if the name exists. A file is *there* for other processes after `create`; it
+    is *safe* after `sync_file` and `sync_folder` of its folder, each of which covers what came before it. Without a
+    sync between them, no two changes reach the disk in any order. Removing a name never disturbs a reader that has
+    opened it. A sealed folder takes no change of its names, whoever asks.
+
+    Trouble is an `OSError` with its number. A failed `sync_file` condemns the file, since the system may have dropped
+    the bytes and will not say so twice: every further use of it through this Fs raises until it is removed, so write a
+    new one. An interrupted call goes on and a short write is completed, unseen.
+    """
+
+    def create(self, path: str) -> Writer:
+        """A new, empty file of mode 0600, open for writing; FileExistsError when the name is taken, even by a link."""
+
+    def create_bytes(self, path: str, data: Data) -> None:
+        """A new file with these bytes. When it raises, a part of it may be there: remove it."""
+
+    def make_folder(self, path: str) -> None:
+        """A new, empty folder of mode 0700; FileExistsError when the name is taken."""
+
+    def move(self, old: str, new: str) -> None:
+        """Give a folder another name; FileExistsError when it is taken. Seal it afterwards: a sealed one stays put.
+
+        After a power cut the old name, the new, or both may be there until both folders were synced; never neither.
+        """
+
+    def swap(self, temp: str, target: str) -> None:
+        """Replace one small file by another, sync it first: a reader sees the old bytes or the new, never a mix."""
+
+    def claim(self, source: str, name: str) -> None:
+        """Give a file a second name. Exactly one caller wins; FileExistsError for all others."""
+
+    def remove(self, path: str) -> None:
+        """Take a file's name away."""
+
+    def remove_folder(self, path: str) -> None:
+        """Take an empty folder away."""
+
+    def seal(self, path: str) -> None:
+        """Make a file (0400) or a folder (0500) read-only."""
+
+    def unseal(self, path: str) -> None:
+        """Let a sealed folder's names be removed again (0700)."""
+
+    def sync_file(self, path: str) -> None:
+        """Make the file's bytes and mode safe; when it raises, the file is condemned."""
+
+    def sync_folder(self, path: str) -> None:
+        """Make the folder's own names and mode safe, not what they name."""
+
+    def read(self, path: str, cap: int) -> bytes:
+        """The whole of a small file; EFBIG when it holds more than the cap."""
+
+    def open_map(self, path: str) -> Map:
+        """The bytes of a file, to be closed by the caller."""
+
+    def stat(self, path: str) -> FileStat: ...
+
+    def list_folder(self, path: str) -> list[str]:
+        """The names in a folder, sorted."""
+
+    def lock(self, path: str, *, exclusive: bool, timeout: float) -> AbstractContextManager[None]:
+        """Hold the lock of an existing file that is never removed; TimeoutError when others hold on to it.
+
+        The lock is on the file, not on its bytes, and goes with the process that holds it.
+        """
+
+
+# --- what every disk shares, the make-believe ones too ----------------------------------------------------------------
+
+
+def check_path(path: str) -> None:
+    """Refuse, with EINVAL, whatever is not a clean path below the base folder."""
+    if not _PATH.fullmatch(path):
+        refuse(errno.EINVAL, path)
+
+
+class Condemned(set[str]):
+    """The files whose sync failed. Whoever uses one of them gets EIO, until it is removed."""
+
+    def refuse(self, *paths: str) -> None:
+        """Raise when one of these files is condemned."""
+        for path in self.intersection(paths):
+            raise OSError(errno.EIO, "its sync failed, so it may not be what was written", path)
+
+    def refuse_below(self, folder: str) -> None:
+        """Raise when a file of this folder is condemned: it would escape under its new path."""
+        self.refuse(*(path for path in self if path.startswith(folder + "/")))
+
+
+_TROUBLE: dict[int, type[StoreError]] = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), StoreFull),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), StoreUnwritable),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE, errno.ENOMEM), StoreOutOfResources),
+}
+
+
+def store_trouble(path: str, error: OSError) -> StoreError:
+    """The error that tells a person why the store at this place could not be used."""
+    shown = "".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in path)
+    return _TROUBLE.get(error.errno or 0, StoreIo)(path=shown, why=error.strerror or "unknown trouble")
+
+
+def refuse(number: int, path: str) -> NoReturn:
+    """Raise the trouble of this number about this path."""
+    raise OSError(number, os.strerror(number), path)

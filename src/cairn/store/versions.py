@@ -1,0 +1,48 @@
+"""Which format versions are read and which one is written, for everything that lasts or leaves the house."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cairn.errors import Incompatible
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One kind of thing with a format version: the oldest and newest that can be read, and the one that is written."""
+
+    name: str
+    oldest: int
+    newest: int
+    written: int
+
+
+# When to raise what. A new version is *written* when an older reader would misread the new bytes; the manifest and the
+# tombstones are closed (an unknown field may change what is live), so there a new field is a new version. index_state
+# and the lease are open: a new field that may be ignored needs none. *Oldest* is raised only when a reader is removed.
+# Every version of a document keeps `schema_version`, the canonical form and its self-digest (see document.py): that
+# is how a damaged file is told from a file of the future.
+
+MANIFEST = Artifact("manifest", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest, size and SHA-256 of each artifact, tombstones ordered by sequence, completion
+#    marker, generation. Its tombstone files are JSON lines without a version of their own: they follow the manifest's.
+
+INDEX_STATE = Artifact("index state", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest.
+
+WRITER_LEASE = Artifact("writer lease", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest.
+
+CHUNK_ROWS = Artifact("chunk row schema", oldest=1, newest=1, written=1)
+# 1: first shipped form.
+
+RESPONSES = Artifact("response schema", oldest=1, newest=1, written=1)
+# 1: first shipped form. The number at the end of each schema's name.
+
+ARTIFACTS = (MANIFEST, INDEX_STATE, WRITER_LEASE, CHUNK_ROWS, RESPONSES)
+
+
+def check_version(artifact: Artifact, version: int) -> None:
+    """Nothing, when this package reads that version; else `Incompatible`, which names the artifact and the version."""
+    if not artifact.oldest <= version <= artifact.newest:
+        raise Incompatible(artifact=artifact.name, version=version, oldest=artifact.oldest, newest=artifact.newest)
