@@ -289,10 +289,10 @@ def _finder(steps: Sequence[_Step], group: Callable[[list[_Step]], list[_Group]]
 
 def _edges(globs: list[Component]) -> tuple[frozenset[int], frozenset[int]]:
     """With which bytes can a name begin, or else end, that any of these globs may match? Most names need no more."""
-    if not all(glob.first or glob.last for glob in globs):
+    if not all(one.first or one.last for one in globs):
         return frozenset(range(256)), frozenset()
-    first = frozenset(b"".join(glob.first for glob in globs))
-    return first, frozenset(b"".join(glob.last for glob in globs if not glob.first))
+    first = frozenset(b"".join(one.first for one in globs))
+    return first, frozenset(b"".join(one.last for one in globs if not one.first))
 
 
 def _joined(globs: list[_Step]) -> list[_Group]:
