@@ -20,4 +20,9 @@ def no_cycle_collection() -> Iterator[None]:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():
+                # Both together put everything among the old objects, without a look at it. Left among the young ones,
+                # it would all be searched at the next allocation, and the pause would have saved little.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

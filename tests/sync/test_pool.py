@@ -156,6 +156,21 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     assert not any(alive(pid) for pid in workers)
 
 
+def test_a_script_from_anywhere_may_start_workers_and_runs_once(tmp_path: Path) -> None:
+    tree_of(tmp_path)
+    script = (
+        "print('started')\n"
+        "from cairn.sync import pool\nfrom cairn.config import LimitConfig, Config\n"
+        "from cairn.source.root import find_root\nfrom cairn.source.beneath import Tree\n"
+        "from cairn.source.walk import walk\n"
+        f"root = find_root({str(tmp_path)!r})\n"
+        "with Tree(root) as tree: found = walk(tree, Config()).candidates\n"
+        "print(len(list(pool.extract_all(root, found, LimitConfig(), workers=2))))\n"
+    )
+    found = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, check=False)
+    assert (found.stdout, found.stderr) == ("started\n200\n", "")
+
+
 def test_a_worker_imports_no_numpy_and_no_command_line(tmp_path: Path) -> None:
     unwanted = "('numpy', 'argparse', 'cairn.cli')"
     code = f"import sys, cairn.sync.pool, cairn.syntax.analyze; print([m for m in {unwanted} if m in sys.modules])"

@@ -23,8 +23,10 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, SpawnContext
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
+from cairn.collector import no_cycle_collection
 from cairn.config import LimitConfig
 from cairn.errors import CairnError
 from cairn.limits import FILES_PER_TASK, MIN_FILES_FOR_POOL, WORKER_CPU_SECONDS_PER_FILE, WORKER_MEMORY_BYTES
@@ -82,7 +84,8 @@ class _Worker:
         # A fork inherits our end of the pipe too. It must let go of it, or it would never see that we are gone.
         arguments = (theirs, duty, self.pipe if forked else None)
         self.process = context.Process(target=_serve, args=arguments, daemon=True)
-        self.process.start()
+        with _nameless_main():
+            self.process.start()
         theirs.close()
         self.tasks: deque[_Task] = deque()
 
@@ -99,6 +102,21 @@ class _Worker:
             self.process.kill()
             self.process.join()
         self.process.close()
+
+
+@contextlib.contextmanager
+def _nameless_main() -> Iterator[None]:
+    """Hide the main module while a worker starts.
+
+    A spawned process imports the main module of its parent again. Ours need nothing of it, and a script that uses Cairn
+    without an `if __name__ == "__main__"` would run a second time in every worker.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 class _Pool:
@@ -144,7 +162,8 @@ class _Pool:
             if worker.pipe not in ready:
                 continue
             try:
-                outcomes: list[ExtractOutcome] = worker.pipe.recv()
+                with no_cycle_collection():
+                    outcomes: list[ExtractOutcome] = worker.pipe.recv()
             except (EOFError, OSError):
                 self._bury(index)
             else:
