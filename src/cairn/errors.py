@@ -7,7 +7,11 @@ says what to do next. Codes are stable (they appear in JSON, logs and the manual
 
 from __future__ import annotations
 
+import errno
 from typing import ClassVar
+
+# Trouble of this process or machine, not of a file: to go on without the file would lose it in silence.
+OUR_TROUBLE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 class CairnError(Exception):

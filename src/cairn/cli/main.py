@@ -6,7 +6,6 @@ Verbs are imported when they are run, so that a fast one does not pay for a heav
 from __future__ import annotations
 
 import argparse
-import errno
 import importlib
 import os
 import sys
@@ -17,10 +16,7 @@ from cairn import __version__
 from cairn.answer.envelope import error as error_envelope
 from cairn.answer.envelope import plain
 from cairn.cli.output import Output
-from cairn.errors import AssertionsDisabled, CairnError, Interrupted, OutOfResources, UsageError
-
-# Of this process or machine, not of any file: to go on without a file for it would lose the file in silence.
-OUR_TROUBLE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+from cairn.errors import OUR_TROUBLE, AssertionsDisabled, CairnError, Interrupted, OutOfResources, UsageError
 
 
 class Command(NamedTuple):
@@ -34,7 +30,7 @@ class Command(NamedTuple):
 COMMANDS: dict[str, Command] = {
     "files": Command(
         "list the files that are indexed, or what is left out and why",
-        ("cairn files", "cairn files --skipped", "cairn files --json --root ~/work/project"),
+        ("cairn files", "cairn files --skipped", "cairn files --json --root ~/src/project"),
         "cairn.cli.files",
     ),
     "why": Command(

@@ -15,12 +15,9 @@ import sys
 from types import TracebackType
 from typing import NamedTuple, NoReturn
 
-from cairn.errors import RootNotAFolder, RootNotFound, RootUnreadable, SourceError
+from cairn.errors import OUR_TROUBLE, RootNotAFolder, RootNotFound, RootUnreadable, SourceError
 from cairn.limits import MAX_LINK_HOPS
 from cairn.types import Root, SkipReason
-
-# Trouble of this process or machine, not of the file: to skip a file for it would lose the file in silence.
-OUR_TROUBLE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 # Links may spell out at most this many names in all, so 32 links of 4 KiB cannot keep us busy.
 _MAX_LINK_STEPS = 1_024

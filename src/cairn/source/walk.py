@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 from cairn.collector import no_cycle_collection
 from cairn.config import Config
+from cairn.errors import OUR_TROUBLE
 from cairn.filetypes import classify_name, is_sensitive
 from cairn.limits import MAX_IGNORE_BYTES
-from cairn.source.beneath import OUR_TROUBLE, Tree
+from cairn.source.beneath import Tree
 from cairn.source.ignore import GlobSet, IgnoreStack, Rule, RuleSet, parse_rules
 from cairn.source.root import find_collisions, path_key_ci
 from cairn.types import Candidate, FileStat, IgnoreFile, Skip, SkipReason, WalkResult

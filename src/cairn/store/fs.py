@@ -16,7 +16,7 @@ import stat
 from contextlib import AbstractContextManager
 from typing import NamedTuple, NoReturn, Protocol
 
-from cairn.errors import StoreError, StoreFull, StoreIo, StoreOutOfResources, StoreUnwritable
+from cairn.errors import OUR_TROUBLE, StoreError, StoreFull, StoreIo, StoreOutOfResources, StoreUnwritable
 
 Data = bytes | bytearray | memoryview
 
@@ -178,7 +178,7 @@ class Condemned(set[str]):
 _TROUBLE: dict[int, type[StoreError]] = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), StoreFull),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), StoreUnwritable),
-    **dict.fromkeys((errno.EMFILE, errno.ENFILE, errno.ENOMEM), StoreOutOfResources),
+    **dict.fromkeys(OUR_TROUBLE, StoreOutOfResources),
 }
 
 
