@@ -113,6 +113,8 @@ class Harvest:
         if at == name_end or (known is not None and known.pattern <= pattern):
             return
         called = name_of(name.type, self.between(at, name_end))
+        if not called:
+            return
         start, end = node.start_byte, node.end_byte
         if len(captures) == 2:
             # Nothing but a span and a name: most definitions. Without the frame of the constructor.

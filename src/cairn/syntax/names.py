@@ -7,7 +7,9 @@ import re
 from cairn.syntax.imports import unquote
 
 _CLOSING_MARKS = re.compile(r"[ \t]+#+[ \t]*$")
+_TAG = re.compile(r"<[^>]*>?")
 _LONG_NAME = 200
+_LONG_ELEMENT = 2_000
 
 
 def name_of(node_type: str, text: str) -> str:
@@ -22,6 +24,9 @@ def name_of(node_type: str, text: str) -> str:
         text = ".".join(part.strip() for part in text.split("::"))
     elif node_type == "operator_cast":
         text = text.partition("(")[0].strip()
+    elif node_type == "element":
+        # All the text of a heading, whatever is marked in it. One that is never closed holds the rest of the page.
+        text = " ".join(_TAG.sub(" ", text[:_LONG_ELEMENT]).split())
     elif node_type == "inline":
         text = _CLOSING_MARKS.sub("", text)
     if "\n" in text or len(text) > _LONG_NAME:

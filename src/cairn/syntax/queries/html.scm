@@ -2,8 +2,7 @@
 (element (start_tag (attribute (attribute_name) @_id [(quoted_attribute_value (attribute_value) @name) (attribute_value) @name])) (#eq? @_id "id")) @def.element
 (element (self_closing_tag (attribute (attribute_name) @_id [(quoted_attribute_value (attribute_value) @name) (attribute_value) @name])) (#eq? @_id "id")) @def.element
 (script_element (start_tag (attribute (attribute_name) @_id (quoted_attribute_value (attribute_value) @name))) (#eq? @_id "id")) @def.element
-(element (start_tag . (tag_name) @_tag) . (text) @name (#any-of? @_tag "title" "h1" "h2" "h3" "h4" "h5" "h6")) @def.element
-(element (start_tag . (tag_name) @_tag) . (element (start_tag) . (text) @name) (#any-of? @_tag "h1" "h2" "h3" "h4" "h5" "h6")) @def.element
+((element (start_tag . (tag_name) @_tag)) @name @def.element (#any-of? @_tag "title" "h1" "h2" "h3" "h4" "h5" "h6"))
 
 (comment) @comment
 
