@@ -47,7 +47,8 @@ def references_of(harvest: Harvest, symbols: tuple[Symbol, ...], lines: list[int
     # This loop runs once for every use in a repository: what stays the same from one to the next is not asked again.
     for start in sorted(found)[:MAX_REFERENCES_PER_FILE]:
         _, end, kind, receiver = found[start]
-        if start in told or kind == "none":
+        # The parser puts an empty name where one is missing.
+        if start in told or start == end or kind == "none":
             continue
         if start >= next_change:
             while begins[following] <= start:
