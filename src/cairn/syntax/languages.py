@@ -24,7 +24,7 @@ class Spec(NamedTuple):
     """One row of the table.
 
     `visibility` names the rule that says which definitions other files can see (see `visibility.py`).
-    `constructors` are the method names that make an object. `separator` joins a qualified name as people write it.
+    `constructors` are the method names that make an object.
     """
 
     distribution: str
@@ -33,10 +33,9 @@ class Spec(NamedTuple):
     queries: tuple[str, ...] = ()
     visibility: str = "all"
     constructors: frozenset[str] = frozenset()
-    separator: str = "."
 
 
-def _spec(name: str, visibility: str = "all", constructors: str = "", separator: str = ".") -> Spec:
+def _spec(name: str, visibility: str = "all", constructors: str = "") -> Spec:
     """The common case: wheel, module and query file are all named after the language."""
     return Spec(
         f"tree-sitter-{name}",
@@ -44,7 +43,6 @@ def _spec(name: str, visibility: str = "all", constructors: str = "", separator:
         queries=(f"{name}.scm",),
         visibility=visibility,
         constructors=frozenset(constructors.split()),
-        separator=separator,
     )
 
 
@@ -56,7 +54,6 @@ SPECS: dict[str, Spec] = {
         "tree_sitter_cpp",
         queries=("cpp.scm", "c.scm"),
         visibility="not_static",
-        separator="::",
     ),
     "csharp": Spec("tree-sitter-c-sharp", "tree_sitter_c_sharp", queries=("csharp.scm",), visibility="csharp"),
     "css": _spec("css"),
@@ -83,11 +80,10 @@ SPECS: dict[str, Spec] = {
         ("php.scm",),
         "not_private",
         frozenset({"__construct"}),
-        "\\",
     ),
     "python": _spec("python", "underscore", "__init__ __new__"),
-    "ruby": _spec("ruby", "all", "initialize", "::"),
-    "rust": _spec("rust", "pub", "", "::"),
+    "ruby": _spec("ruby", "all", "initialize"),
+    "rust": _spec("rust", "pub"),
     "scala": _spec("scala", "not_private"),
     "sql": _spec("sql"),
     "swift": _spec("swift", "not_private", "init"),
