@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import gc
+import weakref
 
 import pytest
 
+from cairn import collector
 from cairn.collector import no_cycle_collection
 
 
@@ -25,3 +27,21 @@ def test_somebody_who_had_it_off_keeps_it_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+class Loop:
+    """Only a search for cycles frees it."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_cycles_that_a_pause_puts_aside_are_found_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "_MOST_POSTPONED", 5_000)
+    alive = weakref.WeakSet[Loop]()
+    for _ in range(500):
+        for _ in range(100):
+            alive.add(Loop())
+        with no_cycle_collection():
+            pass
+    assert len(alive) < 25_000

@@ -11,9 +11,12 @@ from cairn import errors
 from cairn.errors import CairnError
 
 ALL = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, CairnError)]
-BANDS = {
+BANDS: dict[type[CairnError] | tuple[type[CairnError], ...], range] = {
+    errors.NotNow: range(10, 20),
     errors.SourceError: range(20, 30),
     errors.ConfigError: range(30, 40),
+    errors.EmbeddingFailed: range(50, 60),
+    errors.LeaseError: range(70, 80),
     errors.StoreError: range(80, 90),
     errors.StoreUnreadable: range(90, 100),
 }
@@ -72,5 +75,5 @@ def test_an_exit_status_lies_in_the_band_of_its_kind(error: type[CairnError]) ->
 
 
 def test_no_two_errors_of_a_band_share_an_exit_status() -> None:
-    shared = [error.exit_status for error in ALL if error.exit_status not in {1}]
+    shared = [error.exit_status for error in ALL if error.exit_status not in {1, 2}]
     assert sorted(shared) == sorted(set(shared))

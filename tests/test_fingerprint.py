@@ -96,7 +96,7 @@ def test_what_leaves_the_effective_index_settings_alone_keeps_the_index_fingerpr
     assert digest(load_config(toml.encode())) == digest()
 
 
-@conforms("003.FP3", "003.AD2")
+@conforms("003.FP3", "003.FP9", "003.AD2", "003.EC1")
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -137,7 +137,7 @@ def test_a_grammar_more_or_less_is_named():
     assert fields_that_differ(parts=parts_with(grammars=(*PARTS.grammars, ("c", "x")))) == ["grammar.c"]
 
 
-@conforms("003.FP5")
+@conforms("003.FP5", "003.FP9")
 @pytest.mark.parametrize("name", ["chunker", "extractor", "tokenizer"])
 def test_the_version_of_each_algorithm_changes_the_index_fingerprint(name: str):
     assert fields_that_differ(parts=parts_with(**{f"{name}_version": "2"})) == [f"{name}Version"]
@@ -282,11 +282,13 @@ def test_a_query_setting_or_a_comment_changes_the_query_fingerprint_only():
     assert ignore_fingerprint(FILES, before) == ignore_fingerprint(FILES, after)
 
 
+@conforms("003.FP10")
 def test_the_ranking_version_is_in_the_query_fingerprint_and_in_no_other():
     assert query_fingerprint(NO_CONFIG, "1") != query_fingerprint(NO_CONFIG, "2")
     assert not any("rank" in name.lower() for name, _ in index_fingerprint(NO_CONFIG, PARTS).fields)
 
 
+@conforms("003.EC1")
 def test_the_cache_key_of_vectors_takes_versions_and_no_ignore_file():
     base = embed_fingerprint(MODEL, chunker_version="1", ignore_engine_version="1")
     assert base != embed_fingerprint(MODEL, chunker_version="2", ignore_engine_version="1")

@@ -6,17 +6,27 @@ can make two hours pass in one line. Nothing else in the package may call `time.
 
 from __future__ import annotations
 
+import os
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
+_BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_MOST_PID = (1 << 31) - 1
+
 
 class Clock(Protocol):
-    """Wall time for people and stat comparisons, monotonic time for waiting, CPU time for budgets."""
+    """Wall time for people and stat comparisons, monotonic time for waiting, CPU time for budgets.
+
+    Boot time is monotonic time that goes on while the machine sleeps.
+    """
 
     def wall_ns(self) -> int: ...
 
     def monotonic(self) -> float: ...
+
+    def boottime(self) -> float: ...
 
     def cpu(self) -> float: ...
 
@@ -32,6 +42,9 @@ class SystemClock:
     def monotonic(self) -> float:
         return time.monotonic()
 
+    def boottime(self) -> float:
+        return time.clock_gettime(_BOOTTIME)
+
     def cpu(self) -> float:
         return time.process_time()
 
@@ -45,3 +58,102 @@ SYSTEM_CLOCK = SystemClock()
 def rfc3339(wall_ns: int) -> str:
     """A wall time as the text every envelope and manifest uses: UTC, whole seconds, trailing Z."""
     return datetime.fromtimestamp(wall_ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# --- other processes --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessId:
+    """One process, told apart from all others on this machine or another; zero or no text where it is not known.
+
+    A bare pid is soon given to somebody else, and means another process in another container.
+    """
+
+    pid: int
+    started: int
+    boot_id: str
+    namespace: int
+    hostname: str
+
+    @property
+    def is_known(self) -> bool:
+        """Whether no other process can have the same id."""
+        return bool(self.pid > 0 and self.started and self.boot_id and self.namespace)
+
+
+class Processes(Protocol):
+    """Who we are, and whether another process has ended."""
+
+    def me(self) -> ProcessId: ...
+
+    def is_gone(self, process: ProcessId) -> bool:
+        """Whether this process has provably ended; what cannot be known counts as alive."""
+
+
+class SystemProcesses:
+    """The processes of this machine, as the kernel shows them."""
+
+    def me(self) -> ProcessId:
+        pid = os.getpid()
+        stat = _stat_fields("self")
+        # Another container's /proc shows its numbers, not ours.
+        ours = stat[:1] == [str(pid)]
+        return ProcessId(
+            pid=pid,
+            started=int(stat[21]) if ours else 0,
+            boot_id=_first_line("/proc/sys/kernel/random/boot_id"),
+            namespace=_pid_namespace() if ours else 0,
+            hostname=os.fsencode(os.uname().nodename).decode("ascii", "backslashreplace"),
+        )
+
+    def is_gone(self, process: ProcessId) -> bool:
+        me = self.me()
+        if not (process.boot_id and me.boot_id):
+            return False
+        if process.boot_id != me.boot_id:
+            return process.hostname == me.hostname != ""
+        if not 0 < process.pid <= _MOST_PID or not me.namespace or process.namespace != me.namespace:
+            return False
+        # /proc may hide the processes of other users, so only this says that there is none.
+        try:
+            os.kill(process.pid, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            pass
+        stat = _stat_fields(str(process.pid))
+        if not stat:
+            return False
+        # Killed, its last thread ended, and nobody has asked for its exit status yet: in a container perhaps never.
+        if stat[2] in ("Z", "X") and int(stat[19]) <= 1:
+            return True
+        return process.started > 0 and int(stat[21]) != process.started
+
+
+SYSTEM_PROCESSES = SystemProcesses()
+
+
+def _stat_fields(process: str) -> list[str]:
+    """What the kernel says of a process, numbered as in its manual but from 0; nothing when it does not say."""
+    line = _first_line(f"/proc/{process}/stat")
+    # The name stands in brackets and may hold blanks and brackets itself.
+    before, _, after = line.rpartition(")")
+    pid, _, name = before.partition(" (")
+    fields = [pid, name, *after.split()]
+    return fields if len(fields) > 21 else []
+
+
+def _pid_namespace() -> int:
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
+def _first_line(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(4096).strip()
+    except OSError:
+        return ""

@@ -128,6 +128,13 @@ def index_fingerprint(config: Config, parts: IndexParts) -> IndexFingerprint:
     )
 
 
+def fingerprint_of(fields: Mapping[str, str]) -> str:
+    """The digest of an index fingerprint, from its named fields as `IndexFingerprint.fields` holds them."""
+    # Sorted keys, no blanks: exactly the canonical JSON of the values themselves.
+    text = ",".join(f"{json.dumps(name)}:{fields[name]}" for name in sorted(fields))
+    return sha256(f"{{{text}}}".encode()).hexdigest()
+
+
 def explain_mismatch(before: IndexFingerprint, after: IndexFingerprint) -> tuple[FieldDifference, ...]:
     """Every field in which the two differ, in order of name; empty exactly when the digests are equal."""
     old, new = dict(before.fields), dict(after.fields)

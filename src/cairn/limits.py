@@ -64,11 +64,26 @@ GIT_TIMEOUT_SECONDS = 20.0
 GIT_OUTPUT_BYTES = 256 * MIB
 GIT_LOCK_ATTEMPTS = 5
 GIT_LOCK_BACKOFF_SECONDS = 0.1
+# Files whose bytes are compared to find out whether a work tree is dirty; more of them say so by themselves.
+MAX_DIRTY_CHECKS = 200
 
 # --- watching -----------------------------------------------------------------------------------------------------
 MAX_PENDING_EVENTS = 10_000
 MAX_WATCHED_FOLDERS = 50_000
 WATCH_DEBOUNCE_MS = 50
+
+# --- indexing -----------------------------------------------------------------------------------------------------
+# Text in one segment. A larger tree gets larger ones, so that it is read from a few: at most this many are aimed at.
+BATCH_BYTES = 32 * MIB
+MAX_BATCHES_AIMED_AT = 32
+# Vectors are made for this much text at once: enough to be fast, little enough to be forgotten at once.
+EMBED_GROUP_BYTES = 1 * MIB
+# How often a tree that moves under a publish is looked at again, and the first wait (it doubles).
+PUBLISH_ROUNDS = 5
+PUBLISH_BACKOFF_SECONDS = 0.1
+MAX_TREE_BYTES = 512 * MIB
+# How often a run writes down how far it is, for `cairn status` of another process.
+PROGRESS_SECONDS = 1.0
 
 # --- worker processes ---------------------------------------------------------------------------------------------
 # Below this many files a pool costs more than it saves (about 0.3 s to start two workers).
@@ -92,15 +107,73 @@ MAX_TOMBSTONES_PER_SNAPSHOT = 250_000
 COMPACTION_OVERDUE_SEGMENTS = 48
 COMPACTION_OVERDUE_TOMBSTONES = 200_000
 
+# --- what all stores of a user share ------------------------------------------------------------------------------
+EMBED_CACHE_BYTES = 512 * MIB
+
+# --- a remote model -----------------------------------------------------------------------------------------------
+MAX_EMBED_DIMENSION = 8_192
+# Texts in one request, and their bytes. Each time the model has been given that many, a run shows that it lives.
+MAX_EMBED_BATCH = 128
+EMBED_BATCH = 64
+EMBED_REQUEST_BYTES = 256 * KIB
+# Of a text only this many tokens are sent: what the usual remote models read at most.
+EMBED_MAX_TOKENS = 8_192
+MAX_EMBED_TOKENS = 131_072
+MAX_EMBED_PREFIX_CHARS = 1_000
+# One answer, and all attempts of one call together: below the term of a lease, which nothing renews meanwhile.
+EMBED_TIMEOUT_SECONDS = 30.0
+EMBED_DEADLINE_SECONDS = 60.0
+# Somebody waits for the answer to a query.
+EMBED_QUERY_SECONDS = 10.0
+EMBED_ATTEMPTS = 5
+EMBED_BACKOFF_SECONDS = 0.5
+# A server that has failed is not asked again before this has passed: hundreds of files would each wait for it.
+EMBED_REST_SECONDS = 30.0
+
 # --- what a file of a store may cost to read ----------------------------------------------------------------------
 # A damaged or hostile store is refused by size before anything is parsed.
 MAX_MANIFEST_BYTES = 4 * MIB
 MAX_STATE_BYTES = 64 * KIB
+MAX_DIGESTS_BYTES = 1 * MIB
 MAX_TOMBSTONE_BYTES = 48 * MIB
 MAX_TOMBSTONE_FILES = 256
 MAX_DEGRADED_ERRORS = 10_000
 # The system opens paths below 4 KiB; composing (NFC) can make one of them three times as long.
 MAX_PATH_KEY_BYTES = 12 * KIB
+
+# --- looking for a pattern ----------------------------------------------------------------------------------------
+# A longer one is a mistake, and the cost of a search grows with it.
+MAX_QUERY_PATTERN_BYTES = 16 * KIB
+# What one compiled pattern may hold; beyond it matching stays linear but becomes slower.
+PATTERN_MEMORY_BYTES = 32 * MIB
+# Text that is searched in one step: between two steps the time is looked at.
+SCAN_STEP_BYTES = 1 * MIB
+MAX_SHOWN_LINE_CHARS = 500
+
+# --- asking ---------------------------------------------------------------------------------------------------------
+# Characters of a ranked query: nobody types more, and a pasted file is a mistake.
+MAX_QUERY_CHARS = 4_096
+MAX_CONTINUATION_CHARS = 512
+DEFAULT_RESULTS = 10
+MAX_RESULTS = 100
+# A line of a batch of questions: a question, its id and a number.
+MAX_BATCH_LINE_BYTES = 64 * KIB
+# Codebases that are searched as one.
+MAX_CODEBASES = 8
+
+# --- before a search ------------------------------------------------------------------------------------------------
+# A folder with more files than this is not indexed by the way: somebody is asked, or told what to run.
+AUTO_INDEX_FILES = 20_000
+# How long a search waits for the files to be compared; what is there answers after that.
+SYNC_BEFORE_SEARCH_SECONDS = 60.0
+# A process that answers many questions looks at the files again after this time.
+RECENT_SYNC_SECONDS = 60.0
+
+# --- what is shown of a result ------------------------------------------------------------------------------------
+SNIPPET_LINES = 12
+# Lines of one file that are named where all that match are.
+MAX_MATCH_LINES = 100
+MAX_CONTEXT_LINES = 200
 
 # --- answers ------------------------------------------------------------------------------------------------------
 DEFAULT_ENVELOPE_BYTES = 64 * KIB

@@ -343,4 +343,25 @@ class FileFacts:
     chunks: tuple[Chunk, ...]
 
 
+class StoredFile(NamedTuple):
+    """What a store knows of one file, without its text.
+
+    With `skip` set it is the record of a file that was read and left out, so that it is not read again while its stat
+    stays: then `detail` says more, and there is no hash, no language, no state and no chunk.
+    """
+
+    key: str
+    stat: FileStat
+    file_hash: str
+    language: str
+    state: str
+    skip: SkipReason | None
+    detail: str
+    size: int
+    chunks: int
+    interface_hash: str
+
+
+SkipRecord = StoredFile
+
 ExtractOutcome = FileFacts | Skip | Vanished | Unstable

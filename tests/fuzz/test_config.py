@@ -11,13 +11,14 @@ from cairn.config import Config, load_config
 from cairn.errors import ConfigError
 from tests.conformance import conforms
 
-TABLES = ["index", "limits", "query", "engine", "a.b", '"a b"', '"\\u202e"']
+TABLES = ["index", "limits", "query", "embedding", "engine", "a.b", '"a b"', '"\\u202e"']
 LIMITS = ["max_file_bytes", "max_chunks_per_file", "max_bytes_per_batch"]
 KEYS = ["include", "exclude", "types", "untracked", "collisions", "submodules", "scope"]
-NAMES = st.sampled_from([*TABLES, *LIMITS, *KEYS])
-TEXTS = st.sampled_from(
-    ["src/**", "../x", "/etc", "!a", "csv", ".env", "skip", "keep", "runtime", "", "a\tb", "*" * 2_000]
-)
+MODEL = ["provider", "url", "model", "dimension", "key_env", "query_prefix", "max_tokens", "batch"]
+NAMES = st.sampled_from([*TABLES, *LIMITS, *KEYS, *MODEL])
+PATHS = ["src/**", "../x", "/etc", "!a", "csv", ".env", "skip", "keep", "runtime", "", "a\tb", "*" * 2_000]
+SERVERS = ["http", "bundled", "https://example.org/v1", "http://localhost:1", "http://a@b", "MY_KEY"]
+TEXTS = st.sampled_from([*PATHS, *SERVERS])
 SCALARS = st.one_of(
     TEXTS.map(lambda text: '"' + text.replace("\t", "\\t") + '"'),
     st.integers(-(2**70), 2**70).map(str),
@@ -56,6 +57,11 @@ TIDY = st.tuples(
     table("query", ["scope"], SCALARS),
 ).map("".join)
 DOCUMENTS = LOOSE | TIDY
+# What only the user's own file may hold: a whole order for a remote model, with something in it replaced.
+ORDER = {"provider": '"http"', "url": '"https://example.org/v1"', "model": '"m"', "dimension": "8"}
+OWN = st.dictionaries(st.sampled_from(MODEL), SCALARS, max_size=2).map(
+    lambda found: "[embedding]\n" + "".join(f"{key} = {value}\n" for key, value in (ORDER | found).items())
+)
 
 
 def outcome(repo: bytes | None, user: bytes | None) -> Config | ConfigError:
@@ -81,6 +87,8 @@ def check(repo: bytes | None, user: bytes | None) -> None:
         assert ".." not in glob.split("/")
         assert glob.isprintable() or not any(ord(char) < 32 for char in glob)
     assert config.index.collisions == "fail" or user is not None
+    assert config.embedding.provider == "bundled" or user is not None
+    assert config.embedding.url.startswith(("https://", "http://localhost")) or not config.embedding.url
     assert config.index.submodules == "skip"
 
 
@@ -100,11 +108,12 @@ def test_arbitrary_marks_of_toml_end_in_a_config_or_one_error(text: str):
 
 
 @conforms("003.CFG1", "003.CFG4")
-@given(DOCUMENTS, DOCUMENTS)
+@given(DOCUMENTS, DOCUMENTS | OWN)
 @settings(max_examples=400, derandomize=True, deadline=None)
 def test_documents_of_known_and_unknown_keys_end_in_a_config_or_one_error(repo: str, user: str):
     check(repo.encode("utf-8"), None)
     check(repo.encode("utf-8"), user.encode("utf-8"))
+    check(None, user.encode("utf-8"))
 
 
 @pytest.mark.long

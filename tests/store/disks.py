@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import sqlite3
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -36,6 +37,7 @@ from cairn.store.fs import (
     Map,
     Writer,
     check_path,
+    database_of,
 )
 
 Mode = Literal["kill", "lose", "tear"]
@@ -267,6 +269,9 @@ class MemoryDisk:
     def open_map(self, path: str) -> Map:
         return Map(self._files[self._file(path)].data, self.stat(path))
 
+    def open_database(self, path: str) -> sqlite3.Connection:
+        return database_of(self._files[self._file(path)].data)
+
     def stat(self, path: str) -> FileStat:
         inode = self._inode(path)
         if inode in self._folders:
@@ -298,6 +303,11 @@ class MemoryDisk:
         file = self._files[inode]
         self._files[inode] = file._replace(data=file.data + data, mtime=self._step, ctime=self._step)
         self._unsafe_files.add(inode)
+
+    def bytes_of(self, inode: int) -> bytes | None:
+        """What a file holds, whatever its name is; None when there never was such a file."""
+        file = self._files.get(inode)
+        return file.data if file else None
 
     def _new_inode(self) -> int:
         self._last_inode += 1
@@ -493,6 +503,9 @@ class _Around:
     def open_map(self, path: str) -> Map:
         return self.around(Call("open_map", path), lambda: self.inner.open_map(path))
 
+    def open_database(self, path: str) -> sqlite3.Connection:
+        return self.around(Call("open_database", path), lambda: self.inner.open_database(path))
+
     def stat(self, path: str) -> FileStat:
         return self.around(Call("stat", path), lambda: self.inner.stat(path))
 
@@ -582,7 +595,7 @@ class FailingDisk(_Around):
         self.fired = call
         if self.fault.how == "late":
             done = do()
-            if isinstance(done, _WriterAround | Map):
+            if isinstance(done, _WriterAround | Map | sqlite3.Connection):
                 done.close()
         elif self.fault.how == "short" and half is not None:
             half()

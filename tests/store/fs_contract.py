@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import sqlite3
 import stat
 from collections.abc import Callable
+from contextlib import closing
+from functools import cache
 
 import pytest
 
@@ -58,6 +61,7 @@ TAKES_A_PATH: dict[str, Callable[[Fs, str], object]] = {
     "sync_folder": lambda fs, path: fs.sync_folder(path),
     "read": lambda fs, path: fs.read(path, 100),
     "open_map": lambda fs, path: fs.open_map(path),
+    "open_database": lambda fs, path: fs.open_database(path).close(),
     "stat": lambda fs, path: fs.stat(path),
     "list_folder": lambda fs, path: fs.list_folder(path),
     "lock": hold,
@@ -77,6 +81,16 @@ CHANGES_ITS_FOLDER: dict[str, Callable[[Fs], object]] = {
     "remove": lambda fs: fs.remove("sealed/file"),
     "remove_folder": lambda fs: fs.remove_folder("sealed/folder"),
 }
+
+
+@cache
+def database(rows: int) -> bytes:
+    """The bytes of a database with this many words; 60,000 of them are more than is held in memory."""
+    with closing(sqlite3.connect(":memory:")) as db, db:
+        db.execute("CREATE TABLE words (id INTEGER PRIMARY KEY, word TEXT NOT NULL) STRICT")
+        db.executemany("INSERT INTO words VALUES (?, ?)", ((at, f"word {at:09}") for at in range(rows)))
+        db.commit()
+        return db.serialize()
 
 
 def mode(fs: Fs, path: str) -> int:
@@ -138,7 +152,9 @@ class FsContract:
         with pytest.raises(NotADirectoryError):
             TAKES_A_PATH[what](fs, "file/name")
 
-    @pytest.mark.parametrize("what", ["swap", "claim", "remove", "sync_file", "read", "open_map", "lock"])
+    @pytest.mark.parametrize(
+        "what", ["swap", "claim", "remove", "sync_file", "read", "open_map", "open_database", "lock"]
+    )
     def test_a_folder_is_refused_where_a_file_is_asked_for(self, fs: Fs, what: str) -> None:
         fs.create_bytes("file", b"")
         fs.make_folder("folder")
@@ -221,6 +237,36 @@ class FsContract:
         with fs.open_map("file") as mapped:
             held = memoryview(mapped.view)[1:]
         assert held.tobytes() == b"eld"
+
+    @pytest.mark.parametrize("rows", [1, 60_000])
+    def test_a_database_answers_after_its_name_is_gone_and_cannot_be_written(self, fs: Fs, rows: int) -> None:
+        data = database(rows)
+        fs.create_bytes("file", data)
+        fs.seal("file")
+        with closing(fs.open_database("file")) as db:
+            fs.remove("file")
+            assert db.execute("SELECT count(*), max(word) FROM words").fetchall() == [(rows, f"word {rows - 1:09}")]
+            assert db.execute("SELECT word FROM words WHERE id = ?", (rows // 2,)).fetchone() == (
+                f"word {rows // 2:09}",
+            )
+            for change in ("INSERT INTO words VALUES (-1, 'x')", "CREATE TABLE x (y)", "DROP TABLE words"):
+                with pytest.raises(sqlite3.OperationalError, match="readonly"):
+                    db.execute(change)
+
+    def test_a_database_is_left_byte_for_byte_as_it_was(self, fs: Fs) -> None:
+        for path, rows in (("small", 1), ("large", 60_000)):
+            fs.create_bytes(path, database(rows))
+            with closing(fs.open_database(path)) as db:
+                db.execute("SELECT sum(length(word)) FROM words").fetchone()
+            with fs.open_map(path) as mapped:
+                assert bytes(mapped.view) == database(rows)
+        assert fs.list_folder("") == ["large", "small"], "no journal beside it"
+
+    @pytest.mark.parametrize("data", [b"no database" * 100, b"no database" * 200_000], ids=["small", "large"])
+    def test_bytes_that_are_no_database_are_said_to_be_none(self, fs: Fs, data: bytes) -> None:
+        fs.create_bytes("file", data)
+        with pytest.raises(sqlite3.DatabaseError, match="not a database"):
+            fs.open_database("file")
 
     def test_a_stat_tells_files_apart_and_sees_every_change(self, fs: Fs) -> None:
         fs.create_bytes("one", b"1")

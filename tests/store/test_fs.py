@@ -6,7 +6,9 @@ import contextlib
 import errno
 import fcntl
 import os
+import resource
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -22,7 +24,7 @@ from cairn.errors import StoreError, StoreNotOurs, StoreUnwritable
 from cairn.store.disk import Disk
 from cairn.store.fs import Fs, store_trouble
 from tests.store.disks import FAULTS, Call, FailingDisk, Fault, MemoryDisk, Mode, TracingDisk
-from tests.store.fs_contract import NEEDS_IT, TAKES_A_PATH, FsContract, everything, hold, mode, refused
+from tests.store.fs_contract import NEEDS_IT, TAKES_A_PATH, FsContract, database, everything, hold, mode, refused
 
 DISKS = ["real", "memory", "failing real", "failing memory", "traced memory"]
 
@@ -513,6 +515,9 @@ class WaitingClock:
     def monotonic(self) -> float:
         return self.now
 
+    def boottime(self) -> float:
+        return self.now
+
     def cpu(self) -> float:
         return 0.0
 
@@ -606,6 +611,62 @@ def test_of_many_claims_at_once_exactly_one_wins(disk: Disk) -> None:
     assert sorted(generation for generation, _ in won) == list(range(40))
     for generation, who in won:
         assert disk.read(f"generations/{generation}", 1) == str(who).encode()
+
+
+# --- the real disk: databases -----------------------------------------------------------------------------------------
+
+
+def test_a_small_database_holds_no_descriptor_and_a_large_one_holds_one(disk: Disk) -> None:
+    for path, rows, held in (("small", 1, 0), ("large", 60_000, 1)):
+        disk.create_bytes(path, database(rows))
+        before = open_descriptors()
+        with contextlib.closing(disk.open_database(path)):
+            assert open_descriptors() == before + held
+        assert open_descriptors() == before
+
+
+def test_a_database_that_cannot_be_opened_for_want_of_descriptors_says_so(disk: Disk) -> None:
+    disk.create_bytes("large", database(60_000))
+    taken: list[int] = []
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.dup(0))
+        # One is left for us, and none for SQLite.
+        os.close(taken.pop())
+        with refused(errno.EMFILE):
+            disk.open_database("large")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        for fd in taken:
+            os.close(fd)
+
+
+@pytest.mark.parametrize(("moment", "number"), [("gone", errno.ENOENT), ("other", errno.ENOENT), ("broken", errno.EIO)])
+def test_a_database_that_changes_its_name_while_it_is_opened_is_not_taken_for_another(
+    disk: Disk, moment: str, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in ("file", "other"):
+        disk.create_bytes(path, database(60_000))
+    real = sqlite3.connect
+
+    def connect(*args: object, **kwargs: object) -> sqlite3.Connection:
+        if moment == "gone":
+            disk.remove("file")
+        elif moment == "other":
+            disk.swap("other", "file")
+        else:
+            raise sqlite3.OperationalError("trouble")
+        return real(*args, **kwargs)  # type: ignore[call-overload, no-any-return]
+
+    before = open_descriptors()
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", connect)
+        with refused(number):
+            disk.open_database("file")
+    assert open_descriptors() == before
 
 
 # --- the make-believe disks -------------------------------------------------------------------------------------------
@@ -704,9 +765,9 @@ def test_a_write_that_stops_half_way_leaves_half(disk: Disk) -> None:
 
 
 def test_a_late_fault_leaves_nothing_open(disk: Disk) -> None:
-    disk.create_bytes("file", b"x")
+    disk.create_bytes("file", database(60_000))
     before = open_descriptors()
-    for do in (NEEDS_IT["open_map"], NEEDS_IT["lock"], lambda fs, _: fs.create("new")):
+    for do in (NEEDS_IT["open_map"], NEEDS_IT["open_database"], NEEDS_IT["lock"], lambda fs, _: fs.create("new")):
         with refused(errno.EIO):
             do(FailingDisk(disk, Fault(1, errno.EIO, "late")), "file")
     assert open_descriptors() == before

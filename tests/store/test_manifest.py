@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cairn import limits
 from cairn.errors import Incompatible, StoreCorrupt
-from cairn.fingerprint import canonical_json
+from cairn.fingerprint import canonical_json, fingerprint_of
 from cairn.store.ids import segment_name, snapshot_id
 from cairn.store.manifest import (
     COMPLETION_KIND,
@@ -29,10 +29,12 @@ from cairn.store.manifest import (
     encode_manifest,
 )
 from cairn.store.tombstones import is_path_key, tombstone_path
+from cairn.types import SkipReason
 from tests.conformance import conforms
 
 OLD, MIDDLE, NEW = (snapshot_id(1_767_268_800_000_000_000 + i * 10**9, bytes([i] * 10)) for i in range(3))
-CONFIG, IGNORE, DIGEST = "c0" * 32, "1f" * 32, "5e" * 32
+FIELDS = (("chunkerVersion", '"1"'), ("embeddingDimension", "4"))
+CONFIG, IGNORE, DIGEST = fingerprint_of(dict(FIELDS)), "1f" * 32, "5e" * 32
 TIME = "2026-01-01T12:00:00Z"
 ROOT = "/home/ann/häuser"
 
@@ -58,12 +60,14 @@ SAMPLE = Manifest(
     canonical_root=ROOT,
     store_id=f"haeuser__{'ab' * 8}__{CONFIG[:16]}",
     config_fingerprint=CONFIG,
+    config_fields=FIELDS,
     ignore_fingerprint=IGNORE,
     chunk_row_schema_version=1,
     git=GitState("ab" * 20, dirty=True, untracked_included=False),
     segments=(segment(OLD, 0, 0, 100, 20), segment(OLD, 1, 1, 50, 10), segment(NEW, 0, 4, 9, 3)),
     tombstones=(tombstones(MIDDLE, 2, 1), tombstones(NEW, 4, 3)),
     counts=Counts(files_indexed=30, chunks_indexed=159, chunks_live=140, tombstones_added=3),
+    skipped=(("binary", 4), ("ignored", 1_000)),
     completion=proof(30, 140),
     degraded=True,
     errors=(FileError("src/ü.py", "embed_failed", "The model gave no vector."),),
@@ -73,6 +77,7 @@ EMPTY = replace(
     segments=(),
     tombstones=(),
     counts=Counts(0, 0, 0, 0),
+    skipped=(),
     completion=None,
     degraded=False,
     errors=(),
@@ -112,6 +117,9 @@ def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 
 PLACES = [place for place in places(document()) if place != ("manifest_sha256",)]
+# The keys of these two objects are not fixed: what they may hold has its own test.
+FREE = ("config_fields", "skipped")
+FIXED = [place for place in PLACES if place[0] not in FREE or len(place) == 1]
 
 
 def at(changed: dict[str, Any], place: tuple[Any, ...]) -> Any:
@@ -138,6 +146,7 @@ def test_a_manifest_has_every_field_of_the_contract() -> None:
         "canonical_root": ROOT,
         "store_id": SAMPLE.store_id,
         "config_fingerprint": CONFIG,
+        "config_fields": {"chunkerVersion": '"1"', "embeddingDimension": "4"},
         "ignore_fingerprint": IGNORE,
         "git": {"head_sha": "ab" * 20, "dirty": True, "untracked_included": False},
         "segments": [
@@ -162,6 +171,7 @@ def test_a_manifest_has_every_field_of_the_contract() -> None:
             },
         ],
         "counts": {"files_indexed": 30, "chunks_indexed": 159, "chunks_live": 140, "tombstones_added": 3},
+        "skipped": {"binary": 4, "ignored": 1_000},
         "completion": {
             "kind": COMPLETION_KIND,
             "codebasePath": ROOT,
@@ -201,11 +211,18 @@ HEX = st.binary(min_size=32, max_size=32).map(bytes.hex)
 TEXT = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S"]), min_size=1, max_size=20)
 
 
+JSON_TEXT = TEXT.map(json.dumps) | st.integers().map(str)
+
+
 @st.composite
 def manifests(draw: st.DrawFn) -> Manifest:
     """Any sound manifest."""
     own, runs = draw(IDS), draw(st.lists(IDS, min_size=1, max_size=3, unique=True))
-    config, root = draw(HEX), "/" + draw(TEXT.filter(lambda text: "/" not in text and text not in (".", "..")))
+    named = draw(st.dictionaries(st.sampled_from(["a", "b.c", "schema.manifest"]), JSON_TEXT))
+    config, root = (
+        fingerprint_of(named),
+        "/" + draw(TEXT.filter(lambda text: "/" not in text and text not in (".", ".."))),
+    )
     sequences = sorted(draw(st.sets(st.integers(0, 40), max_size=6)))
     segments = tuple(
         SegmentRef(segment_name(draw(st.sampled_from(runs)), i), s, draw(SMALL), draw(SMALL), draw(BIG) or 1, draw(HEX))
@@ -237,12 +254,14 @@ def manifests(draw: st.DrawFn) -> Manifest:
         canonical_root=root,
         store_id=f"r__{'0' * 16}__{config[:16]}",
         config_fingerprint=config,
+        config_fields=tuple(sorted(named.items())),
         ignore_fingerprint=draw(HEX),
         chunk_row_schema_version=1,
         git=GitState(draw(st.none() | st.just("a" * 40) | HEX), draw(st.booleans()), draw(st.booleans())),
         segments=segments,
         tombstones=marks,
         counts=counts,
+        skipped=tuple(sorted(draw(st.dictionaries(st.sampled_from(list(SkipReason)), st.integers(1, 9))).items())),
         completion=proven if segments or marks else draw(st.none() | st.just(proven)),
         degraded=bool(failed),
         errors=tuple(failed[path] for path in sorted(failed)),
@@ -289,7 +308,7 @@ def test_a_flipped_bit_in_any_manifest_is_damage(manifest: Manifest, data: st.Da
 
 
 @conforms("003.MAN1", "003.MAN2", "003.MAN5")
-@pytest.mark.parametrize("place", [p for p in PLACES if isinstance(p[-1], str)], ids=lambda p: ".".join(map(str, p)))
+@pytest.mark.parametrize("place", [p for p in FIXED if isinstance(p[-1], str)], ids=lambda p: ".".join(map(str, p)))
 def test_a_missing_field_is_refused_by_its_name(place: tuple[Any, ...]) -> None:
     changed = document()
     del at(changed, place)[place[-1]]
@@ -297,17 +316,32 @@ def test_a_missing_field_is_refused_by_its_name(place: tuple[Any, ...]) -> None:
 
 
 @conforms("003.MAN1", "003.MAN2", "003.MAN5")
-@pytest.mark.parametrize("place", PLACES, ids=lambda p: ".".join(map(str, p)))
+@pytest.mark.parametrize("place", FIXED, ids=lambda p: ".".join(map(str, p)))
 def test_a_field_of_another_type_or_out_of_its_range_is_refused(place: tuple[Any, ...]) -> None:
     before = at(document(), place)[place[-1]]
     others: list[Any] = [value for value in (None, True, 1, "x", [], {}) if type(value) is not type(before)]
     if place[-1] in ("parent_snapshot_id", "head_sha"):
         others.remove(None)
-    unfit = {int: [-1, 2**64, 10**4_000], str: ["", "x\0", "x" * 20_000], list: [[1]], dict: [{}, {"x": 1}], bool: []}
+    unfit: dict[type, list[Any]] = {
+        int: [-1, 2**64, 10**4_000],
+        str: ["", "x\0", "x" * 20_000],
+        list: [[1]],
+        dict: [{"x": 1}] if place[-1] in FREE else [{}, {"x": 1}],
+        bool: [],
+    }
     for value in others + unfit[type(before)]:
         changed = document()
         at(changed, place)[place[-1]] = value
         assert str(place[-1] if isinstance(place[-1], str) else place[0]) in refusal(resealed(changed))
+
+
+@pytest.mark.parametrize("value", [None, True, [], {}])
+@pytest.mark.parametrize("field", FREE)
+def test_what_counts_or_spells_out_holds_nothing_else(field: str, value: object) -> None:
+    changed = document()
+    key = next(iter(changed[field]))
+    changed[field][key] = value
+    assert field in refusal(resealed(changed))
 
 
 @pytest.mark.parametrize("place", [(), ("git",), ("segments", 0), ("tombstones", 1), ("counts",), ("completion",)])
@@ -330,6 +364,10 @@ def test_a_manifest_or_rows_of_another_version_are_refused_by_name(version: int)
 
 WRONG: dict[str, tuple[Manifest, str]] = {
     "own parent": (replace(SAMPLE, parent_snapshot_id=NEW), "its own parent"),
+    "fields of another fingerprint": (replace(SAMPLE, config_fields=(("a", "1"),)), "config_fingerprint"),
+    "a field without a name": (replace(SAMPLE, config_fields=(("", "1"),)), "config_fields"),
+    "a reason that nobody knows": (replace(SAMPLE, skipped=(("bored", 1),)), "skipped"),
+    "a reason without a name": (replace(SAMPLE, skipped=(("ignored", 0),)), "skipped"),
     "another store": (replace(SAMPLE, store_id=f"r__{'0' * 16}__{'0' * 16}"), "store_id"),
     "generation zero": (replace(SAMPLE, generation=0), "generation"),
     "segments swapped": (replace(SAMPLE, segments=SAMPLE.segments[::-1]), "segments are out of order"),
@@ -438,7 +476,9 @@ def as_document(value: Any) -> Any:
     if isinstance(value, tuple):
         return [as_document(item) for item in value]
     if hasattr(value, "__slots__"):
-        return {field.name: as_document(getattr(value, field.name)) for field in fields(value)}
+        found = {field.name: as_document(getattr(value, field.name)) for field in fields(value)}
+        named = ("config_fields", "skipped") if isinstance(value, Manifest) else ()
+        return found | {name: dict(found[name]) for name in named}
     return value
 
 

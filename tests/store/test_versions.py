@@ -14,7 +14,8 @@ from tests.conformance import conforms
 @conforms("003.VER1")
 def test_every_artifact_declares_what_is_read_and_what_is_written() -> None:
     names = [artifact.name for artifact in ARTIFACTS]
-    assert names == ["manifest", "index state", "writer lease", "chunk row schema", "response schema"]
+    documents = ["manifest", "index state", "writer lease", "staged batch", "remembered digests", "progress of a run"]
+    assert names == [*documents, "chunk row schema", "data file of a segment", "response schema"]
     for artifact in ARTIFACTS:
         assert 1 <= artifact.oldest <= artifact.written <= artifact.newest, "what is written can be read again"
 

@@ -7,12 +7,14 @@ import errno
 import fcntl
 import mmap
 import os
+import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
 from cairn.clock import SYSTEM_CLOCK, Clock
 from cairn.errors import StoreNotOurs
+from cairn.limits import KIB
 from cairn.store.fs import (
     FILE_MODE,
     FOLDER_MODE,
@@ -24,6 +26,8 @@ from cairn.store.fs import (
     Map,
     Writer,
     check_path,
+    database_of,
+    read_only,
     refuse,
     store_trouble,
 )
@@ -34,6 +38,8 @@ _FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
 # A FIFO planted under a name of ours would block an open without O_NONBLOCK for ever.
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+# A database of this size is held in memory: that of a small sync takes no descriptor, and a large one is not copied.
+_SMALL_DATABASE = 64 * KIB
 
 
 class Disk(AbstractContextManager["Disk"]):
@@ -181,6 +187,30 @@ class Disk(AbstractContextManager["Disk"]):
             owner = mmap.mmap(fd, found.st_size, prot=mmap.PROT_READ) if found.st_size else b""
             return Map(owner, _file_stat(found))
 
+    def open_database(self, path: str) -> sqlite3.Connection:
+        if self.stat(path).size <= _SMALL_DATABASE:
+            # In memory it holds no descriptor, of which there may be a thousand in all.
+            return database_of(self.read(path, _SMALL_DATABASE))
+        with self._opened(path, _READ) as fd, contextlib.ExitStack() as undo:
+            found = os.fstat(fd)
+            _require_file(found, path)
+            try:
+                # Immutable: it takes no lock, writes nothing beside the file and looks for no journal.
+                uri = f"file:/dev/fd/{fd}?immutable=1"
+                db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+                undo.callback(db.close)
+                read_only(db)
+            except sqlite3.OperationalError as error:
+                # SQLite does not say which trouble it was: the same step again will.
+                os.close(os.dup(fd))
+                self.stat(path)
+                raise OSError(errno.EIO, str(error), path) from error
+            # SQLite went by the file's name, whatever we gave it: what is there now must be what we opened.
+            if self.stat(path)[:2] != (found.st_dev, found.st_ino):
+                refuse(errno.ENOENT, path)
+            undo.pop_all()
+            return db
+
     def stat(self, path: str) -> FileStat:
         if not path:
             return _file_stat(os.fstat(self._base))
@@ -230,16 +260,17 @@ class Disk(AbstractContextManager["Disk"]):
         """The open folder that holds this name, and the name in it."""
         check_path(path)
         *folders, name = path.split("/")
-        at = self._base
+        # Kept, since Ctrl-C can make this end after the disk was closed: then the number is no longer ours to close.
+        at = base = self._base
         try:
             for folder in folders:
-                below = os.open(folder, _STEP, dir_fd=at)
-                if at != self._base:
-                    os.close(at)
-                at = below
+                outer, at = at, os.open(folder, _STEP, dir_fd=at)
+                # Ctrl-C may come after any line: what is closed must not be closed again below.
+                if outer != base:
+                    os.close(outer)
             yield at, name
         finally:
-            if at != self._base:
+            if at != base:
                 os.close(at)
 
     @contextlib.contextmanager

@@ -12,13 +12,14 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from hashlib import sha256
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from cairn.errors import StoreCorrupt
 from cairn.limits import MAX_PATH_KEY_BYTES
 from cairn.store.versions import Artifact, check_version
 
 U64 = (1 << 64) - 1
+T = TypeVar("T", int, str)
 
 _VERSION = "schema_version"
 _MOST_VERSION = (1 << 31) - 1
@@ -111,6 +112,18 @@ class Fields:
             self.refuse(f"{name} is not a list of at most {most} objects")
         return [Fields(self._artifact, value, f"{self._where}{name}[{i}].") for i, value in enumerate(values)]
 
+    def texts(self, name: str, most: int, fits: Callable[[str], bool]) -> list[tuple[str, str]]:
+        """The entries of an object that holds texts, in order of the keys, which must fit."""
+        return self._entries(name, most, fits, str)
+
+    def numbers(self, name: str, most: int, fits: Callable[[str], bool]) -> list[tuple[str, int]]:
+        """The entries of an object that counts something, in order of the keys, which must fit; no count is zero."""
+        entries = self._entries(name, most, fits, int)
+        for key, value in entries:
+            if not 0 < value <= U64:
+                self.refuse(f"{name}.{key} is no count")
+        return entries
+
     def end(self) -> None:
         """Nothing is left over; an unknown field is refused."""
         if self._left:
@@ -118,6 +131,17 @@ class Fields:
 
     def refuse(self, why: str) -> NoReturn:
         _refuse(self._artifact, self._where + why)
+
+    def _entries(self, name: str, most: int, fits: Callable[[str], bool], kind: type[T]) -> list[tuple[str, T]]:
+        found = self._take(name)
+        if not isinstance(found, dict) or len(found) > most:
+            self.refuse(f"{name} is not an object of at most {most} entries")
+        for key, value in found.items():
+            if not fits(key):
+                self.refuse(f"{name} has an entry that does not belong there")
+            if type(value) is not kind:
+                self.refuse(f"{name}.{key} is not what belongs there")
+        return sorted(found.items())
 
     def _take(self, name: str) -> Any:
         if name not in self._left:

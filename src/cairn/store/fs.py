@@ -12,6 +12,7 @@ import errno
 import mmap
 import os
 import re
+import sqlite3
 import stat
 from contextlib import AbstractContextManager
 from typing import NamedTuple, NoReturn, Protocol
@@ -141,6 +142,12 @@ class Fs(Protocol):
     def open_map(self, path: str) -> Map:
         """The bytes of a file, to be closed by the caller."""
 
+    def open_database(self, path: str) -> sqlite3.Connection:
+        """An SQLite database that cannot be written, to be closed by the caller; its file may then lose its name.
+
+        Bytes that are no database raise `sqlite3.DatabaseError`, here or when they are read.
+        """
+
     def stat(self, path: str) -> FileStat: ...
 
     def list_folder(self, path: str) -> list[str]:
@@ -160,6 +167,27 @@ def check_path(path: str) -> None:
     """Refuse, with EINVAL, whatever is not a clean path below the base folder."""
     if not _PATH.fullmatch(path):
         refuse(errno.EINVAL, path)
+
+
+def database_of(data: bytes) -> sqlite3.Connection:
+    """A database in memory with these bytes, as `open_database` gives them."""
+    with contextlib.ExitStack() as undo:
+        db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        undo.callback(db.close)
+        # No bytes at all are a database without tables, to SQLite as well.
+        if data:
+            db.deserialize(data)
+        read_only(db)
+        undo.pop_all()
+        return db
+
+
+def read_only(db: sqlite3.Connection) -> None:
+    """Make the database refuse to be written, and read its list of tables."""
+    # Sixty-four of them may be open: no more than 256 KiB of pages each.
+    db.executescript("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -256")
+    # The file is opened by the first look at it, and not before.
+    db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
 
 
 class Condemned(set[str]):

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cairn.errors import StoreUnreadable
+from cairn.fingerprint import fingerprint_of
 from cairn.limits import (
     MAX_DEGRADED_ERRORS,
     MAX_MANIFEST_BYTES,
@@ -22,13 +23,16 @@ from cairn.limits import (
 )
 from cairn.store.document import Fields, is_absolute_path, is_git_id, is_sha256, is_store_id, is_time, seal, unseal
 from cairn.store.ids import is_segment_name, is_snapshot_id
-from cairn.store.tombstones import is_path_key, is_tombstone_path, tombstone_path
+from cairn.store.tombstones import is_path_key, is_tombstone_path, snapshot_of
 from cairn.store.versions import CHUNK_ROWS, MANIFEST, check_version
+from cairn.types import SkipReason
 
 COMPLETION_KIND = "cairn_index_completion_v1"
 
 _DIGEST = "manifest_sha256"
 _ERROR_CODE = re.compile("[a-z][a-z0-9_]{0,63}")
+_FIELD_NAME = re.compile("[A-Za-z][A-Za-z0-9._-]{0,63}")
+_MOST_FINGERPRINT_FIELDS = 500
 _MOST_MESSAGE_CHARS = 1_000
 # The shortest line there is: {"path_key":"a","reason":"delete"}
 _LEAST_TOMBSTONE_BYTES = 35
@@ -101,7 +105,9 @@ class FileError:
 class Manifest:
     """One snapshot. Segments and tombstones are in order of their sequence, errors in order of path and code.
 
-    Without a completion it is the snapshot of a cleared index and holds nothing.
+    `created_at` is when the run began to look at the tree: what changed later is not in it. `config_fields` spell out
+    what the fingerprint is the digest of, so that a difference can be explained; `skipped` counts the names of the tree
+    that are left out, by reason. Without a completion it is the snapshot of a cleared index and holds nothing.
     """
 
     snapshot_id: str
@@ -112,12 +118,14 @@ class Manifest:
     canonical_root: str
     store_id: str
     config_fingerprint: str
+    config_fields: tuple[tuple[str, str], ...]
     ignore_fingerprint: str
     chunk_row_schema_version: int
     git: GitState
     segments: tuple[SegmentRef, ...]
     tombstones: tuple[TombstoneRef, ...]
     counts: Counts
+    skipped: tuple[tuple[str, int], ...]
     completion: Completion | None
     degraded: bool = False
     errors: tuple[FileError, ...] = ()
@@ -125,7 +133,11 @@ class Manifest:
 
 def encode_manifest(manifest: Manifest) -> bytes:
     """The bytes of a manifest in the written version. Refuses, as a mistake of the writer, what could not be read."""
-    fields = asdict(manifest) | {"completion": manifest.completion and _completion_fields(manifest.completion)}
+    fields = asdict(manifest) | {
+        "completion": manifest.completion and _completion_fields(manifest.completion),
+        "config_fields": dict(manifest.config_fields),
+        "skipped": dict(manifest.skipped),
+    }
     data = seal(MANIFEST, _DIGEST, fields)
     try:
         back = decode_manifest(data)
@@ -151,12 +163,14 @@ def decode_manifest(data: bytes) -> Manifest:
         canonical_root=fields.text("canonical_root", is_absolute_path),
         store_id=fields.text("store_id", is_store_id),
         config_fingerprint=fields.text("config_fingerprint", is_sha256),
+        config_fields=tuple(fields.texts("config_fields", _MOST_FINGERPRINT_FIELDS, _is_field)),
         ignore_fingerprint=fields.text("ignore_fingerprint", is_sha256),
         chunk_row_schema_version=rows_version,
         git=_git(fields.object("git")),
         segments=tuple(map(_segment, fields.objects("segments", MAX_SEGMENTS_PER_SNAPSHOT))),
         tombstones=tuple(map(_tombstones, fields.objects("tombstones", MAX_TOMBSTONE_FILES))),
         counts=_counts(fields.object("counts")),
+        skipped=tuple(fields.numbers("skipped", len(SkipReason), _is_skip_reason)),
         completion=None if completion is None else _completion(completion),
         degraded=fields.flag("degraded"),
         errors=tuple(map(_error, fields.objects("errors", MAX_DEGRADED_ERRORS))),
@@ -257,12 +271,15 @@ def _error(fields: Fields) -> FileError:
 def _contradictions(manifest: Manifest) -> Iterator[str]:
     """Where the parts of a manifest, each sound by itself, do not fit together."""
     segments, tombstones, counts = manifest.segments, manifest.tombstones, manifest.counts
-    own_file = tombstone_path(manifest.snapshot_id)
     # No tombstone reaches these: all that is in them is live.
     reach = max((t.sequence for t in tombstones), default=0)
     unreached = [s for s in segments if s.sequence >= reach]
     rules = (
         (manifest.parent_snapshot_id != manifest.snapshot_id, "it is its own parent"),
+        (
+            fingerprint_of(dict(manifest.config_fields)) == manifest.config_fingerprint,
+            "config_fingerprint is not that of its fields",
+        ),
         (manifest.store_id[-16:] == manifest.config_fingerprint[:16], "store_id is that of another fingerprint"),
         (_ascend(s.sequence for s in segments), "segments are out of order"),
         (_distinct(s.name for s in segments), "a segment is there twice"),
@@ -279,7 +296,7 @@ def _contradictions(manifest: Manifest) -> Iterator[str]:
             "files_indexed does not fit segments and tombstones",
         ),
         (
-            sum(t.count for t in tombstones if t.path == own_file) == counts.tombstones_added,
+            sum(t.count for t in tombstones if snapshot_of(t.path) == manifest.snapshot_id) == counts.tombstones_added,
             "tombstones_added is not the count of its own tombstones",
         ),
         (manifest.degraded == bool(manifest.errors), "degraded and errors disagree"),
@@ -299,6 +316,14 @@ def _proven(manifest: Manifest) -> bool:
         counts.files_indexed,
         counts.chunks_live,
     )
+
+
+def _is_field(text: str) -> bool:
+    return _FIELD_NAME.fullmatch(text) is not None
+
+
+def _is_skip_reason(text: str) -> bool:
+    return text in SkipReason.__members__.values()
 
 
 def _ascend(values: Iterable[Any]) -> bool:

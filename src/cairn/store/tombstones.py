@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterable
 from enum import StrEnum
 from json.encoder import encode_basestring
@@ -38,16 +37,19 @@ class Tombstone(NamedTuple):
 _REASONS = {reason.value: reason for reason in TombstoneReason}
 # Nearly every path is written as it is; one with a quote, a backslash or a control character is parsed as JSON.
 _PLAIN = re.compile(r'\{"path_key":"([^"\\\x00-\x1f]+)","reason":"([a-z_]+)"\}')
-_PATH = re.compile(r"snapshots/([^/]+)/tombstones\.jsonl")
+_PATH = re.compile(r"snapshots/([^/]+)/tombstones(?:-[1-9][0-9]{0,2})?\.jsonl")
 # A control character takes six bytes in JSON.
 _MOST_LINE_BYTES = 6 * MAX_PATH_KEY_BYTES + 64
 
 
 def is_path_key(text: str) -> bool:
-    """Whether this names a file in a repository: relative, NFC, and without empty, `.` or `..` parts or a NUL."""
+    """Whether this names a file in a repository: relative, and without empty, `.` or `..` parts or a NUL.
+
+    It need not be composed Unicode: of two spellings of one name, both kept, each is named as it is spelled.
+    """
     if not text.isascii():
         try:
-            if len(text.encode()) > MAX_PATH_KEY_BYTES or not unicodedata.is_normalized("NFC", text):
+            if len(text.encode()) > MAX_PATH_KEY_BYTES:
                 return False
         except UnicodeEncodeError:
             # Half of a surrogate pair: no text that could be written down again.
@@ -60,9 +62,14 @@ def is_path_key(text: str) -> bool:
     return "\0" not in text and not any(part in ("", ".", "..") for part in text.split("/"))
 
 
-def tombstone_path(snapshot: str) -> str:
-    """Where the tombstones that this snapshot added lie, below the store."""
-    return f"snapshots/{snapshot}/tombstones.jsonl"
+def tombstone_path(snapshot: str, number: int = 0) -> str:
+    """Where the tombstones that this snapshot added lie, below the store; a second file of them has the number 1."""
+    return f"snapshots/{snapshot}/tombstones{f'-{number}' if number else ''}.jsonl"
+
+
+def snapshot_of(path: str) -> str:
+    """The snapshot that added the tombstone file at this path."""
+    return path.split("/")[1]
 
 
 def is_tombstone_path(text: str) -> bool:

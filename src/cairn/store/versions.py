@@ -36,10 +36,24 @@ WRITER_LEASE = Artifact("writer lease", oldest=1, newest=1, written=1)
 CHUNK_ROWS = Artifact("chunk row schema", oldest=1, newest=1, written=1)
 # 1: first shipped form.
 
+STAGED_BATCH = Artifact("staged batch", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest. Of another version it is not adopted, and nothing is lost.
+
+DIGESTS = Artifact("remembered digests", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest. Of another version it is not believed, and the files are read again.
+
+SEGMENT_DATA = Artifact("data file of a segment", oldest=1, newest=1, written=1)
+# 1: first shipped form. A reader looks sections up by name and ignores those it does not know: a new one needs no new
+#    version, a changed one does.
+
+RUN_PROGRESS = Artifact("progress of a run", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest. Of another version it is not shown.
+
 RESPONSES = Artifact("response schema", oldest=1, newest=1, written=1)
 # 1: first shipped form. The number at the end of each schema's name.
 
-ARTIFACTS = (MANIFEST, INDEX_STATE, WRITER_LEASE, CHUNK_ROWS, RESPONSES)
+_DOCUMENTS = (MANIFEST, INDEX_STATE, WRITER_LEASE, STAGED_BATCH, DIGESTS, RUN_PROGRESS)
+ARTIFACTS = (*_DOCUMENTS, CHUNK_ROWS, SEGMENT_DATA, RESPONSES)
 
 
 def check_version(artifact: Artifact, version: int) -> None:

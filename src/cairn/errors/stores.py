@@ -1,0 +1,198 @@
+"""What can go wrong with a lease, with a store and its disk, and with what was read from it."""
+
+from __future__ import annotations
+
+from cairn.errors.base import CairnError
+
+# --- 70-79: leases and locks --------------------------------------------------------------------------------------
+
+
+class LeaseError(CairnError):
+    """The lease on the index could not be used: {why}.
+
+    Nothing was published; the last good snapshot still answers. Run the command again.
+    """
+
+    code = "lease_error"
+    exit_status = 70
+    retryable = True
+
+
+class LeaseLost(LeaseError):
+    """Another writer took the lease on this index (we held epoch {ours}, it is now {theirs}).
+
+    Nothing was published by us; the last good snapshot still answers. Run the command again.
+    """
+
+    code = "lease_lost"
+    exit_status = 71
+
+
+class LeaseLapsed(LeaseLost):
+    """The run stood still for too long to be sure that the lease on this index is still its own (epoch {ours}).
+
+    Nothing was published by us; the last good snapshot still answers. Run the command again.
+    """
+
+    code = "lease_lapsed"
+    exit_status = 73
+
+
+class LeaseStuck(LeaseError):
+    """A process holds the lock of this index and does not move ({why}).
+
+    Reading still works. Continue or end that process, then run the command again.
+    """
+
+    code = "lease_stuck"
+    exit_status = 72
+
+
+# --- 80-89: the store and its disk --------------------------------------------------------------------------------
+
+
+class StoreError(CairnError):
+    """The store {path} cannot be used: {why}.
+
+    Nothing was changed; run `cairn health` to see what is wrong with it.
+    """
+
+    code = "store_unusable"
+    exit_status = 80
+
+
+class StoreFull(StoreError):
+    """There is no room left on the disk that holds {path} ({why}).
+
+    The last good snapshot still answers. Free some space, then run the command again.
+    """
+
+    code = "store_full"
+    exit_status = 81
+    retryable = True
+
+
+class StoreIo(StoreError):
+    """The disk failed under {path}: {why}.
+
+    The last good snapshot still answers. Look into the system's log for trouble with that disk.
+    """
+
+    code = "store_io"
+    exit_status = 82
+
+
+class StoreUnwritable(StoreError):
+    """You may not use {path} as a store ({why}).
+
+    Change its permissions, or name another folder in CAIRN_HOME.
+    """
+
+    code = "store_unwritable"
+    exit_status = 83
+
+
+class StoreOutOfResources(StoreError):
+    """The system gave out while the store {path} was in use: {why}.
+
+    Close some programs, or raise the limit (`ulimit -n` for open files), then run the command again.
+    """
+
+    code = "store_out_of_resources"
+    exit_status = 84
+    retryable = True
+
+
+class StoreNotOurs(StoreError):
+    """The folder {path} is no safe place for a store: {why}.
+
+    Make it a folder of your own that only you may write in (`chmod go-w`), or name another one in CAIRN_HOME.
+    """
+
+    code = "store_not_ours"
+    exit_status = 85
+
+
+class PublishRefused(StoreError):
+    """The new snapshot was not published: {why}.
+
+    Nothing was changed; the last good snapshot still answers. This is a bug in Cairn; please report it.
+    """
+
+    code = "publish_refused"
+    exit_status = 86
+
+
+class TreeMoving(PublishRefused):
+    """The files kept changing while they were indexed, {rounds} times in a row.
+
+    Nothing was published; the last good snapshot still answers. Run the command again when the tree is quiet.
+    """
+
+    code = "tree_moving"
+    exit_status = 87
+    retryable = True
+
+
+class FilesFailed(PublishRefused):
+    """{count} of the changed files could not be indexed, {path} among them: {why}.
+
+    Nothing was published; the last good snapshot still answers. `--allow-degraded` goes on without them.
+    """
+
+    code = "files_failed"
+    exit_status = 88
+    retryable = True
+
+
+class TooManySegments(PublishRefused):
+    """The index would have {count} {what}, and {most} are the most that are read at once.
+
+    Run `cairn reindex`, which writes it anew in a few pieces.
+    """
+
+    code = "too_many_segments"
+    exit_status = 89
+
+
+# --- 90-99: integrity ---------------------------------------------------------------------------------------------
+
+
+class StoreUnreadable(CairnError):
+    """The {artifact} of the index cannot be used.
+
+    Run `cairn reindex` to build the index again; your files are untouched.
+    """
+
+    code = "store_unreadable"
+    exit_status = 99
+
+
+class NoValidSnapshot(StoreUnreadable):
+    """Store corrupt: no snapshot in {path} is whole ({why}).
+
+    Run `cairn reindex` to build the index again; your files are untouched.
+    """
+
+    code = "no_valid_snapshot"
+    exit_status = 90
+
+
+class StoreCorrupt(StoreUnreadable):
+    """The {artifact} of the index is damaged: {why}.
+
+    Run `cairn reindex` to build the index again; your files are untouched.
+    """
+
+    code = "store_corrupt"
+    exit_status = 91
+
+
+class Incompatible(StoreUnreadable):
+    """The {artifact} of the index has format version {version}; this version of Cairn reads {oldest} to {newest}.
+
+    Nothing was changed. Use a version of Cairn that knows that format, or name another folder in CAIRN_HOME.
+    """
+
+    code = "incompatible"
+    exit_status = 92

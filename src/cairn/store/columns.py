@@ -1,0 +1,247 @@
+"""Names, uses of names and places in the text, as plain columns of the data file that need no parsing to be read."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain, pairwise
+from operator import itemgetter
+from typing import Literal, NamedTuple
+
+from cairn.errors import StoreCorrupt
+from cairn.store.container import Section
+from cairn.store.rows import REFERENCE_KINDS
+from cairn.types import Chunk, Reference
+
+_KIND_CODES = {kind: code for code, kind in enumerate(REFERENCE_KINDS)}
+Width = Literal["H", "I"]
+U16: Width = "H"
+U32: Width = "I"
+
+
+def numbers(sections: Mapping[str, memoryview], name: str, width: Width = U32) -> memoryview:
+    """A section of numbers of this type; `StoreCorrupt` when it is missing or cut."""
+    view = section(sections, name)
+    if len(view) % (2 if width == U16 else 4):
+        raise StoreCorrupt(artifact="data file of a segment", why=f"its section {name} is cut")
+    return view.cast(width)
+
+
+def section(sections: Mapping[str, memoryview], name: str) -> memoryview:
+    """A section by its name; `StoreCorrupt` when it is missing."""
+    if name not in sections:
+        raise StoreCorrupt(artifact="data file of a segment", why=f"it has no section {name}")
+    return sections[name]
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+class NamesBuilder:
+    """Gives every name a number as it comes; `finish` gives each its final one, in order of the bytes."""
+
+    def __init__(self) -> None:
+        # The empty name is always there and is always 0, first and last.
+        self.ids = {"": 0}
+
+    def add(self, names: Iterable[str]) -> dict[str, int]:
+        """The numbers so far, in which all of these have one."""
+        ids = self.ids
+        # In order: a set has another one in every process, and equal input gives equal bytes.
+        for name in sorted(names):
+            ids.setdefault(name, len(ids))
+        return ids
+
+    def finish(self) -> tuple[list[Section], array[int]]:
+        """The sections, and the final number of each one given so far. A name that is no Unicode is a ValueError."""
+        encoded = sorted((name.encode(), number) for name, number in self.ids.items())
+        final = array(U32, bytes(4 * len(encoded)))
+        for place, (_, number) in enumerate(encoded):
+            final[number] = place
+        ends = accumulate((len(name) for name, _ in encoded), initial=0)
+        text = b"".join(name for name, _ in encoded)
+        return [("names.text", text), ("names.at", memoryview(array(U32, ends)))], final
+
+
+class Names:
+    """The names of a segment by number, and the number of a name. A number that is none is an IndexError."""
+
+    def __init__(self, sections: Mapping[str, memoryview]) -> None:
+        self._text, self._at = section(sections, "names.text"), numbers(sections, "names.at")
+        if not self._at or self._at[-1] != len(self._text):
+            raise StoreCorrupt(artifact="data file of a segment", why="its names do not fit")
+
+    def __len__(self) -> int:
+        return len(self._at) - 1
+
+    def __getitem__(self, number: int) -> str:
+        return self.raw(number).decode()
+
+    def find(self, name: str) -> int | None:
+        """The number of a name, or None."""
+        # Half of a surrogate pair becomes bytes that no name has.
+        wanted = name.encode("utf-8", "surrogatepass")
+        place = bisect_left(range(len(self)), wanted, key=self.raw)
+        return place if place < len(self) and self.raw(place) == wanted else None
+
+    def raw(self, number: int) -> bytes:
+        """The bytes of a name, by which names are ordered."""
+        if number < 0:
+            raise IndexError(number)
+        return bytes(self._text[self._at[number] : self._at[number + 1]])
+
+
+# --- uses of names ----------------------------------------------------------------------------------------------------
+
+
+class ReferencesBuilder:
+    """Collects uses in order of their place.
+
+    The same name is used in the same way again and again, so a way of using it (name, receiver, kind) is stored once. A
+    use is stored with its chunk, as an offset in it and a way; and a way with the chunks it occurs in.
+    """
+
+    def __init__(self) -> None:
+        self._ways: dict[tuple[int, int, int], int] = {}
+        self._at, self._way, self._offset = array(U32, [0]), array(U32), array(U16)
+
+    def add(self, references: Sequence[Reference], chunks: Sequence[Chunk], number: dict[str, int]) -> None:
+        """Add the uses of a file, each of which lies in a chunk; `number` has a number for each of their names."""
+        ways, place = self._ways, 0
+        for chunk in chunks:
+            start, end = chunk.start_byte, chunk.end_byte
+            while place < len(references) and references[place].start_byte < end:
+                kind, name, receiver, at, *_ = references[place]
+                way = (number[name], number[receiver], _KIND_CODES[kind])
+                self._way.append(ways.setdefault(way, len(ways)))
+                self._offset.append(at - start)
+                place += 1
+            self._at.append(len(self._way))
+
+    def finish(self, final: array[int]) -> list[Section]:
+        """The sections, once names have their final numbers."""
+        ways = sorted((final[name], final[receiver], kind, way) for (name, receiver, kind), way in self._ways.items())
+        rank = array(U32, bytes(4 * len(ways)))
+        for place, way in enumerate(ways):
+            rank[way[3]] = place
+        ranks = [rank[way] for way in self._way]
+        rows: list[list[int]] = [[] for _ in ways]
+        for row, (first, last) in enumerate(pairwise(self._at)):
+            for each in sorted(set(ranks[first:last])):
+                rows[each].append(row)
+        return [
+            ("ways.name", memoryview(array(U32, [way[0] for way in ways]))),
+            ("ways.receiver", memoryview(array(U32, [way[1] for way in ways]))),
+            ("ways.kind", bytes([way[2] for way in ways])),
+            ("ways.at", memoryview(array(U32, accumulate(map(len, rows), initial=0)))),
+            ("ways.row", memoryview(array(_width(len(self._at) - 1), chain.from_iterable(rows)))),
+            ("refs.at", memoryview(self._at)),
+            ("refs.way", memoryview(array(_width(len(ways)), ranks))),
+            ("refs.offset", memoryview(self._offset)),
+        ]
+
+
+def _width(count: int) -> Width:
+    """The type of numbers below this count."""
+    return U16 if count <= 1 << 16 else U32
+
+
+class Use(NamedTuple):
+    """One use of a name: its chunk row and its place in the chunk, name and receiver by number, and its kind."""
+
+    row: int
+    offset: int
+    name: int
+    receiver: int
+    kind: str
+
+
+class References:
+    """The uses in a segment, by name or by chunk row."""
+
+    def __init__(self, sections: Mapping[str, memoryview], rows: int) -> None:
+        self.name, self.receiver = numbers(sections, "ways.name"), numbers(sections, "ways.receiver")
+        self.kind, self.at = section(sections, "ways.kind"), numbers(sections, "ways.at")
+        self.row = numbers(sections, "ways.row", _width(rows))
+        self.first = numbers(sections, "refs.at")
+        self.way = numbers(sections, "refs.way", _width(len(self.name)))
+        self.offset = numbers(sections, "refs.offset", U16)
+        ways = {len(self.name), len(self.receiver), len(self.kind), len(self.at) - 1}
+        if len(ways) != 1 or self.at[-1] != len(self.row) or len(self.first) != rows + 1:
+            raise StoreCorrupt(artifact="data file of a segment", why="its references do not fit")
+        if not self.first[-1] == len(self.way) == len(self.offset):
+            raise StoreCorrupt(artifact="data file of a segment", why="its references do not fit")
+
+    def named(self, name: int) -> list[Use]:
+        """All uses of a name, in order of their place."""
+        ways = range(bisect_left(self.name, name), bisect_right(self.name, name))
+        found = [
+            self._use(row, index)
+            for way in ways
+            for row in self.row[self.at[way] : self.at[way + 1]]
+            for index in range(self.first[row], self.first[row + 1])
+            if self.way[index] == way
+        ]
+        return sorted(found)
+
+    def between(self, first: int, end: int) -> list[Use]:
+        """All uses in these chunk rows, in order of their place."""
+        return [self._use(row, i) for row in range(first, end) for i in range(self.first[row], self.first[row + 1])]
+
+    def _use(self, row: int, index: int) -> Use:
+        way = self.way[index]
+        return Use(row, self.offset[index], self.name[way], self.receiver[way], REFERENCE_KINDS[self.kind[way]])
+
+
+# --- places in the text -----------------------------------------------------------------------------------------------
+
+
+def lines_of(text: memoryview, known: int, line: int, offsets: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Line and column of each of these offsets, which ascend from `known`, whose line is given."""
+    begins = last_newline(text, known) + 1
+    for offset in offsets:
+        passed = bytes(text[known:offset])
+        newline = passed.rfind(b"\n")
+        if newline >= 0:
+            line += passed.count(b"\n")
+            begins = known + newline + 1
+        yield line, offset - begins
+        known = offset
+
+
+def last_newline(text: memoryview, before: int) -> int:
+    """The place of the last newline before an offset, or -1."""
+    width = 256
+    while before:
+        # Nearly always near; a hostile file has one line of megabytes.
+        start = max(0, before - width)
+        found = bytes(text[start:before]).rfind(b"\n")
+        if found >= 0:
+            return start + found
+        before, width = start, width * 16
+    return -1
+
+
+Span = tuple[int, int, int]
+"""Start, end and the byte of the name of a definition."""
+
+
+def scopes(spans: Sequence[Span], offsets: Sequence[int]) -> Iterator[int]:
+    """For each of these ascending offsets, the place of the innermost definition around it, or -1.
+
+    Of several definitions with one span (`a = f(), b = g()`), the last whose name stands before the offset.
+    """
+    begins = list(map(itemgetter(0), spans))
+    open_at: list[int] = []
+    following = 0
+    for offset in offsets:
+        reached = bisect_right(begins, offset, following)
+        open_at.extend(range(following, reached))
+        following = reached
+        while open_at and spans[open_at[-1]][1] <= offset:
+            open_at.pop()
+        owner = open_at[-1] if open_at else -1
+        while owner > 0 and spans[owner][2] > offset and spans[owner - 1][:2] == spans[owner][:2]:
+            owner -= 1
+        yield owner

@@ -1,0 +1,107 @@
+"""Where everything in a store lies. Paths are relative to the store's own folder.
+
+ACTIVE_SNAPSHOT                     the pointer: the id of the snapshot that was published last
+snapshots/ID/                       manifest.json, tombstones.jsonl (and -1, -2…), segment_file_index.jsonl
+segments/NAME/                      rows.sqlite, data.bin; read-only
+generations/N                       the manifest that won this number, or a fence: an empty file
+staging/RUN/K/, staging/RUN/K.json  batches of a run that has not published yet, and the seal of each
+locks/                              writer_lease.json, lease_guard.lock, lease.flock, readers.lock
+index_state.json, digests.json, tree.bin, last_used, progress.json      side files: each can be thrown away
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+from cairn.store.fs import Fs
+
+POINTER = "ACTIVE_SNAPSHOT"
+INDEX_STATE = "index_state.json"
+DIGESTS = "digests.json"
+TREE = "tree.bin"
+LAST_USED = "last_used"
+PROGRESS = "progress.json"
+SIDE_FILES = (INDEX_STATE, DIGESTS, TREE, LAST_USED, PROGRESS)
+
+SNAPSHOTS, SEGMENTS, GENERATIONS, STAGING, LOCKS = FOLDERS = "snapshots", "segments", "generations", "staging", "locks"
+LEASE_LOCK, READERS_LOCK = "locks/lease.flock", "locks/readers.lock"
+LOCK_NAMES = ("writer_lease.json", "lease_guard.lock", "lease.flock", "readers.lock")
+
+MANIFEST = "manifest.json"
+MAPPING = "segment_file_index.jsonl"
+
+_GENERATION = re.compile("[1-9][0-9]{0,18}")
+_TEMP_END = ".tmp"
+
+
+def create_store(fs: Fs) -> None:
+    """Make what a store cannot do without, and make it safe; what is there already stays as it is."""
+    for folder in FOLDERS:
+        with contextlib.suppress(FileExistsError):
+            fs.make_folder(folder)
+    for lock in (LEASE_LOCK, READERS_LOCK):
+        with contextlib.suppress(FileExistsError):
+            fs.create_bytes(lock, b"")
+    fs.sync_folder(LOCKS)
+    fs.sync_folder("")
+
+
+def is_created(fs: Fs) -> bool:
+    """Whether all of it is there: after a power cut any part may be missing while `create_store` had not ended."""
+    try:
+        for name in (*FOLDERS, LEASE_LOCK, READERS_LOCK):
+            fs.stat(name)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def snapshot_folder(snapshot: str) -> str:
+    """Where a snapshot says what it is."""
+    return f"{SNAPSHOTS}/{snapshot}"
+
+
+def manifest_path(snapshot: str) -> str:
+    """Where the manifest of a snapshot lies under its own name."""
+    return f"{SNAPSHOTS}/{snapshot}/{MANIFEST}"
+
+
+def segment_folder(name: str) -> str:
+    """Where a published segment lies."""
+    return f"{SEGMENTS}/{name}"
+
+
+def generation_path(number: int) -> str:
+    """Where the winner of a number lies, or a fence."""
+    return f"{GENERATIONS}/{number}"
+
+
+def generation_number(name: str) -> int | None:
+    """The number that a name in `generations/` stands for; None when it is not one of ours."""
+    return int(name) if _GENERATION.fullmatch(name) else None
+
+
+def staging_folder(run: str) -> str:
+    """Where a run keeps what it has not published yet."""
+    return f"{STAGING}/{run}"
+
+
+def batch_folder(run: str, number: int) -> str:
+    """Where one batch of a run lies."""
+    return f"{STAGING}/{run}/{number}"
+
+
+def batch_seal(run: str, number: int) -> str:
+    """What says that a batch is whole."""
+    return f"{STAGING}/{run}/{number}.json"
+
+
+def temp_path(path: str, run: str) -> str:
+    """Where a run writes a small file before it is swapped in: two runs never share the name."""
+    return f"{path}.{run}{_TEMP_END}"
+
+
+def is_temp(name: str) -> bool:
+    """Whether this is the name of a file that was never swapped in."""
+    return name.endswith(_TEMP_END)

@@ -1,0 +1,136 @@
+"""What search may touch of a segment: its postings, vectors and text, and which of its files are live.
+
+Arrays come as they lie in the data file, dead rows among them; `rows_of` is how a caller learns which rows are live, so
+whoever goes through it cannot meet a dead one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cairn.store.postings import Postings
+from cairn.store.rows import ChunkRow
+from cairn.store.segment import Segment
+from cairn.store.snapshot import SnapshotView
+from cairn.store.vectors import Vectors, read_vectors
+from cairn.types import StoredFile, Symbol
+
+Numbers = NDArray[np.int64]
+
+
+class LivePart:
+    """One segment of a view. Files are named by their number in it; only live ones are ever given out."""
+
+    def __init__(self, segment: Segment, hidden: frozenset[int]) -> None:
+        self._segment = segment
+        self._hidden = hidden
+
+    @cached_property
+    def postings(self) -> Postings:
+        return Postings(self._segment.sections)
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        return read_vectors(self._segment.sections, self._segment.rows, self._segment.dimension)
+
+    @cached_property
+    def row_starts(self) -> NDArray[np.uint32]:
+        """The first chunk row of each file, and the number of rows."""
+        return np.frombuffer(self._segment.sections["file.rows"], "<u4")
+
+    def files(self) -> list[tuple[str, int]]:
+        """Path and number of every live file that has rows."""
+        starts = self.row_starts.tolist()
+        return [
+            (key, number)
+            for number, key in enumerate(self._segment.keys())
+            if starts[number] < starts[number + 1] and number not in self._hidden
+        ]
+
+    def records(self) -> Iterator[tuple[int, StoredFile]]:
+        """Every live file with text, those without rows too."""
+        for number, record in enumerate(self._segment.records()):
+            if number not in self._hidden and record.skip is None:
+                yield number, record
+
+    def with_text(self) -> list[tuple[str, str, int]]:
+        """Path, language and number of every live file with text, those without rows too; without reading its facts."""
+        rows = self._segment.query("SELECT path, language, id FROM files WHERE skip IS NULL ORDER BY id")
+        return [row for row in rows if row[2] not in self._hidden]
+
+    def texts(self) -> tuple[memoryview, list[int]]:
+        """The text of the whole segment, and where each file of it begins; files that are hidden are there too."""
+        return self._segment.whole_text(), self._segment.text_starts()
+
+    def is_live(self, number: int) -> bool:
+        return number not in self._hidden
+
+    def file(self, number: int) -> StoredFile:
+        return self._segment.file(number)
+
+    def text(self, number: int) -> memoryview:
+        return self._segment.text(number)
+
+    def chunk(self, row: int) -> ChunkRow:
+        return self._segment.chunk(row)
+
+    def row_at(self, number: int, offset: int) -> int:
+        """The chunk row that holds this place of a file; the first for a file's very start."""
+        first, last = int(self.row_starts[number]), int(self.row_starts[number + 1])
+        starts = self._numbers("chunk.at")[first:last]
+        base = int(self._numbers("file.text")[number])
+        return first + max(0, int(np.searchsorted(starts, base + offset, "right")) - 1)
+
+    def symbols(self, number: int) -> list[Symbol]:
+        return self._segment.symbols(number)
+
+    def defined_names(self) -> list[tuple[int, str]]:
+        """Every name that something in the segment is defined by, with its number; hidden files take part."""
+        return [(number, self._segment.names[number]) for number in self._segment.defined()]
+
+    def defined_as(self, name: int) -> list[tuple[int, int, str, bool]]:
+        """Every live definition of a name by its number: its own number and its file's, its kind, is it exported."""
+        return [row for row in self._segment.definitions_of(name) if row[1] not in self._hidden]
+
+    def definitions_named(self, name: str) -> list[tuple[int, int, str, bool]]:
+        """Every live definition of this very name: its number and its file's, its kind, is it exported."""
+        number = self._segment.names.find(name)
+        return [] if number is None else self.defined_as(number)
+
+    def symbol(self, number: int) -> Symbol:
+        return self._segment.symbol(number)
+
+    def names(self) -> list[bytes]:
+        """Every name in the segment, by its number."""
+        text = bytes(self._segment.sections["names.text"])
+        at = self._numbers("names.at").tolist()
+        return [text[start:end] for start, end in pairwise(at)]
+
+    def definitions(self) -> tuple[Numbers, Numbers]:
+        """Name and file of every definition, hidden ones too."""
+        rows = self._segment.query("SELECT name FROM symbols ORDER BY id")
+        names = np.fromiter((number for (number,) in rows), np.int64, len(rows))
+        starts = self._numbers("file.symbols").astype(np.int64)
+        return names, np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+    def uses(self) -> tuple[Numbers, Numbers]:
+        """Name and file of every use, each pair once, hidden ones too."""
+        at, names = self._numbers("ways.at").astype(np.int64), self._numbers("ways.name").astype(np.int64)
+        rows = np.asarray(self._segment.uses.row, np.int64)
+        files = np.searchsorted(self.row_starts, rows, "right") - 1
+        count = len(self.row_starts)
+        pairs = np.unique(np.repeat(names, np.diff(at)) * count + files)
+        return pairs // count, pairs % count
+
+    def _numbers(self, name: str) -> NDArray[np.uint32]:
+        return np.frombuffer(self._segment.sections[name], "<u4")
+
+
+def live_parts(view: SnapshotView) -> tuple[LivePart, ...]:
+    """The segments of a view, for an engine to search."""
+    return tuple(LivePart(part.segment, part.hidden) for part in view._parts)

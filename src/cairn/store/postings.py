@@ -1,0 +1,311 @@
+"""Which rows hold which terms: the lexical part of a segment, written at once and read in place.
+
+Sections, all little endian. `term.hash`: the terms' hashes as u64, ascending; a term's id is its place here. A hash is
+the first eight bytes of the SHA-256 of the term's UTF-8 bytes, read as a number; terms with equal hashes stand side by
+side. `term.at` (u32, one more than terms) and `term.text`: term i is the bytes from at[i] to at[i + 1].
+For each field F: `F.start` (u32, one more than terms), `F.row` and `F.tf`: term i occurs in the rows from start[i] to
+start[i + 1], ascending, as often as tf (u8) says, 255 meaning 255 or more. `F.length` (u16): the terms of each row in
+this field, with repetitions, 65,535 meaning that many or more. Rows are u16 where the segment has at most 65,536 of
+them, else u32: rows are the bulk of it all, and so take 0.4 less.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from itertools import accumulate
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cairn.errors import StoreCorrupt
+from cairn.store.container import Section
+from cairn.tokens import terms_of, words
+
+FIELDS = ("path", "symbol", "comment", "body")
+
+_MOST_TF = (1 << 8) - 1
+_MOST_LENGTH = (1 << 16) - 1
+_MOST_NARROW_ROWS = 1 << 16
+# While building, a term, a row and a count share 64 bits: 28, 28 and 8 of them, so that one sort puts all in order.
+_COUNT_BITS = 8
+_ROW_BITS = 28
+_TERM_SHIFT = np.uint64(_ROW_BITS + _COUNT_BITS)
+_MOST_ROWS = 1 << _ROW_BITS
+_MOST_TERMS = 1 << (64 - _ROW_BITS - _COUNT_BITS)
+# Words that wait to be counted together: enough that numpy is fast, few enough that it is a few megabytes.
+_BATCH_WORDS = 1 << 18
+
+Rows = NDArray[np.uint16] | NDArray[np.uint32]
+
+
+def term_hash(term: str) -> bytes:
+    """The eight bytes by which a term is looked up."""
+    return sha256(term.encode()).digest()[:8]
+
+
+# --- building ---------------------------------------------------------------------------------------------------------
+
+
+class _Vocabulary(dict[str, int]):
+    """Word → its id, given when it is first asked for; and for each word id the ids of its terms."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.terms: dict[str, int] = {}
+        self.starts = array("I", [0])
+        self.flat = array("I")
+
+    def __missing__(self, word: str) -> int:
+        known = self.terms
+        self.flat.extend([known.setdefault(term, len(known)) for term in terms_of(word)])
+        self.starts.append(len(self.flat))
+        self[word] = found = len(self)
+        return found
+
+
+class _FieldBuilder:
+    """One field's occurrences: words that wait, and what has been counted."""
+
+    def __init__(self) -> None:
+        self.waiting = array("I")
+        self.ends = array("I")
+        self.counted: list[NDArray[np.uint64]] = []
+        self.lengths: list[NDArray[np.uint16]] = []
+        self.rows = 0
+
+    def count(self, vocabulary: _Vocabulary) -> None:
+        """Turn the waiting words into one number for each distinct term of each row."""
+        starts = np.array(vocabulary.starts, dtype=np.int64)
+        flat = np.array(vocabulary.flat, dtype=np.uint64)
+        waiting = np.array(self.waiting, dtype=np.int64)
+        ends = np.array(self.ends, dtype=np.int64)
+        per_word = (starts[1:] - starts[:-1])[waiting]
+        done = np.concatenate(([0], np.cumsum(per_word)))
+        per_row = np.diff(done[ends], prepend=0)
+        # For each word the run of its terms in `flat`: a running number, moved to where the run begins.
+        places = np.arange(done[-1]) + np.repeat(starts[waiting] - done[:-1], per_word)
+        rows = np.arange(self.rows, self.rows + len(ends), dtype=np.uint64)
+        keys = flat[places] << _TERM_SHIFT | np.repeat(rows, per_row) << np.uint64(_COUNT_BITS)
+        keys, counts = _runs(keys)
+        self.counted.append(keys | np.minimum(counts, _MOST_TF).astype(np.uint64))
+        self.lengths.append(np.minimum(per_row, _MOST_LENGTH).astype(np.uint16))
+        self.rows += len(ends)
+        self.waiting, self.ends = array("I"), array("I")
+
+    def sections(self, field: str, places: NDArray[np.uint64], rows: int) -> Iterator[Section]:
+        """The field's sections, when `places` says which id each term has at last."""
+        keys = np.concatenate(self.counted) if self.counted else np.zeros(0, np.uint64)
+        self.counted.clear()
+        keys = places[keys >> _TERM_SHIFT] << _TERM_SHIFT | keys & np.uint64((1 << int(_TERM_SHIFT)) - 1)
+        keys.sort()
+        borders = np.arange(len(places) + 1, dtype=np.uint64) << _TERM_SHIFT
+        yield f"{field}.start", _data(np.searchsorted(keys, borders), "<u4")
+        yield f"{field}.row", _data(keys >> np.uint64(_COUNT_BITS) & np.uint64(_MOST_ROWS - 1), _row_type(rows))
+        yield f"{field}.tf", _data(keys & np.uint64(_MOST_TF), "u1")
+        yield f"{field}.length", _data(np.concatenate(self.lengths) if rows else np.zeros(0), "<u2")
+
+
+class PostingsBuilder:
+    """Collects the rows of a segment, numbered as they come. The same rows give the same bytes.
+
+    Beside its distinct words it holds about five bytes for each word of the rows, and fifteen while `sections` runs.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._vocabulary = _Vocabulary()
+        self._fields = {field: _FieldBuilder() for field in FIELDS}
+
+    def add(self, path: str, symbols: Sequence[str], comment: str | bytes, body: str | bytes) -> None:
+        """Take in the next row: the words of each of its fields. Bytes are read as UTF-8."""
+        if self.rows == _MOST_ROWS:
+            raise ValueError("a segment cannot hold so many rows")
+        texts = (path, " ".join(symbols), comment, body)
+        identify = self._vocabulary.__getitem__
+        for field, text in zip(self._fields.values(), texts, strict=True):
+            found = words(text if isinstance(text, str) else str(text, "utf-8", "replace"))
+            field.waiting.extend(map(identify, found))
+            field.ends.append(len(field.waiting))
+        self.rows += 1
+        if sum(len(field.waiting) for field in self._fields.values()) >= _BATCH_WORDS:
+            self._count()
+
+    def sections(self) -> list[Section]:
+        """The sections of all rows so far; nothing can be added afterwards."""
+        self._count()
+        names = list(self._vocabulary.terms)
+        self._vocabulary = _Vocabulary()
+        hashes = np.frombuffer(b"".join(map(term_hash, names)), dtype="<u8")
+        # Stable: terms with equal hashes stay in the order of their first occurrence.
+        order = np.argsort(hashes, kind="stable")
+        texts = [names[place].encode() for place in order.tolist()]
+        places = np.empty(len(names), dtype=np.uint64)
+        places[order] = np.arange(len(names), dtype=np.uint64)
+        found: list[Section] = [
+            ("term.hash", _data(hashes[order], "<u8")),
+            ("term.at", _data(np.fromiter(accumulate(map(len, texts), initial=0), np.int64), "<u4")),
+            ("term.text", b"".join(texts)),
+        ]
+        for field, builder in self._fields.items():
+            found += builder.sections(field, places, self.rows)
+        return found
+
+    def _count(self) -> None:
+        if len(self._vocabulary.terms) > _MOST_TERMS:
+            raise ValueError("a segment cannot hold so many terms")
+        for field in self._fields.values():
+            if field.ends:
+                field.count(self._vocabulary)
+
+
+def _runs(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """The distinct keys in order, and how often each is there; sorts in place, which `np.unique` would not."""
+    keys.sort()
+    first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))[: len(keys)])
+    return keys[first], np.diff(first, append=len(keys))
+
+
+def _row_type(rows: int) -> str:
+    return "<u2" if rows <= _MOST_NARROW_ROWS else "<u4"
+
+
+def _data(values: NDArray[Any], kind: str) -> memoryview:
+    return values.astype(kind, copy=False).data.cast("B")
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+class _Field:
+    """One field's arrays, as they lie in the sections."""
+
+    __slots__ = ("lengths", "rows", "starts", "tf")
+
+    def __init__(self, sections: Mapping[str, memoryview], field: str, rows: int, terms: int) -> None:
+        self.lengths: NDArray[np.uint16] = _array(sections, f"{field}.length", "<u2", rows)
+        self.starts: NDArray[np.uint32] = _array(sections, f"{field}.start", "<u4", terms + 1)
+        self.tf: NDArray[np.uint8] = _array(sections, f"{field}.tf", "u1")
+        self.rows: Rows = _array(sections, f"{field}.row", _row_type(rows), len(self.tf))
+        _check_offsets(f"{field}.start", self.starts, len(self.tf))
+
+
+class Postings:
+    """The postings of a segment, read where they lie; raises `StoreCorrupt` when the sections do not fit together.
+
+    Opening looks at each term's offsets, never at the postings: that those are in order is for `problems` to see, and
+    for the digest of the segment to promise.
+    """
+
+    def __init__(self, sections: Mapping[str, memoryview]) -> None:
+        self.rows = len(_array(sections, f"{FIELDS[0]}.length", "<u2"))
+        self._hashes: NDArray[np.uint64] = _array(sections, "term.hash", "<u8")
+        self.terms = len(self._hashes)
+        if (self._hashes[1:] < self._hashes[:-1]).any():
+            _refuse("term.hash is out of order")
+        self._texts = _section(sections, "term.text")
+        self._at: NDArray[np.uint32] = _array(sections, "term.at", "<u4", self.terms + 1)
+        _check_offsets("term.at", self._at, len(self._texts))
+        self._fields = {field: _Field(sections, field, self.rows, self.terms) for field in FIELDS}
+
+    def find(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """The ids of these terms, -1 for each that no row holds."""
+        found = np.full(len(terms), -1, dtype=np.int64)
+        wanted = np.frombuffer(b"".join(map(_remembered_hash, terms)), dtype="<u8")
+        first, end = self._hashes.searchsorted(wanted, "left"), self._hashes.searchsorted(wanted, "right")
+        # Few terms get this far in a small segment. A hash is not proof: only the same text is the same term.
+        for number in np.flatnonzero(first < end).tolist():
+            text = terms[number].encode()
+            for place in range(int(first[number]), int(end[number])):
+                if self._text(place) == text:
+                    found[number] = place
+        return found
+
+    def term(self, term_id: int) -> str:
+        """The term with this id."""
+        try:
+            return str(self._text(term_id), "utf-8")
+        except UnicodeDecodeError:
+            _refuse(f"term {term_id} is not UTF-8")
+
+    def postings(self, field: str, term_id: int) -> tuple[Rows, NDArray[np.uint8]]:
+        """The rows that hold this term in this field, ascending, and how often each does; views, not copies."""
+        columns = self._fields[field]
+        first, end = columns.starts[term_id : term_id + 2].tolist()
+        rows = columns.rows[first:end]
+        if first < end and rows[-1] >= self.rows:
+            _refuse(f"{field}.row names a row that is not there")
+        return rows, columns.tf[first:end]
+
+    def lengths(self, field: str) -> NDArray[np.uint16]:
+        """How many terms each row has in this field."""
+        return self._fields[field].lengths
+
+    def problems(self) -> Iterator[str]:
+        """Whatever is wrong in these postings, in sentences; reads all of them."""
+        yield from self._term_problems()
+        for field, columns in self._fields.items():
+            starts = columns.starts.astype(np.int64)
+            term_of = np.repeat(np.arange(self.terms), np.diff(starts))
+            in_order = (columns.rows[1:] > columns.rows[:-1]) | (term_of[1:] != term_of[:-1])
+            if not in_order.all():
+                yield f"{field}.row is out of order"
+            if (columns.rows >= self.rows).any():
+                yield f"{field}.row names a row that is not there"
+                continue
+            if not columns.tf.all():
+                yield f"{field}.tf counts an occurrence that is none"
+            counted = np.bincount(columns.rows, columns.tf, minlength=self.rows)
+            full = np.bincount(columns.rows, columns.tf == _MOST_TF, minlength=self.rows)
+            # A count that was cut off stands for more than it says.
+            wrong = np.where(full > 0, columns.lengths < np.minimum(counted, _MOST_LENGTH), columns.lengths != counted)
+            if wrong.any():
+                yield f"{field}.length disagrees with the postings"
+
+    def _term_problems(self) -> Iterator[str]:
+        texts = [bytes(self._text(place)) for place in range(self.terms)]
+        try:
+            hashes = b"".join(term_hash(text.decode()) for text in texts)
+        except UnicodeDecodeError:
+            yield "a term is not UTF-8"
+            return
+        if not np.array_equal(np.frombuffer(hashes, dtype="<u8"), self._hashes):
+            yield "term.hash disagrees with the terms"
+        if len(set(texts)) < len(texts):
+            yield "a term is there twice"
+
+    def _text(self, place: int) -> memoryview:
+        first, end = self._at[place : place + 2].tolist()
+        return self._texts[first:end]
+
+
+@lru_cache(1 << 12)
+def _remembered_hash(term: str) -> bytes:
+    # A query asks every segment for the same few terms.
+    return term_hash(term)
+
+
+def _section(sections: Mapping[str, memoryview], name: str) -> memoryview:
+    if name not in sections:
+        _refuse(f"{name} is missing")
+    return sections[name]
+
+
+def _array(sections: Mapping[str, memoryview], name: str, kind: str, length: int | None = None) -> NDArray[Any]:
+    data = _section(sections, name)
+    width = np.dtype(kind).itemsize
+    if len(data) % width or (length is not None and len(data) != length * width):
+        _refuse(f"{name} has the wrong size")
+    return np.frombuffer(data, dtype=kind)
+
+
+def _check_offsets(name: str, offsets: NDArray[np.uint32], end: int) -> None:
+    if offsets[0] != 0 or offsets[-1] != end or (offsets[1:] < offsets[:-1]).any():
+        _refuse(f"{name} does not fit its section")
+
+
+def _refuse(why: str) -> NoReturn:
+    raise StoreCorrupt(artifact="postings", why=why) from None

@@ -1,0 +1,79 @@
+"""A disk that is really full: reading goes on, a sync is refused with advice, and works once there is room."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.faults.people import Owner
+
+FULL = "cairn: There is no room left on the disk that holds "
+ADVICE = (
+    "(No space left on device).\n  The last good snapshot still answers. Free some space, then run the command again.\n"
+)
+
+
+def grow(folder: Path, free: int, step: int, most: int) -> list[tuple[int, str]]:
+    """How the syncs ended on a disk that grows. Skips where no disk can be mounted."""
+    # Only this process and what it starts see the disk, and it goes with them.
+    apart = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
+    try:
+        probe = subprocess.run(
+            [*apart, "mount", "-t", "tmpfs", "tmpfs", str(folder)], capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError as missing:
+        pytest.skip(f"no disk can be mounted here: {missing}")
+    if probe.returncode:
+        pytest.skip(f"no disk can be mounted here: {probe.stderr.strip()}")
+    command = [*apart, sys.executable, "-m", "tests.faults.full_disk", str(folder), str(free), str(step), str(most)]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert found["problems"] == []
+    return [(status, said) for status, said in found["ended"]]
+
+
+def judge(ended: list[tuple[int, str]], *, at_least: int) -> None:
+    *refused, last = ended
+    assert len(refused) >= at_least
+    assert last[0] == 0
+    for status, said in refused:
+        assert (status, said.startswith(FULL), said.endswith(ADVICE)) == (81, True, True), said
+
+
+def test_a_full_disk_refuses_the_sync_and_answers_until_there_is_room(tmp_path: Path) -> None:
+    judge(grow(tmp_path, 0, 120_000, 20), at_least=2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("free", range(0, 4096 * 8, 4096))
+def test_a_disk_that_grows_page_by_page_is_full_until_it_is_not(tmp_path: Path, free: int) -> None:
+    judge(grow(tmp_path, free, 8 * 4096, 60), at_least=5)
+
+
+def test_a_limit_on_the_size_of_files_is_named_and_costs_no_snapshot(tmp_path: Path) -> None:
+    owner = Owner(tmp_path, files=20, lines=20)
+    before = owner.write(1)
+    assert owner.run("index")[0] == 0
+    after = owner.write(2)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # The child inherits it; a limit that is only lowered for a moment needs no rights to be raised again.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        command = owner.start("sync")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with command:
+        out, err = command.communicate()
+    assert (command.returncode, out) == (82, "")
+    assert err.startswith("cairn: The disk failed under ")
+    assert ": File too large.\n" in err
+    assert owner.look() == before
+    assert owner.errors() == []
+    assert owner.run("sync")[0] == 0
+    assert owner.look() == after
+    assert owner.problems() == []

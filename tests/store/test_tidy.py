@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import pytest
+
+from cairn.store.files import remove_tree
+from cairn.store.layout import GENERATIONS, SEGMENTS, SNAPSHOTS, STAGING, manifest_path
+from cairn.store.lease import RunKind
+from cairn.store.verify import check
+from cairn.store.writer import Writer, open_writer
+from tests.store.disks import MemoryDisk
+from tests.store.little import FewProcesses, StillClock, draft, load, save, write_batch
+
+OLD = {"a": b"one\n", "b": b"two\n"}
+NEW = {"a": b"one\n", "c": b"three\n"}
+NEVER = "0" * 26
+
+
+def opened(disk: MemoryDisk, pid: int = 2) -> Writer:
+    return open_writer(disk, "store", RunKind.SYNC, clock=StillClock(), processes=FewProcesses(pid, {pid}))
+
+
+def published(*steps: dict[str, bytes]) -> MemoryDisk:
+    disk = MemoryDisk()
+    for files in steps:
+        save(disk, files)
+    return disk
+
+
+def newest(disk: MemoryDisk) -> str:
+    return disk.read("ACTIVE_SNAPSHOT", 100).decode().strip()
+
+
+def test_a_sound_store_is_left_as_it_is() -> None:
+    disk = published(OLD, NEW)
+    before = [disk.list_folder(folder) for folder in (SNAPSHOTS, SEGMENTS, GENERATIONS, STAGING)]
+    with opened(disk) as writer:
+        assert writer.adopted == ()
+    assert [disk.list_folder(folder) for folder in (SNAPSHOTS, SEGMENTS, GENERATIONS, STAGING)] == before
+    assert check(disk) == []
+
+
+def test_what_a_published_run_did_not_come_to_remove_goes() -> None:
+    disk = published(OLD)
+    run = newest(disk)
+    disk.make_folder(f"staging/{run}")
+    disk.create_bytes(f"staging/{run}/0.json", b"")
+    disk.create_bytes(f"index_state.json.{run}.tmp", b"")
+    with opened(disk):
+        pass
+    assert check(disk) == []
+    assert load(disk) == OLD
+
+
+@pytest.mark.parametrize("runs", [1, 2, 3])
+def test_the_batches_of_every_killed_run_are_taken_over(runs: int) -> None:
+    """Each was killed before it could tidy up behind the last: the lease has forgotten all but one."""
+    disk = published(OLD)
+    before = disk.crash("kill")
+    for number in range(runs):
+        _copy_staging(_killed(before, {f"new{number}": b"text\n"}), disk)
+    with opened(disk) as writer:
+        assert [batch.files for batch in writer.adopted] == [1] * runs
+        assert disk.list_folder(STAGING) == [writer.run]
+
+
+def test_a_batch_that_a_cut_left_in_two_places_is_taken_over_once() -> None:
+    """Else a store that is cut again and again would have too many segments to publish at all."""
+    disk = published(OLD)
+    before = disk.crash("kill")
+    for _ in range(2):
+        _copy_staging(_killed(before, {"new": b"text\n"}), disk)
+    assert len(disk.list_folder(STAGING)) == 2
+    with opened(disk) as writer:
+        assert len(writer.adopted) == 1
+        assert disk.list_folder(STAGING) == [writer.run]
+
+
+def test_a_manifest_that_never_won_goes_and_so_do_names_that_a_cut_brought_back() -> None:
+    disk = published(OLD)
+    disk.make_folder(f"snapshots/{NEVER}")
+    disk.create_bytes(f"snapshots/{NEVER}/manifest.json", b"{}")
+    disk.make_folder(f"segments/seg_{NEVER}_0")
+    disk.create_bytes(f"segments/seg_{NEVER}_0/data.bin", b"")
+    disk.create_bytes(f"ACTIVE_SNAPSHOT.{NEVER}.tmp", b"")
+    with opened(disk):
+        pass
+    assert check(disk) == []
+
+
+def test_a_segment_in_use_stays_though_the_snapshot_that_brought_it_is_gone() -> None:
+    disk = published(OLD, NEW)
+    first = min(disk.list_folder(GENERATIONS))
+    run = next(name for name in disk.list_folder(SNAPSHOTS) if name != newest(disk))
+    disk.remove(f"generations/{first}")
+    remove_tree(disk, f"snapshots/{run}")
+    with opened(disk) as writer:
+        assert writer.adopted == ()
+    assert load(disk) == NEW
+
+
+def test_in_a_copied_store_the_two_names_of_a_manifest_are_two_files() -> None:
+    disk = published(OLD)
+    own = manifest_path(newest(disk))
+    data = disk.read("generations/1", 1 << 20)
+    disk.remove("generations/1")
+    disk.create_bytes("generations/1", data)
+    assert disk.stat(own).inode != disk.stat("generations/1").inode
+    with opened(disk):
+        pass
+    assert load(disk) == OLD
+    assert check(disk) == []
+
+
+def test_while_a_manifest_is_damaged_nothing_is_taken_away() -> None:
+    """It may name anything: whoever repairs the store will need it."""
+    disk = published(OLD, NEW)
+    first, second = sorted(disk.list_folder(SNAPSHOTS), key=lambda run: run == newest(disk))
+    for path in (manifest_path(first), "generations/1"):
+        disk.remove(path)
+    disk.create_bytes("generations/1", b"damage")
+    disk.make_folder(f"staging/{NEVER}")
+    with opened(disk) as writer:
+        assert writer.adopted == ()
+    assert {first, second} <= set(disk.list_folder(SNAPSHOTS))
+    assert disk.list_folder(STAGING) == [NEVER]
+    assert load(disk) == NEW
+
+
+def test_names_that_are_not_ours_are_left_alone() -> None:
+    disk = published(OLD)
+    disk.make_folder("staging/notes")
+    disk.create_bytes("draft.tmp", b"")
+    disk.create_bytes("segments/notes", b"")
+    with opened(disk) as writer:
+        made = draft(writer, OLD, StillClock())
+        assert made.layers == ()
+    assert disk.list_folder(STAGING) == ["notes"]
+    assert {finding.place for finding in check(disk)} == {"staging/notes", "draft.tmp", "segments/notes"}
+
+
+def _killed(before: MemoryDisk, files: dict[str, bytes]) -> MemoryDisk:
+    """The disk of a run that has sealed these files and ended there."""
+    disk = before.crash("kill")
+    writer = opened(disk, pid=9)
+    write_batch(writer, files)
+    writer.lease.release()
+    return disk
+
+
+def _copy_staging(source: MemoryDisk, target: MemoryDisk, folder: str = STAGING) -> None:
+    for name in source.list_folder(folder):
+        path = f"{folder}/{name}"
+        if source.stat(path).is_folder:
+            target.make_folder(path)
+            _copy_staging(source, target, path)
+        else:
+            target.create_bytes(path, source.read(path, 1 << 30))
