@@ -6,7 +6,15 @@ import time
 import pytest
 
 from cairn import limits
-from cairn.config import REPO_CONFIG_NAME, Config, cairn_home, load_config, user_config_path
+from cairn.config import (
+    REPO_CONFIG_NAME,
+    Config,
+    EmbeddingConfig,
+    cairn_home,
+    is_loopback,
+    load_config,
+    user_config_path,
+)
 from cairn.errors import ConfigError, ConfigUnreadable
 from tests.conformance import conforms
 
@@ -275,6 +283,137 @@ def test_collisions_are_the_users_choice_and_the_repository_is_told_so():
 def test_what_everyone_must_share_cannot_be_set_by_one_user(key: str):
     with pytest.raises(ConfigError, match=r"/home/me/config\.toml .* belongs in \.cairn\.toml"):
         load_config(None, f"[index]\n{key}".encode(), user_file="/home/me/config.toml")
+
+
+# --- the model: the user's own choice ---------------------------------------------------------------------------------
+
+REMOTE = {"provider": '"http"', "url": '"https://example.org/v1"', "model": '"m"', "dimension": "8"}
+
+
+def remote(**changed: str | None) -> bytes:
+    keys = (REMOTE | changed).items()
+    return "\n".join(["[embedding]", *(f"{key} = {value}" for key, value in keys if value is not None)]).encode()
+
+
+def test_without_settings_the_model_is_the_bundled_one():
+    assert load_config(None).embedding == EmbeddingConfig()
+    assert load_config(None, b"[embedding]").embedding.provider == "bundled"
+
+
+def test_a_user_may_name_a_remote_model():
+    given = remote(key_env='"MY_KEY"', query_prefix='"q: "', document_prefix='"d: "', max_tokens="512", batch="16")
+    assert load_config(None, given).embedding == EmbeddingConfig(
+        "http", "m", "https://example.org/v1/embeddings", "MY_KEY", 8, "q: ", "d: ", 512, 16
+    )
+    plain = load_config(None, remote()).embedding
+    assert (plain.key_env, plain.max_tokens, plain.batch) == (None, 8_192, 64)
+    # Switched off for a while, the rest may stay.
+    assert load_config(None, remote(provider='"bundled"')).embedding.provider == "bundled"
+
+
+@pytest.mark.parametrize(
+    ("given", "whole"),
+    [
+        ("https://example.org", "https://example.org/embeddings"),
+        ("https://example.org:8443/a/b/", "https://example.org:8443/a/b/embeddings"),
+        ("https://example.org/v1/embeddings", "https://example.org/v1/embeddings"),
+        ("https://example.org/v1/embeddings/", "https://example.org/v1/embeddings"),
+        ("http://localhost:11434/v1", "http://localhost:11434/v1/embeddings"),
+        ("http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1/embeddings"),
+        ("http://[::1]:80", "http://[::1]:80/embeddings"),
+        ("https://[2001:db8::1]/v1", "https://[2001:db8::1]/v1/embeddings"),
+    ],
+)
+def test_an_address_may_be_given_whole_or_as_a_base(given: str, whole: str):
+    url = load_config(None, remote(url=f'"{given}"')).embedding.url
+    assert url == whole
+    assert is_loopback(url) == whole.startswith("http:")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org/v1",
+        "http://127.0.0.1.example.org/v1",
+        "http://localhost.example.org",
+        "http://localhost@example.org/v1",
+        "http://0.0.0.0/v1",
+        "http://[::2]/v1",
+    ],
+)
+def test_texts_leave_the_machine_encrypted_or_not_at_all(url: str):
+    sentence = refused(remote(url=f'"{url}"'), user=True).sentence
+    assert "[embedding] url must be" in sentence
+    assert url not in sentence
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "example.org/v1",
+        "ftp://example.org",
+        "file:///etc/passwd",
+        "HTTPS//example.org",
+        "https://",
+        "https://me:canary@example.org/v1",
+        "https://example.org/v1?key=canary",
+        "https://example.org/v1#canary",
+        "https://example.org/v1 canary",
+        "https://example.org/v1\\n",
+        "https://example.org:0/v1",
+        "https://example.org:65536/v1",
+        "https://a..example.org",
+        "https://-a.example.org",
+        "https://" + "a" * 64 + ".org",
+        "https://exämple.org",
+        "https://example.org\\\\@example.com",
+        "https://example.org/" + "a" * 1_000,
+    ],
+)
+def test_what_is_no_plain_address_is_refused_and_not_repeated(url: str):
+    sentence = refused(remote(url=f'"{url}"'), user=True).sentence
+    assert "[embedding] url must be the address of a server in full" in sentence
+    assert "canary" not in sentence
+
+
+@pytest.mark.parametrize(
+    "name", ['"sk-canary-123"', '"sk_canary"', '"CANARY KEY"', '"$CANARY"', '""', "1", '"1CANARY"']
+)
+def test_a_key_in_the_place_of_its_name_is_refused_and_not_shown(name: str):
+    sentence = refused(remote(key_env=name), user=True).sentence
+    assert "[embedding] key_env must be the name of an environment variable in capitals, never the key" in sentence
+    assert "canary" not in sentence.lower()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"provider": None}, '[embedding] needs provider = "http" or provider = "bundled"'),
+        ({"provider": '"openai"'}, '[embedding] provider must be "bundled" or "http"'),
+        ({"url": None, "model": None}, '[embedding] with provider = "http" needs url and model'),
+        ({"dimension": None}, '[embedding] with provider = "http" needs dimension'),
+        ({"dimension": "0"}, "[embedding] dimension must be a whole number from 1 to 8192"),
+        ({"dimension": "8193"}, "[embedding] dimension must be a whole number from 1 to 8192"),
+        ({"dimension": "true"}, "[embedding] dimension must be a whole number from 1 to 8192"),
+        ({"dimension": "8.0"}, "[embedding] dimension must be a whole number from 1 to 8192"),
+        ({"batch": "129"}, "[embedding] batch must be a whole number from 1 to 128"),
+        ({"max_tokens": "131073"}, "[embedding] max_tokens must be a whole number from 1 to 131072"),
+        ({"model": '""'}, "[embedding] model must be a name of 1 to 200 printable characters"),
+        ({"model": '"a\\nb"'}, "[embedding] model must be a name of 1 to 200 printable characters"),
+        ({"query_prefix": "1"}, "[embedding] query_prefix must be a text of at most 1000 characters"),
+        ({"document_prefix": '"' + "a" * 1_001 + '"'}, "[embedding] document_prefix must be a text of at most 1000"),
+        ({"key": '"canary"'}, "there is no key in [embedding] called 'key'"),
+    ],
+)
+def test_half_an_order_for_a_remote_model_is_refused(changed: dict[str, str | None], said: str):
+    assert said in refused(remote(**changed), user=True).sentence
+
+
+@conforms("003.CFG1", "003.CFG2")
+@pytest.mark.parametrize("text", ["[embedding]", remote().decode(), "[embedding]\nmodel = 'm'", "[index]\nmodel = 'm'"])
+def test_a_repository_has_no_say_in_who_reads_its_text(text: str):
+    refused(text)
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,15 @@ from cairn.errors import ConfigError, ConfigUnreadable
 
 REPO_CONFIG_NAME = ".cairn.toml"
 USER_CONFIG_NAME = "config.toml"
+HTTP_PROVIDER = "http"
+PROVIDERS = ("bundled", HTTP_PROVIDER)
 SCOPES = ("runtime", "tests", "docs", "config", "all")
 
 MAX_KEY_DEPTH = 8
 MAX_SHOWN_CHARS = 48
 MAX_TYPE_CHARS = 32
+MAX_NAME_CHARS = 200
+MAX_URL_CHARS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,25 @@ class LimitConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingConfig:
+    """Who makes the vectors: the bundled model, or a server that the user names. Never the repository's choice.
+
+    `url` is the whole address that texts are sent to. The key itself is in no file: `key_env` names the environment
+    variable that holds it.
+    """
+
+    provider: str = PROVIDERS[0]
+    model: str = ""
+    url: str = ""
+    key_env: str | None = None
+    dimension: int = 0
+    query_prefix: str = ""
+    document_prefix: str = ""
+    max_tokens: int = limits.EMBED_MAX_TOKENS
+    batch: int = limits.EMBED_BATCH
+
+
+@dataclass(frozen=True, slots=True)
 class QueryConfig:
     """What only ranking and output look at; None leaves the choice to the built-in profile."""
 
@@ -67,6 +90,7 @@ class Config:
 
     index: IndexConfig = field(default_factory=IndexConfig)
     limits: LimitConfig = field(default_factory=LimitConfig)
+    embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
     query: QueryConfig = field(default_factory=QueryConfig)
     repo_bytes_sha256: str | None = None
     warnings: tuple[str, ...] = ()
@@ -87,12 +111,23 @@ def load_config(
     return Config(
         index=index,
         limits=replace(LimitConfig(), **lowered),
+        embedding=_embedding(user_file, user.get("embedding", {})),
         query=replace(QueryConfig(), **repo.get("query", {})),
         repo_bytes_sha256=None if repo_bytes is None else sha256(repo_bytes).hexdigest(),
         warnings=tuple(
             f"{REPO_CONFIG_NAME} both includes and excludes {_shown(glob)}; exclude wins." for glob in both[:5]
         ),
     )
+
+
+def _embedding(file: str, given: Mapping[str, Any]) -> EmbeddingConfig:
+    """The model that the user asks for; half an order is refused, for it would be filled in silence with the other."""
+    if given and "provider" not in given:
+        raise ConfigError(file=file, why='[embedding] needs provider = "http" or provider = "bundled"')
+    missing = [key for key in ("url", "model", "dimension") if key not in given]
+    if given.get("provider") == HTTP_PROVIDER and missing:
+        raise ConfigError(file=file, why=f'[embedding] with provider = "http" needs {" and ".join(missing)}')
+    return replace(EmbeddingConfig(), **given)
 
 
 def cairn_home(environ: Mapping[str, str]) -> str:
@@ -234,6 +269,15 @@ def _one_of(*allowed: str) -> Check:
     return check
 
 
+def _from_one_to(most: int) -> Check:
+    def check(value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+            raise _Bad(f"must be a whole number from 1 to {most}")
+        return value
+
+    return check
+
+
 def _at_most(cap: int) -> Check:
     def check(value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
@@ -284,6 +328,49 @@ def _file_type(name: str) -> str:
     return name
 
 
+# What is wrong with these is said without showing them: an address may hold a password, and people paste keys.
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_URL = re.compile(
+    rf"(https?)://({_LABEL}(?:\.{_LABEL})*|\[[0-9A-Fa-f:.]+\])(?::([0-9]{{1,5}}))?(?:/[A-Za-z0-9._~!$&'()*+,;=:%-]*)*"
+)
+_LOOPBACK = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]", re.IGNORECASE)
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a checked address is one of this machine's own, so that nothing leaves it."""
+    found = _URL.fullmatch(url)
+    return found is not None and _LOOPBACK.fullmatch(found[2]) is not None
+
+
+def _url(value: object) -> str:
+    """The whole address of the call, whether it was given whole or as the base of a server."""
+    found = _URL.fullmatch(value) if isinstance(value, str) and len(value) <= MAX_URL_CHARS else None
+    if not isinstance(value, str) or found is None or int(found[3] or 1) not in range(1, 1 << 16):
+        raise _Bad("must be the address of a server in full, without user, password, ? or #")
+    if found[1] != "https" and not is_loopback(value):
+        raise _Bad("must begin with https: only a server on this machine may be asked without encryption")
+    return value.rstrip("/").removesuffix("/embeddings") + "/embeddings"
+
+
+def _variable(value: object) -> str:
+    if not isinstance(value, str) or len(value) > MAX_NAME_CHARS or not _VARIABLE.fullmatch(value):
+        raise _Bad("must be the name of an environment variable in capitals, never the key itself")
+    return value
+
+
+def _model_name(value: object) -> str:
+    if not isinstance(value, str) or not 1 <= len(value) <= MAX_NAME_CHARS or not value.isprintable():
+        raise _Bad(f"must be a name of 1 to {MAX_NAME_CHARS} printable characters")
+    return value
+
+
+def _prefix(value: object) -> str:
+    if not isinstance(value, str) or len(value) > limits.MAX_EMBED_PREFIX_CHARS:
+        raise _Bad(f"must be a text of at most {limits.MAX_EMBED_PREFIX_CHARS} characters")
+    return value
+
+
 _LIMIT_KEYS: Mapping[str, Check | str] = {
     "max_file_bytes": _at_most(limits.MAX_FILE_BYTES),
     "max_chunks_per_file": _at_most(limits.MAX_CHUNKS_PER_FILE),
@@ -308,4 +395,15 @@ _USER_KEYS: Tables = {
         "collisions": _one_of("fail", "keep"),
     },
     "limits": _LIMIT_KEYS,
+    "embedding": {
+        "provider": _one_of(*PROVIDERS),
+        "url": _url,
+        "model": _model_name,
+        "dimension": _from_one_to(limits.MAX_EMBED_DIMENSION),
+        "key_env": _variable,
+        "query_prefix": _prefix,
+        "document_prefix": _prefix,
+        "max_tokens": _from_one_to(limits.MAX_EMBED_TOKENS),
+        "batch": _from_one_to(limits.MAX_EMBED_BATCH),
+    },
 }

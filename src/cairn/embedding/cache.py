@@ -1,0 +1,240 @@
+"""Vectors that were dear to make, kept for all stores of the user: (embed fingerprint, chunk hash) → vector.
+
+The folder holds packs, `<sequence>-<fingerprint>.pack`, each written once. Writers take turns by a lock; readers take
+none, since a pack that is removed stays whole for those who have opened it. What was put is synced and survives a cut.
+
+*Small packs* do not pile up: a new one takes in the newest of its kind that are no larger than itself, so that their
+number grows with the logarithm of what was put.
+
+*Eviction* removes the packs of the lowest sequence, before a new one is written. What is found in a pack that has half
+of the cache behind it is put again, into a new pack; so whatever was put or found stays until at least half the
+cache's size was written after it, and what nobody asks for goes first.
+
+A cache may forget and must not lie or fail: a pack that does not prove itself is removed, and a disk that is full or
+broken only means that nothing is found or kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+import numpy as np
+
+from cairn.embedding.model import Embedder, Vectors, check_vectors
+from cairn.embedding.pack import Keys, Pack, PackDamaged, as_keys, pack_bytes, pack_size
+from cairn.limits import EMBED_CACHE_BYTES, MAX_EMBED_BATCH
+from cairn.store.fs import Fs
+
+_NAME = re.compile(r"([0-9]{12})-([0-9a-f]{64})\.pack")
+_LOCK, _NEW = "guard.lock", "new.tmp"
+_LOCK_SECONDS = 5.0
+# The largest pack is this part of the cache, so that eviction forgets in small steps.
+_STEPS = 16
+
+
+class _Name(NamedTuple):
+    """A pack's place in the order of age, and whose vectors it holds."""
+
+    sequence: int
+    fingerprint: str
+
+    def __str__(self) -> str:
+        return f"{self.sequence:012d}-{self.fingerprint}.pack"
+
+
+class EmbeddingCache(AbstractContextManager["EmbeddingCache"]):
+    """A bounded memory of vectors on disk, shared by processes, for one thread of each. A context manager."""
+
+    def __init__(self, fs: Fs, most_bytes: int = EMBED_CACHE_BYTES) -> None:
+        self._fs = fs
+        self._most = most_bytes
+        self._patience = _LOCK_SECONDS
+        self._packs: dict[_Name, Pack] = {}
+        self._sizes: dict[_Name, int] = {}
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of all packs; a second call does nothing."""
+        while self._packs:
+            self._packs.popitem()[1].close()
+
+    def get_many(self, fingerprint: str, chunk_hashes: Sequence[str]) -> dict[int, Vectors]:
+        """The vectors that are known, by the place of their hash in the list."""
+        wanted = as_keys(chunk_hashes)
+        found: dict[int, Vectors] = {}
+        aging: list[int] = []
+        left = np.arange(len(wanted))
+        with contextlib.suppress(OSError):
+            names = self._names()
+            behind = 0
+            for name in sorted(names, reverse=True):
+                if name.fingerprint == fingerprint and len(left):
+                    here = self._look_up(name, wanted[left])
+                    found |= {int(left[place]): vector for place, vector in here.items()}
+                    aging += [int(left[place]) for place in here if behind > self._most // 2]
+                    left = np.delete(left, list(here))
+                behind += names[name]
+        if aging:
+            again = np.stack([found[place] for place in aging])
+            self.put_many(fingerprint, [chunk_hashes[place] for place in aging], again)
+        return found
+
+    def put_many(self, fingerprint: str, chunk_hashes: Sequence[str], vectors: Vectors) -> None:
+        """Remember these vectors, if the disk lets us. Refuses what `check_vectors` refuses."""
+        keys = as_keys(chunk_hashes)
+        as_keys([fingerprint])
+        vectors = check_vectors(vectors, len(keys), vectors.shape[-1])
+        row = pack_size(1, vectors.shape[1])
+        at_once = max(1, self._most // _STEPS // row)
+        # A disk that is full, fails or is not ours to write: forget.
+        with contextlib.suppress(OSError), self._writing():
+            for start in range(0, len(keys), at_once):
+                part = slice(start, start + at_once)
+                self._add(fingerprint, keys[part], vectors[part])
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """While we alone may add and evict; what a killed writer left is cleared away."""
+        with contextlib.suppress(FileExistsError):
+            self._fs.create_bytes(_LOCK, b"")
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(self._fs.lock(_LOCK, exclusive=True, timeout=self._patience))
+            except TimeoutError:
+                # A writer that was stopped may hold it for hours: wait for it once, not with every batch.
+                self._patience = 0.0
+                raise
+            with contextlib.suppress(FileNotFoundError):
+                self._fs.remove(_NEW)
+            yield
+
+    def _add(self, fingerprint: str, keys: Keys, vectors: Vectors) -> None:
+        names = self._names()
+        name = _Name(max(names, default=_Name(0, "")).sequence + 1, fingerprint)
+        taken: list[_Name] = []
+        for older in sorted((one for one in names if one.fingerprint == fingerprint), reverse=True):
+            together = pack_size(len(keys), vectors.shape[1]) + names[older]
+            if 2 * names[older] > together or together > self._most // _STEPS:
+                break
+            if (pack := self._open(older)) is not None:
+                try:
+                    more = pack.vectors(range(len(pack.keys)))
+                except PackDamaged:
+                    self._forget(older)
+                    continue
+                keys, vectors = np.concatenate((keys, pack.keys)), np.concatenate((vectors, more))
+                taken.append(older)
+        data = pack_bytes(bytes.fromhex(fingerprint), keys, vectors)
+        self._make_room(len(data))
+        if len(data) <= self._most:
+            self._write(str(name), data)
+            for older in taken:
+                self._forget(older)
+
+    def _make_room(self, size: int) -> None:
+        names = self._names()
+        total = sum(names.values())
+        for name in sorted(names):
+            if total + size <= self._most:
+                break
+            self._forget(name)
+            total -= names[name]
+
+    def _write(self, name: str, data: bytes) -> None:
+        try:
+            self._fs.create_bytes(_NEW, data)
+            self._fs.sync_file(_NEW)
+            # Only a whole file ever bears the name of a pack.
+            self._fs.claim(_NEW, name)
+        finally:
+            self._fs.remove(_NEW)
+        self._fs.sync_folder("")
+
+    def _names(self) -> dict[_Name, int]:
+        """All packs there are and their sizes. Those that are gone are let go of."""
+        matches = filter(None, map(_NAME.fullmatch, self._fs.list_folder("")))
+        names = {_Name(int(match[1]), match[2]) for match in matches}
+        for gone in self._sizes.keys() - names:
+            del self._sizes[gone]
+        for gone in self._packs.keys() - names:
+            self._packs.pop(gone).close()
+        for name in names - self._sizes.keys():
+            # Another process may evict it while we look.
+            with contextlib.suppress(FileNotFoundError):
+                self._sizes[name] = self._fs.stat(str(name)).size
+        return self._sizes.copy()
+
+    def _look_up(self, name: _Name, wanted: Keys) -> dict[int, Vectors]:
+        """The wanted vectors that this pack holds, by the place of their key."""
+        pack = self._open(name)
+        if pack is None:
+            return {}
+        here, rows = pack.find(wanted)
+        try:
+            vectors = pack.vectors(rows.tolist())
+        except PackDamaged:
+            self._forget(name)
+            return {}
+        return dict(zip(here.tolist(), vectors, strict=True))
+
+    def _open(self, name: _Name) -> Pack | None:
+        """The pack; None when it is gone, or was damaged and now is."""
+        if name not in self._packs:
+            try:
+                data = self._fs.open_map(str(name))
+            except FileNotFoundError:
+                return None
+            try:
+                self._packs[name] = Pack(data, bytes.fromhex(name.fingerprint))
+            except PackDamaged:
+                data.close()
+                self._forget(name)
+                return None
+        return self._packs[name]
+
+    def _forget(self, name: _Name) -> None:
+        if name in self._packs:
+            self._packs.pop(name).close()
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.remove(str(name))
+
+
+def embed_with_cache(
+    embedder: Embedder,
+    cache: EmbeddingCache | None,
+    fingerprint: str,
+    chunk_hashes: Sequence[str],
+    texts: Sequence[bytes],
+    beat: Callable[[], None] = lambda: None,
+) -> Vectors:
+    """The vectors of these texts, each equal text embedded once and, unless the embedder is cheap, once for all.
+
+    A chunk hash must stand for its text; the fingerprint, for the embedder and all that shapes a text. A model that is
+    not cheap gets few texts at a time; what it gave is kept at once, and `beat` is called.
+    """
+    dimension = embedder.identity.dimension
+    if embedder.cheap or cache is None:
+        return check_vectors(embedder.embed(texts), len(texts), dimension)
+    vectors = np.zeros((len(texts), dimension), np.float32)
+    found = cache.get_many(fingerprint, chunk_hashes)
+    for place, vector in found.items():
+        vectors[place] = vector
+    missing: dict[str, list[int]] = {}
+    for place, chunk_hash in enumerate(chunk_hashes):
+        if place not in found:
+            missing.setdefault(chunk_hash, []).append(place)
+    wanted = list(missing)
+    for start in range(0, len(wanted), MAX_EMBED_BATCH):
+        part = wanted[start : start + MAX_EMBED_BATCH]
+        fresh = check_vectors(embedder.embed([texts[missing[one][0]] for one in part]), len(part), dimension)
+        cache.put_many(fingerprint, part, fresh)
+        for one, vector in zip(part, fresh, strict=True):
+            vectors[missing[one]] = vector
+        beat()
+    return vectors
