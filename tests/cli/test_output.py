@@ -1,9 +1,16 @@
 from __future__ import annotations
 
 import io
+import os
+import unicodedata
+from dataclasses import replace
 
-from cairn.cli.output import Output, Progress
+import pytest
+
+from cairn.cli.output import Output, Progress, counted, left_out, sized
 from cairn.clock import SystemClock
+from cairn.sync import report
+from cairn.types import SkipReason
 
 
 class Terminal(io.StringIO):
@@ -56,3 +63,78 @@ def test_without_a_terminal_progress_is_a_plain_line_now_and_then() -> None:
         progress("walking", 1000 * second, 0)
     progress.done()
     assert stream.getvalue() == "walking 5,000\nwalking 10,000\n"
+
+
+# --- where a run stands -----------------------------------------------------------------------------------------------
+
+
+def shown(at: report.Progress, stream: io.StringIO) -> str:
+    clock = Hand()
+    progress = Progress(stream, clock, shown=True)
+    clock.now = 6.0
+    progress.tell(at)
+    return stream.getvalue().removeprefix("\r\x1b[K")
+
+
+RUNNING = report.Progress(report.Phase.INDEXING, done=600, total=1_200, rate=345.6, current_file="src/lease.py")
+
+
+def test_the_bar_shows_phase_count_rate_and_file() -> None:
+    assert shown(RUNNING, Terminal()) == "[############............] indexing 600 of 1,200, 346 files/s  src/lease.py"
+
+
+def test_a_plain_line_has_no_file_and_no_bar() -> None:
+    assert shown(RUNNING, io.StringIO()) == "indexing 600 of 1,200, 346 files/s\n"
+
+
+@pytest.mark.parametrize("name", ["a/" * 300 + "file.py", "深い/" * 100 + "ファイル.py", "x" * 500])
+@pytest.mark.parametrize("columns", [20, 61, 64, 65, 66, 80, 200])
+def test_a_long_name_loses_its_beginning_so_that_the_line_never_wraps(
+    name: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Terminal, "fileno", lambda _: 2)
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((columns, 24)))
+    text = shown(replace(RUNNING, current_file=name), Terminal())
+    cells = sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+    assert cells < columns
+    if columns >= 80:
+        assert text.endswith(name[-5:])
+        assert "  ..." in text
+        assert cells >= columns - 2
+
+
+def test_a_name_cannot_steer_the_terminal_through_the_bar() -> None:
+    text = shown(replace(RUNNING, current_file="a\x1b[2J\u202eb\r"), Terminal())
+    assert text.endswith("2J\\u202eb\\x0d")
+    assert text.isprintable()
+
+
+def test_more_than_all_is_a_full_bar() -> None:
+    assert shown(replace(RUNNING, done=5_000), Terminal()).startswith("[########################] ")
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (999, "999 bytes"),
+        (1_000, "1.0 kB"),
+        (999_949, "999.9 kB"),
+        (999_950, "1.0 MB"),
+        (9_100_000, "9.1 MB"),
+        (12_345_678_901, "12.3 GB"),
+        (5 * 10**15, "5,000.0 TB"),
+    ],
+)
+def test_sizes_are_said_as_people_say_them(number: int, words: str) -> None:
+    assert sized(number) == words
+
+
+def test_what_is_left_out_is_listed_by_how_often() -> None:
+    skipped = ((SkipReason.BINARY, 7), (SkipReason.TOO_LARGE, 7), (SkipReason.IGNORED, 1_030), (SkipReason.ALIAS, 0))
+    assert left_out(skipped) == "1,044: 1,030 ignored, 7 binary, 7 too large"
+    assert counted(1, "file") == "1 file"

@@ -70,6 +70,9 @@ def everything(git: Git, old: str, new: str) -> list[object]:
         lambda: git.merge_base(old, new),
         lambda: git.is_ancestor(old, new),
         git.global_excludes,
+        git.staged,
+        git.index_entries,
+        git.index_written_ns,
     ]
     answers: list[object] = []
     for question in questions:
@@ -133,6 +136,33 @@ def test_submodules_are_not_files_of_the_repository(repo: Path) -> None:
     assert git.tracked() == {b"a"}
     run(repo, "commit", "-q", "-m", "sub")
     assert git.changed_between(old, run(repo, "rev-parse", "HEAD")) == ()
+
+
+def test_what_is_staged_is_told_and_what_was_edited_is_not(repo: Path) -> None:
+    commit(repo, {b"same": b"1", b"edit": b"1"})
+    git = git_of(repo)
+    assert not git.staged()
+    (repo / "edit").write_bytes(b"22")
+    assert not git.staged()
+    run(repo, "add", "edit")
+    assert git.staged()
+
+
+def test_the_index_is_told_with_the_stat_tuples_in_it(repo: Path) -> None:
+    commit(repo, {b"a b": b"1", b"\xff": b"22"})
+    git = git_of(repo)
+    told = git.index_entries()
+    assert b"\ta b\0  ctime: " in told
+    assert b"\t\xff\0" in told
+    assert b"  size: 2\t" in told
+    assert git.index_written_ns() == (repo / ".git/index").stat().st_mtime_ns
+    (repo / ".git/index").unlink()
+    assert git.index_written_ns() == 0
+
+
+def test_before_the_first_commit_nothing_says_what_is_staged(repo: Path) -> None:
+    with pytest.raises(GitFailed):
+        git_of(repo).staged()
 
 
 def test_ancestry_and_merge_base(repo: Path) -> None:
@@ -279,12 +309,16 @@ EVIL_CONFIG = """
     rev-parse = !{canary} alias
     ls-files = !{canary} alias
     diff-tree = !{canary} alias
+    diff-index = !{canary} alias
+    diff-files = !{canary} alias
     merge-base = !{canary} alias
     config = !{canary} alias
 [pager]
     rev-parse = {canary} pager
     ls-files = {canary} pager
     diff-tree = {canary} pager
+    diff-index = {canary} pager
+    diff-files = {canary} pager
     merge-base = {canary} pager
     config = {canary} pager
 [interactive]
@@ -390,6 +424,9 @@ def test_nothing_the_repository_names_is_ever_run(
     monkeypatch.setenv("GIT_EXEC_PATH", str(canary.program.parent))
     answers = everything(git_of(repo), old, new)
     assert answers[:5] == [new, {b"a.txt", b"b.bin"}, (("M", b"a.txt"), ("M", b"b.bin")), old, True]
+    # The index is told with the blobs that it holds; what is in the files now, no filter was asked.
+    assert answers[6] is False
+    assert b"\ta.txt\0" in answers[7]  # type: ignore[operator]
     assert canary.sang == ""
     assert not (repo / ".git/index.lock").exists()
 
@@ -516,6 +553,7 @@ def test_a_repository_that_stays_locked_is_given_up_after_a_bounded_number_of_tr
     assert len((tmp_path / "asked").read_text().split()) == git_module.GIT_LOCK_ATTEMPTS
 
 
+@conforms("003.CD6")
 def test_a_held_index_lock_does_not_stop_reading(repo: Path) -> None:
     head = commit(repo, {b"a": b"1"})
     (repo / ".git/index.lock").touch()

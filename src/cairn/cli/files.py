@@ -7,7 +7,7 @@ import os
 from collections import Counter
 
 from cairn.answer.envelope import FileRow, SkipRow, file_list, plain
-from cairn.cli.output import Output
+from cairn.cli.output import Output, counted
 from cairn.limits import MAX_ENVELOPE_BYTES
 from cairn.source.root import printable
 from cairn.sync.codebase import open_codebase
@@ -63,16 +63,14 @@ def _skip_line(skip: Skip, output: Output) -> str:
 
 def _summary(found: Survey, output: Output, listed_skips: bool) -> None:
     folders = len(found.walked.folders)
-    output.note(f"{_count(len(found.eligible), 'file')} in {_count(folders, 'folder')}; {len(found.skips):,} left out.")
+    output.note(
+        f"{counted(len(found.eligible), 'file')} in {counted(folders, 'folder')}; {len(found.skips):,} left out."
+    )
     counts = Counter(skip.reason for skip in found.skips)
     for reason, count in counts.most_common():
         output.note(f"  {reason.value:<20} {count:>7,}  {SKIP_SENTENCES[reason]}")
     if counts and not listed_skips:
         output.note("`cairn files --skipped` lists them; `cairn why PATH` explains one.")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _warnings(found: Survey, config_warnings: tuple[str, ...]) -> list[str]:
@@ -82,7 +80,7 @@ def _warnings(found: Survey, config_warnings: tuple[str, ...]) -> list[str]:
         warnings.append(f"These names differ only in case or in how they are composed: {names}.")
     for label, count in found.hidden:
         warnings.append(
-            f"{label} would hide {_count(count, 'file')} listed here. Cairn does not honour it, so that everyone who"
+            f"{label} would hide {counted(count, 'file')} listed here. Cairn does not honour it, so that everyone who"
             " works on this repository gets the same index; use .gitignore or .cairnignore instead."
         )
     warnings += [

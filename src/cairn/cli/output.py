@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
+from cairn.answer.envelope import plain
 from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.sync import report
+from cairn.types import SkipReason
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _PROGRESS_AFTER_SECONDS = 0.5
 _PROGRESS_EVERY_SECONDS = 0.1
 _LINE_EVERY_SECONDS = 5.0
 _BAR_WIDTH = 24
+_DEFAULT_COLUMNS = 80
 
 
 class Output:
@@ -65,21 +70,36 @@ class Progress:
         self._shown = shown
         self._drawn = False
 
-    def __call__(self, phase: str, done: int, total: int) -> None:
-        """`total` is 0 while it is not known."""
+    def __call__(self, phase: str, done: int, total: int, rate: float = 0.0, current: str | None = None) -> None:
+        """`total` is 0 while it is not known, and so is the rate (files per second)."""
         now = self._clock.monotonic()
         if not self._shown or now < self._next:
             return
         self._next = now + (_PROGRESS_EVERY_SECONDS if self._tty else _LINE_EVERY_SECONDS)
-        text = f"{phase} {done:,}" + (f" of {total:,}" if total else "")
+        text = f"{phase} {done:,}" + (f" of {total:,}" if total else "") + (f", {rate:,.0f} files/s" if rate else "")
         if not self._tty:
             self._stream.write(text + "\n")
             return
-        filled = _BAR_WIDTH * done // total if total else 0
+        filled = _BAR_WIDTH * min(done, total) // total if total else 0
         bar = f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] " if total else ""
-        self._stream.write(f"\r\x1b[K{bar}{text}")
+        self._stream.write(f"\r\x1b[K{self._fitting(bar + text, current)}")
         self._stream.flush()
         self._drawn = True
+
+    def tell(self, at: report.Progress) -> None:
+        """Show where a run stands."""
+        self(at.phase.value, at.done, at.total, at.rate, at.current_file)
+
+    def _fitting(self, text: str, current: str | None) -> str:
+        """The text and as much of the file's name as fits: a line that wraps could not be taken away again."""
+        try:
+            columns = os.get_terminal_size(self._stream.fileno()).columns or _DEFAULT_COLUMNS
+        except OSError:
+            columns = _DEFAULT_COLUMNS
+        room = columns - 1 - len(text)
+        if room < 0:
+            return text[: columns - 1]
+        return text + _end_of(f"  {plain(current)}", room) if current else text
 
     def done(self) -> None:
         """Take the bar away."""
@@ -87,3 +107,40 @@ class Progress:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
             self._drawn = False
+
+
+def _end_of(name: str, room: int) -> str:
+    """The name, or its last part behind `  ...`; a wide character takes two places of the terminal."""
+    widths = [2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in name]
+    if sum(widths) <= room:
+        return name
+    taken, start = 5, len(name)
+    while start and taken + widths[start - 1] <= room:
+        start -= 1
+        taken += widths[start]
+    return "  ..." + name[start:] if start < len(name) else ""
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `2,000 files`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def sized(number: int) -> str:
+    """A number of bytes as people say it: `9.1 MB`, in powers of a thousand."""
+    if number < 1_000:
+        return counted(number, "byte")
+    value = float(number)
+    for unit in ("kB", "MB", "GB", "TB"):
+        value /= 1_000
+        # 999.95 would be shown as 1,000.0 of this unit.
+        if value < 999.95 or unit == "TB":
+            break
+    return f"{value:,.1f} {unit}"
+
+
+def left_out(skipped: Sequence[tuple[SkipReason, int]]) -> str:
+    """`37: 30 ignored, 7 binary`, the most frequent reason first."""
+    ranked = sorted(skipped, key=lambda pair: (-pair[1], pair[0].value))
+    reasons = ", ".join(f"{count:,} {reason.value.replace('_', ' ')}" for reason, count in ranked if count)
+    return f"{sum(count for _, count in ranked):,}: {reasons}"

@@ -184,7 +184,7 @@ class Tree:
                 mode = self.lstat(name).st_mode
                 if stat.S_ISLNK(mode):
                     hops += 1
-                    target = self._readlink(name)
+                    target = self.read_link(name)
                     if target.startswith(b"/"):
                         below = self._below_root(target)
                         if below is None:
@@ -209,7 +209,8 @@ class Tree:
                 return None
         return b"/".join(reversed(parts))
 
-    def _readlink(self, raw: bytes) -> bytes:
+    def read_link(self, raw: bytes) -> bytes:
+        """Where a link leads, as it is written in it."""
         at, name = self._parent(raw)
         try:
             return os.readlink(name, dir_fd=at)

@@ -23,11 +23,13 @@ from cairn.types import (
     Rename,
     Skip,
     SourceFile,
+    StoredFile,
     Unstable,
     WalkResult,
 )
 
 Read = Callable[[Candidate], ReadOutcome]
+Record = FileRecord | StoredFile
 
 
 class GitHints(NamedTuple):
@@ -82,7 +84,7 @@ def _keys(raws: Iterable[bytes]) -> Iterable[str]:
 
 def detect(
     walk: WalkResult,
-    recorded: Mapping[str, FileRecord],
+    recorded: Mapping[str, Record],
     read: Read,
     *,
     synced_at_ns: int | None,
@@ -125,7 +127,7 @@ def detect(
 
 def _split(
     candidates: Iterable[Candidate],
-    recorded: Mapping[str, FileRecord],
+    recorded: Mapping[str, Record],
     *,
     everything: bool,
     racy_from: int,
@@ -169,7 +171,7 @@ class _Found:
         self.unstable: list[Unstable] = []
         self.hashed = 0
 
-    def judge(self, candidate: Candidate, record: FileRecord, outcome: ReadOutcome) -> None:
+    def judge(self, candidate: Candidate, record: Record, outcome: ReadOutcome) -> None:
         """Decide on one known file by what reading it gave."""
         self.hashed += 1
         if isinstance(outcome, SourceFile):
@@ -180,12 +182,16 @@ class _Found:
                 self.touched.append(current)
         elif isinstance(outcome, Unstable):
             self.unstable.append(outcome)
+        elif isinstance(outcome, Skip) and isinstance(record, StoredFile) and record.skip is outcome.reason:
+            # It was left out before, for the same reason.
+            if candidate.stat != record.stat:
+                self.touched.append(candidate)
         else:
             self.delete.append(record.key)
             if isinstance(outcome, Skip):
                 self.skips.append(outcome)
 
-    def renames(self, new: Iterable[Candidate], gone: Mapping[str, FileRecord], read: Read) -> list[Rename]:
+    def renames(self, new: Iterable[Candidate], gone: Mapping[str, Record], read: Read) -> list[Rename]:
         """Pair new files with deleted ones of the same bytes; the rest of the new files become adds."""
         sizes = {record.stat.size for record in gone.values()}
         hashes = {record.file_hash for record in gone.values()}
@@ -208,7 +214,7 @@ class _Found:
                 self.skips.append(outcome)
         return self._pairs(same, gone)
 
-    def _pairs(self, same: Mapping[str, list[Candidate]], gone: Mapping[str, FileRecord]) -> list[Rename]:
+    def _pairs(self, same: Mapping[str, list[Candidate]], gone: Mapping[str, Record]) -> list[Rename]:
         olds: dict[str, list[str]] = {}
         for key in sorted(gone, reverse=True):
             olds.setdefault(gone[key].file_hash, []).append(key)

@@ -15,7 +15,7 @@ import signal
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from cairn.clock import SYSTEM_CLOCK, Clock
 from cairn.errors import GitFailed
@@ -112,6 +112,29 @@ class Git:
         """Give the raw path of every file in the index; submodules are not files of this repository."""
         return parse_index(self._must("tracked files", "ls-files", "-z", "--cached", "--stage", "--full-name"))
 
+    def staged(self) -> bool:
+        """Whether the index differs from the last commit. Looks at git's own files only."""
+        answer = self._ask("staged changes", "diff-index", "--cached", "--quiet", "--ignore-submodules=all", "HEAD")
+        if answer.status not in (0, 1):
+            raise self._failed("staged changes", _reason(answer))
+        return answer.status == 1
+
+    def index_entries(self) -> bytes:
+        """Everything the index holds, stat tuples included, as `ls-files --stage --debug -z` writes it.
+
+        `diff-files` would compare for us, but of a file as young as the index it reads the content, through the filters
+        that a repository's settings name.
+        """
+        return self._must("the index", "ls-files", "--stage", "--debug", "-z", "--full-name")
+
+    def index_written_ns(self) -> int:
+        """When the index was written: what a file of that age or younger holds, its stat tuple does not prove."""
+        path = self._must("the index", "rev-parse", "--git-path", "index").removesuffix(b"\n")
+        try:
+            return os.stat(os.path.join(os.fsencode(self._root.path), path)).st_mtime_ns
+        except OSError:
+            return 0
+
     def changed_between(self, old: str, new: str) -> tuple[GitChange, ...]:
         """List the paths whose blob, mode or type differs between two commits; a rename is a D and an A."""
         out = self._must(
@@ -175,14 +198,19 @@ class Git:
             raise self._failed("a commit", "the recorded commit id is not a commit id")
         return name
 
-    def _must(self, what: str, *arguments: str) -> bytes:
-        answer = self._ask(what, *arguments)
+    def _must(self, what: str, *arguments: str, feed: bytes = b"") -> bytes:
+        answer = self._ask(what, *arguments, feed=feed)
         if answer.status != 0:
             raise self._failed(what, _reason(answer))
         return answer.out
 
     def _ask(
-        self, what: str, *arguments: str, cwd: str | None = None, extra: Mapping[str, str] | None = None
+        self,
+        what: str,
+        *arguments: str,
+        cwd: str | None = None,
+        extra: Mapping[str, str] | None = None,
+        feed: bytes = b"",
     ) -> _Answer:
         """One answer of git; another process holding a lock is waited for a bounded while."""
         if self._program is None:
@@ -200,7 +228,7 @@ class Git:
         command = (self._program, *_ARGUMENTS, *arguments)
         for attempt in range(GIT_LOCK_ATTEMPTS):
             try:
-                answer = _run(command, cwd or root, environment, self._clock)
+                answer = _run(command, cwd or root, environment, self._clock, feed)
             except (OSError, _StoppedError) as problem:
                 raise self._failed(what, str(problem)) from None
             if not _is_transient(answer):
@@ -260,18 +288,19 @@ class _StoppedError(Exception):
     """The child was killed: too slow or too talkative."""
 
 
-def _run(command: Sequence[str], cwd: str, environment: Mapping[str, str], clock: Clock) -> _Answer:
+def _run(command: Sequence[str], cwd: str, environment: Mapping[str, str], clock: Clock, feed: bytes = b"") -> _Answer:
     with subprocess.Popen(  # noqa: S603 - fixed arguments, ids checked to be hexadecimal, no shell
         command,
         cwd=cwd,
         env=dict(environment),
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        bufsize=0,
         start_new_session=True,
     ) as child:
         try:
-            out, error = _collect(child, clock.monotonic() + GIT_TIMEOUT_SECONDS, clock)
+            out, error = _collect(child, clock.monotonic() + GIT_TIMEOUT_SECONDS, clock, feed)
             return _Answer(child.wait(timeout=GIT_TIMEOUT_SECONDS), out, error)
         except BaseException as problem:
             # Its own children (a helper, a pager) are in its group; none may outlive the call.
@@ -281,7 +310,7 @@ def _run(command: Sequence[str], cwd: str, environment: Mapping[str, str], clock
             raise
 
 
-def _collect(child: subprocess.Popen[bytes], deadline: float, clock: Clock) -> tuple[bytes, bytes]:
+def _collect(child: subprocess.Popen[bytes], deadline: float, clock: Clock, feed: bytes = b"") -> tuple[bytes, bytes]:
     """Both streams to their ends; the cap holds while reading, so memory is bounded whatever the child prints."""
     assert child.stdout is not None
     assert child.stderr is not None
@@ -289,12 +318,23 @@ def _collect(child: subprocess.Popen[bytes], deadline: float, clock: Clock) -> t
     with selectors.DefaultSelector() as selector:
         selector.register(child.stdout, selectors.EVENT_READ)
         selector.register(child.stderr, selectors.EVENT_READ)
+        left = memoryview(feed)
+        if child.stdin is not None:
+            # Written while the answer is read: both pipes are small, and each would wait for the other.
+            os.set_blocking(child.stdin.fileno(), False)
+            selector.register(child.stdin, selectors.EVENT_WRITE)
         while selector.get_map():
             remaining = deadline - clock.monotonic()
             ready = selector.select(remaining) if remaining > 0 else []
             if not ready:
                 raise _StoppedError(f"it took longer than {GIT_TIMEOUT_SECONDS:g} seconds")
             for key, _ in ready:
+                if key.fileobj is child.stdin:
+                    left = _fed(child.stdin, left)
+                    if not left:
+                        selector.unregister(child.stdin)
+                        child.stdin.close()
+                    continue
                 piece = os.read(key.fd, _READ_BYTES)
                 if not piece:
                     selector.unregister(key.fileobj)
@@ -306,6 +346,15 @@ def _collect(child: subprocess.Popen[bytes], deadline: float, clock: Clock) -> t
                         raise _StoppedError(f"it printed more than {GIT_OUTPUT_BYTES} bytes")
                     out.append(piece)
     return b"".join(out), bytes(error)
+
+
+def _fed(pipe: IO[bytes], left: memoryview) -> memoryview:
+    """What is still to be written; nothing when the child does not want more."""
+    try:
+        # A raw pipe takes what fits, and None says that nothing did.
+        return left[pipe.write(left) or 0 :]
+    except BrokenPipeError:
+        return left[:0]
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:

@@ -15,6 +15,9 @@ from typing import NamedTuple
 from cairn.limits import KIB, MAX_IGNORE_BYTES, MAX_IGNORE_PATTERNS, MAX_PATTERN_BYTES
 from cairn.source.patterns import Component, Part, chains
 
+IGNORE_ENGINE_VERSION = "1"
+# 1: first shipped form. Part of the key under which vectors are kept.
+
 # Gives the place, in its file, of the last rule that matches a name; -1 when none does.
 _Finder = Callable[[bytes], int]
 _Pair = tuple[_Finder, _Finder]

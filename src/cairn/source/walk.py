@@ -13,9 +13,9 @@ import os
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from cairn.collector import no_cycle_collection
 from cairn.config import Config
@@ -41,9 +41,10 @@ def walk(
     *,
     tracked: frozenset[bytes] | None = None,
     progress: Callable[[int], None] | None = None,
+    recorder: Recorder | None = None,
 ) -> WalkResult:
     """The whole tree under the root. `tracked`, when given, leaves out every file git does not track."""
-    walker = _Walker(tree, config, tracked)
+    walker = _Walker(tree, config, tracked, recorder)
     pending = [_ROOT]
     with no_cycle_collection():
         while pending:
@@ -69,6 +70,21 @@ def walk_to(tree: Tree, config: Config, raw: bytes, *, tracked: frozenset[bytes]
     return walker.result()
 
 
+class Recorder(Protocol):
+    """Who hears, once for every folder that a walk comes to, what was found there. Paths are raw, without a slash."""
+
+    def listed(
+        self, raw: bytes, entries: Sequence[os.DirEntry[str]], below: Sequence[bytes], skips: Sequence[Skip]
+    ) -> None:
+        """The folder held these entries, which can still be asked; `below` names the folders that will be walked."""
+
+    def nested(self, raw: bytes) -> None:
+        """The folder is a repository of its own and was left alone."""
+
+    def failed(self, raw: bytes, number: int) -> None:
+        """The folder could not be listed: the system's error number."""
+
+
 class _Folder(NamedTuple):
     """A folder still to be walked. `raw` and `key` end in a slash; `above` are the rules around it."""
 
@@ -84,8 +100,11 @@ _ROOT = _Folder(b"", "", b"", None)
 class _Walker:
     """What has been found so far, and the rules that hold for the whole tree."""
 
-    def __init__(self, tree: Tree, config: Config, tracked: frozenset[bytes] | None) -> None:
+    def __init__(
+        self, tree: Tree, config: Config, tracked: frozenset[bytes] | None, recorder: Recorder | None = None
+    ) -> None:
         self.tree = tree
+        self.recorder = recorder
         self.max_bytes = config.limits.max_file_bytes
         self.tracked = tracked
         self.include = GlobSet.from_patterns(config.index.include, "[index] include") if config.index.include else None
@@ -124,14 +143,20 @@ class _Walker:
             with os.scandir(descriptor) as listing:
                 entries = list(listing)
             names = {entry.name for entry in entries}
-            if raw and ".git" in names and self._is_repository(raw):
+            if raw and ".git" in names and is_repository(self.tree, raw[:-1]):
                 self.skips.append(Skip(raw[:-1], SkipReason.NESTED_REPOSITORY, folder=True))
+                if self.recorder is not None:
+                    self.recorder.nested(raw[:-1])
                 return []
             self.walked.add(raw[:-1])
             self.twins = self.twins or _has_twins(names)
             if only is not None:
                 entries = [entry for entry in entries if entry.name == only]
-            return self._judge(folder, self._stack(folder, names), entries)
+            judged = len(self.skips)
+            below = self._judge(folder, self._stack(folder, names), entries)
+            if self.recorder is not None:
+                self.recorder.listed(raw[:-1], entries, [one.name for one in below], self.skips[judged:])
+            return below
         except OSError as problem:
             self._unreadable(raw[:-1], problem)
             return []
@@ -154,17 +179,6 @@ class _Walker:
         rules = parse_rules(data, key)
         self.warnings.extend(rules.warnings)
         return rules
-
-    def _is_repository(self, raw: bytes) -> bool:
-        """Is this folder a repository of its own? A `.git` that git itself would not accept does not make it one."""
-        pointer = self.tree.read_small(raw + b".git", 1024)
-        if pointer is not None:
-            return pointer.startswith(b"gitdir:")
-        try:
-            self.tree.lstat(raw + b".git/HEAD")
-        except OSError:
-            return False
-        return True
 
     # --- names --------------------------------------------------------------------------------------------------------
 
@@ -238,6 +252,8 @@ class _Walker:
     def _unreadable(self, path: bytes, problem: OSError) -> None:
         if problem.errno in OUR_TROUBLE:
             raise problem
+        if self.recorder is not None:
+            self.recorder.failed(path, problem.errno or 0)
         if problem.errno == errno.ENOENT:
             return
         reason = SkipReason.PATH_TOO_LONG if problem.errno == errno.ENAMETOOLONG else SkipReason.UNREADABLE
@@ -275,6 +291,18 @@ class _Walker:
             folders=tuple(sorted(self.walked)),
             warnings=tuple(self.warnings),
         )
+
+
+def is_repository(tree: Tree, raw: bytes) -> bool:
+    """Is this folder a repository of its own? A `.git` that git itself would not accept does not make it one."""
+    pointer = tree.read_small(raw + b"/.git", 1024)
+    if pointer is not None:
+        return pointer.startswith(b"gitdir:")
+    try:
+        tree.lstat(raw + b"/.git/HEAD")
+    except OSError:
+        return False
+    return True
 
 
 def _has_twins(names: set[str]) -> bool:

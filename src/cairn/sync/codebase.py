@@ -25,7 +25,11 @@ class Codebase(NamedTuple):
 
 def open_codebase(requested: str, environ: Mapping[str, str]) -> Codebase:
     """The codebase that holds this folder. Raises a `SourceError` or a `ConfigError` that says what to do."""
-    root = find_root(requested)
+    return codebase_at(find_root(requested), environ)
+
+
+def codebase_at(root: Root, environ: Mapping[str, str]) -> Codebase:
+    """The codebase of a root that is already known."""
     with Tree(root) as tree:
         config = load_config(_repository_config(tree), read_user_config(environ), user_file=user_config_path(environ))
     # Without git nothing is tracked, so the setting could only empty the index: it is left aside there.

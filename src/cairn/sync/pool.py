@@ -19,7 +19,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkContext, SpawnContext
 from pathlib import Path
@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from cairn.collector import no_cycle_collection
 from cairn.config import LimitConfig
-from cairn.errors import CairnError
+from cairn.errors import OUR_TROUBLE, CairnError, OutOfResources
 from cairn.limits import FILES_PER_TASK, MIN_FILES_FOR_POOL, WORKER_CPU_SECONDS_PER_FILE, WORKER_MEMORY_BYTES
 from cairn.source.beneath import Tree
 from cairn.sync.extract import extract
@@ -84,7 +84,10 @@ class _Worker:
         # A fork inherits our end of the pipe too. It must let go of it, or it would never see that we are gone.
         arguments = (theirs, duty, self.pipe if forked else None)
         self.process = context.Process(target=_serve, args=arguments, daemon=True)
-        with _nameless_main():
+        if not forked:
+            # It would be started within and let the signal through again.
+            resource_tracker.ensure_running()
+        with _nameless_main(), _deaf_to_ctrl_c():
             self.process.start()
         theirs.close()
         self.tasks: deque[_Task] = deque()
@@ -117,6 +120,30 @@ def _nameless_main() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = main
+
+
+@contextlib.contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Start a worker deaf: Ctrl-C reaches the whole group, and one that is still importing would print a traceback.
+
+    Ours is kept until the worker has all that it is told: one that is told half of it would print one too.
+    """
+    came: list[int] = []
+    handler = signal.getsignal(signal.SIGINT)
+    # Elsewhere no Ctrl-C arrives, and nobody may set this.
+    ours = threading.current_thread() is threading.main_thread() and handler is not None
+    if ours:
+        signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    # A process that is started inherits what is blocked in this thread, but no handler.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if ours:
+            signal.signal(signal.SIGINT, handler)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 class _Pool:
@@ -174,6 +201,9 @@ class _Pool:
         dead = self._workers[index]
         first, *later = dead.tasks
         if first.plain:
+            dead.process.join(timeout=0.5)
+            if dead.process.exitcode in OUR_TROUBLE:
+                raise OutOfResources(why=os.strerror(dead.process.exitcode))
             # Reading and cutting by lines runs no native code: this is a bug, and trying for ever would hide it.
             raise CairnError
         if first.suspect:
@@ -190,7 +220,7 @@ def _serve(pipe: Connection, duty: _Duty, parents_end: Connection | None) -> Non
     """What a worker does: take a task, answer it, until the parent closes the pipe or is gone."""
     if parents_end is not None:
         parents_end.close()
-    # Ctrl-C reaches the whole group; the parent decides what it means and then closes the pipe.
+    # The parent decides what Ctrl-C means and then closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _know_our_place()
     try:
@@ -200,7 +230,9 @@ def _serve(pipe: Connection, duty: _Duty, parents_end: Connection | None) -> Non
                 pipe.send(_outcomes(tree, task, duty))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return
-    except Exception:
+    except Exception as problem:
+        if isinstance(problem, OSError) and problem.errno in OUR_TROUBLE:
+            os._exit(problem.errno)
         # The parent sees that we are gone and tries again; a traceback on the user's terminal would explain nothing.
         if os.environ.get("CAIRN_DEBUG"):
             raise
@@ -215,8 +247,9 @@ def _know_our_place() -> None:
         share = pages * resource.getpagesize() + WORKER_MEMORY_BYTES
         resource.setrlimit(resource.RLIMIT_AS, (share, resource.getrlimit(resource.RLIMIT_AS)[1]))
     if not os.environ.get("CAIRN_DEBUG"):
-        # The parser's last words when memory is refused would only puzzle.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        # The parser's last words when memory is refused would only puzzle. No descriptor left: then they may.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _outcomes(tree: Tree, task: _Task, duty: _Duty) -> list[ExtractOutcome]:

@@ -17,14 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from cairn.limits import CHUNK_MIN_CHARS, CHUNK_TARGET_CHARS, MAX_BREADCRUMB, MAX_LINE_BYTES, MAX_NESTING
 from cairn.syntax.identity import chunk_hash, chunk_id
 from cairn.syntax.lines import CHUNK_LIMIT_CHARS, Rows, line_cost, measure
+from cairn.syntax.versions import CHUNKER_VERSION
 from cairn.types import Chunk, Symbol
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-CHUNKER_VERSION = "1"
-# 1: first shipped form. Target 1,500 and limit 1,900 bytes that are not whitespace, at most 16 KiB in all; cuts by tree
-#    depth, then by indentation; payload = the chunk's bytes as they stand in the file.
 
 KIND = "text"
 

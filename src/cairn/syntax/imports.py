@@ -72,7 +72,8 @@ def ecmascript(node: Node, data: bytes) -> Iterator[ImportedName]:
         yield module, "*" if any(child.type == "*" for child in node.children) else "", ""
     for clause in clauses:
         if clause.type == "namespace_export":
-            yield module, "", unquote(_text(data, clause.named_children[-1]))
+            # The last child, named or not: in `export * as default from …` it is a keyword.
+            yield module, "", unquote(_text(data, clause.children[-1]))
             continue
         for part in clause.named_children:
             yield from _clause_part(part, module, data)
@@ -82,7 +83,7 @@ def _clause_part(part: Node, module: str, data: bytes) -> Iterator[ImportedName]
     if part.type == "identifier":
         yield module, "default", _text(data, part)
     elif part.type == "namespace_import":
-        yield module, "", _text(data, part.named_children[-1])
+        yield module, "", _text(data, part.children[-1])
     elif part.type == "named_imports":
         for specifier in part.named_children:
             yield from _clause_part(specifier, module, data)

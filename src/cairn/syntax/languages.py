@@ -11,13 +11,14 @@ import importlib
 import importlib.resources
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
-
-from tree_sitter import Language, Parser, Query
+from typing import TYPE_CHECKING, NamedTuple
 
 from cairn.errors import GrammarMismatch
 from cairn.syntax.patterns import Pattern, patterns
 from cairn.syntax.pins import PINS
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Parser, Query
 
 
 class Spec(NamedTuple):
@@ -150,6 +151,9 @@ def load(name: str) -> Grammar | None:
     spec = SPECS.get(name)
     if spec is None:
         return None
+    # Every command asks for the fingerprint, and few parse.
+    from tree_sitter import Language, Parser, Query  # noqa: PLC0415
+
     language = Language(getattr(importlib.import_module(spec.module), spec.function)())
     if checksum_of(language) != PINS[name].checksum:
         # What this grammar sees would go into an index whose fingerprint names another one.

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from sys import intern
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tree_sitter import Node
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
-Captures = dict[str, list[Node]]
+Captures = dict[str, list["Node"]]
 
 _TOKEN = re.compile(r';[^\n]*|"(?:[^"\\]|\\.)*"|[(\[]|[)\]]')
 _ROOT = re.compile(r"[(\s]*(\w+)")

@@ -23,9 +23,6 @@ from cairn.syntax.spans import Definition, innermost, whole
 from cairn.syntax.visibility import CALLABLE, DECIDED_BY_NAME, is_exported
 from cairn.types import Import, Reference, Symbol
 
-EXTRACTOR_VERSION = "1"
-# 1: first shipped form.
-
 # Kinds as plain text: looking up the member of an Enum costs more than the comparison.
 _CLASS_LIKE = frozenset({"class", "interface", "struct", "enum", "union", "trait", "object", "impl"})
 _MEMBERS = frozenset({"property", "field"})

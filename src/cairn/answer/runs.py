@@ -1,0 +1,272 @@
+"""What is said about an index itself: what a run did, where the index stands, its snapshots, its health.
+
+The builders follow the rules of `envelope.py`. A closed gate (nothing indexed, or not yet) is an answer like every
+other one, with `reason`, `message` and in `hints` the call that tells more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cairn.answer.envelope import MAX_WARNINGS, Envelope, NonOkReason, Status, asked, cut, fit, ok, plain
+from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.store.standing import HealthFinding, Severity, SnapshotInfo, State, StoreStatus, WriterInfo
+from cairn.types import SkipReason
+
+_RANK = {severity: rank for rank, severity in enumerate(Severity)}
+
+# The two runs that read every file again; all others look for what changed.
+_FULL_RUNS = frozenset({"create", "reindex"})
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRow:
+    """A file that could not be indexed."""
+
+    path: str
+    code: str
+    message: str
+
+
+# --- gates ------------------------------------------------------------------------------------------------------------
+
+_GATES = {
+    State.INDEXED: (Status.OK, None),
+    State.INDEXING: (Status.NOT_READY, NonOkReason.INDEXING),
+    State.CLEARED: (Status.NOT_INDEXED, NonOkReason.NOT_INDEXED),
+    State.NOT_INDEXED: (Status.NOT_INDEXED, NonOkReason.NOT_INDEXED),
+    State.CORRUPT: (Status.NOT_INDEXED, NonOkReason.NOT_INDEXED),
+}
+_SENTENCES = {
+    State.INDEXED: ("{root} is indexed.", ""),
+    State.INDEXING: ("{root} is being indexed.", "Ask again when the run has ended."),
+    State.CLEARED: ("The index of {root} was cleared.", "Run `cairn index` to fill it again."),
+    State.NOT_INDEXED: ("{root} is not indexed.", "Run `cairn index` to index it."),
+    State.CORRUPT: (
+        "Store corrupt: no snapshot of {root} is whole.",
+        "Run `cairn reindex` to build the index again; your files are untouched.",
+    ),
+}
+
+
+def gate(state: State) -> Status:
+    """What an index in this state answers to a question about the code."""
+    return _GATES[state][0]
+
+
+def state_sentence(state: State, root: str) -> tuple[str, str]:
+    """What the state means, and what to do about it (nothing when it is indexed)."""
+    sentence, advice = _SENTENCES[state]
+    return plain(sentence.format(root=root)), advice
+
+
+def not_indexed(schema: str, *, path: str, root: str, state: State = State.NOT_INDEXED) -> Envelope:
+    """The answer of any tool that needs an index where there is none that could answer."""
+    body = [*_closed(state, root), ("limitsHit", []), ("warnings", []), ("hints", _hints(state, root))]
+    return Envelope(schema, gate(state), asked(path), asked(root), tuple(body))
+
+
+def _closed(state: State, root: str) -> list[tuple[str, Any]]:
+    reason = _GATES[state][1]
+    return [] if reason is None else [("reason", reason.value), ("message", state_sentence(state, root)[0])]
+
+
+def _hints(state: State, root: str) -> dict[str, Any]:
+    if gate(state) is Status.OK:
+        return {}
+    hints: dict[str, Any] = {"status": {"tool": "manage_index", "args": {"action": "status", "path": asked(root)}}}
+    if state is State.CORRUPT:
+        hints["staleLocal"] = {"completionProof": "invalid_payload"}
+    return hints | {"next": state_sentence(state, root)[1]}
+
+
+# --- builders ---------------------------------------------------------------------------------------------------------
+
+
+def run_report(
+    *,
+    path: str,
+    root: str,
+    kind: str,
+    published: bool,
+    snapshot_id: str,
+    generation: int,
+    changes: Mapping[str, int],
+    files_indexed: int,
+    total_chunks: int,
+    skipped: Iterable[tuple[SkipReason, int]],
+    failed: Sequence[FailedRow],
+    adopted: int,
+    store_bytes: int,
+    source_bytes: int,
+    seconds: float,
+    warnings: Sequence[str] = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+) -> Envelope:
+    """What a run did. Without a snapshot (there was nothing to clear) `snapshot` is null."""
+    rows = [{"path": row.path, "code": row.code, "message": plain(row.message)} for row in failed]
+    shown = fit(rows, min(budget, MAX_ENVELOPE_BYTES) // 2)
+    return ok(
+        "cairn.run/1",
+        path=path,
+        root=root,
+        body=[
+            ("kind", kind),
+            ("published", published),
+            ("snapshot", {"id": snapshot_id, "generation": generation} if snapshot_id else None),
+            ("changes", dict(changes)),
+            ("coverage", {"indexed": files_indexed, "chunks": total_chunks, "skipped": _counts(skipped)}),
+            ("degraded", bool(failed)),
+            ("failed", shown),
+            ("adopted", adopted),
+            ("storeBytes", store_bytes),
+            ("sourceBytes", source_bytes),
+            ("timingsMs", {"total": round(1_000 * seconds)}),
+            *_tail(("failed", len(shown), len(rows)), warnings),
+            ("hints", {}),
+        ],
+    )
+
+
+def store_status(status: StoreStatus, *, path: str, warnings: Sequence[str] = ()) -> Envelope:
+    """Where an index stands. `is_indexing` says that any run is at work, `state` whether it closes the gate."""
+    snapshot, writer = status.snapshot, status.writer
+    at_work = writer is not None and writer.alive
+    indexing_type = ("full" if writer.kind in _FULL_RUNS else "catchup") if writer and at_work else None
+    told = writer.progress if writer else None
+    closed = _closed(status.state, status.root)
+    if gate(status.state) is Status.NOT_READY:
+        closed.append(("indexing", indexing_fields(writer)))
+    body: list[tuple[str, Any]] = [
+        ("state", status.state.value),
+        *closed,
+        ("files_indexed", snapshot.files if snapshot else 0),
+        ("total_chunks", snapshot.chunks if snapshot else 0),
+        ("embedding_model", status.embedding_model),
+        ("last_updated", snapshot.created_at if snapshot else None),
+        ("is_indexing", at_work),
+        ("indexing_type", indexing_type),
+        ("current_file", told.current_file if told else None),
+        ("progress", round(told.fraction, 4) if told else None),
+        ("files_to_process", told.total if told else None),
+        ("snapshot", _snapshot(snapshot) if snapshot else None),
+        ("fingerprints", {"index": status.index_fingerprint, "ignore": status.ignore_fingerprint}),
+        ("coverage", {"indexed": snapshot.files if snapshot else 0, "skipped": _counts(status.skipped)}),
+        ("store", _store(status)),
+        ("writer", _writer(writer) if writer else None),
+        ("lastSyncAt", status.last_sync_at),
+        *_tail(("", 0, 0), warnings),
+        ("hints", _hints(status.state, status.root)),
+    ]
+    return Envelope("cairn.status/1", gate(status.state), asked(path), asked(status.root), tuple(body))
+
+
+def snapshot_list(
+    *, path: str, root: str, snapshots: Sequence[SnapshotInfo], budget: int = DEFAULT_ENVELOPE_BYTES
+) -> Envelope:
+    """The snapshots that are kept, the newest first."""
+    rows = [_snapshot(row) for row in sorted(snapshots, key=lambda row: row.generation, reverse=True)]
+    shown = fit(rows, min(budget, MAX_ENVELOPE_BYTES) // 2)
+    body = [("results", shown), *_tail(("results", len(shown), len(rows)), ()), ("hints", {})]
+    return ok("cairn.snapshots/1", path=path, root=root, body=body)
+
+
+def health_report(
+    *, path: str, root: str, findings: Sequence[HealthFinding], budget: int = DEFAULT_ENVELOPE_BYTES
+) -> Envelope:
+    """What a check found, the worst first. Healthy is what has no error; every finding is counted, shown or not."""
+    rows = [_finding(row) for row in worst_first(findings)]
+    shown = fit(rows, min(budget, MAX_ENVELOPE_BYTES) // 2)
+    counts = {severity.value: sum(row.severity is severity for row in findings) for severity in Severity}
+    body = [
+        ("healthy", counts["error"] == 0),
+        ("counts", counts),
+        ("results", shown),
+        *_tail(("results", len(shown), len(rows)), ()),
+        ("hints", {}),
+    ]
+    return ok("cairn.health/1", path=path, root=root, body=body)
+
+
+def worst_first(findings: Iterable[HealthFinding]) -> list[HealthFinding]:
+    """The one order in which findings are shown."""
+    return sorted(findings, key=lambda row: (_RANK[row.severity], row.code, row.path or "", row.message))
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _tail(listed: tuple[str, int, int], warnings: Sequence[str]) -> list[tuple[str, Any]]:
+    hits = [cut(*listed), cut("warnings", MAX_WARNINGS, len(warnings))]
+    return [
+        ("limitsHit", [hit for hit in hits if hit]),
+        ("warnings", [plain(text) for text in warnings[:MAX_WARNINGS]]),
+    ]
+
+
+def _counts(skipped: Iterable[tuple[SkipReason, int]]) -> dict[str, int]:
+    return {reason.value: count for reason, count in sorted(skipped) if count}
+
+
+def _snapshot(row: SnapshotInfo) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "generation": row.generation,
+        "publishedAt": row.created_at,
+        "head": row.head,
+        "dirty": row.dirty,
+        "degraded": row.degraded,
+        "errors": row.errors,
+        "files": row.files,
+        "chunks": row.chunks,
+        "chunksPhysical": row.chunks_physical,
+        "segments": row.segments,
+        "tombstones": row.tombstones,
+        "active": row.active,
+    }
+
+
+def _store(status: StoreStatus) -> dict[str, Any]:
+    return {
+        "id": status.store_id,
+        "path": status.path,
+        "bytes": status.store_bytes,
+        "siblings": status.siblings,
+    }
+
+
+def _writer(row: WriterInfo) -> dict[str, Any]:
+    return {
+        "pid": row.pid,
+        "kind": row.kind,
+        "startedAt": row.started_at,
+        "runId": row.run_id,
+        "alive": row.alive,
+    }
+
+
+def _finding(row: HealthFinding) -> dict[str, Any]:
+    return {
+        "code": row.code,
+        "severity": row.severity.value,
+        "message": plain(row.message),
+        "advice": plain(row.advice),
+        "path": row.path,
+    }
+
+
+def indexing_fields(writer: WriterInfo | None) -> dict[str, Any]:
+    """How far a run is; null is what it has not said."""
+    told = writer.progress if writer else None
+    kind = ("full" if writer.kind in _FULL_RUNS else "catchup") if writer and writer.alive else None
+    return {
+        "progressPct": round(100 * told.fraction, 1) if told else None,
+        "progress": round(told.fraction, 4) if told else None,
+        "phase": told.phase if told else None,
+        "lastUpdated": told.updated_at if told else None,
+        "indexingType": kind,
+        "filesToProcess": told.total if told else None,
+        "currentFile": told.current_file if told else None,
+    }

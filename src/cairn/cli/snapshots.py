@@ -1,0 +1,50 @@
+"""`cairn snapshots`: the snapshots that are kept, the newest first."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from cairn.answer.runs import not_indexed, snapshot_list, state_sentence
+from cairn.cli.output import Output, counted
+from cairn.cli.status import exit_status, git_words
+from cairn.config import cairn_home
+from cairn.limits import MAX_ENVELOPE_BYTES
+from cairn.source.root import printable
+from cairn.store.standing import SnapshotInfo, State
+from cairn.sync.codebase import open_codebase
+from cairn.sync.status import kept_snapshots
+
+
+def configure(_parser: argparse.ArgumentParser) -> None:
+    """`cairn snapshots` has the common options only."""
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """List them; the one that answers is marked."""
+    codebase = open_codebase(options.root, os.environ)
+    root = codebase.root.path
+    found = kept_snapshots(codebase, cairn_home(os.environ))
+    if not found:
+        if options.json:
+            output.line(not_indexed("cairn.snapshots/1", path=options.root, root=root).to_json())
+        else:
+            sentence, advice = state_sentence(State.NOT_INDEXED, printable(os.fsencode(root)))
+            output.line(sentence)
+            output.note(advice)
+        return exit_status(State.NOT_INDEXED)
+    if options.json:
+        envelope = snapshot_list(path=options.root, root=root, snapshots=found, budget=MAX_ENVELOPE_BYTES)
+        output.line(envelope.to_json())
+        return 0
+    for snapshot in found:
+        output.line(_line(snapshot, output))
+    return 0
+
+
+def _line(snapshot: SnapshotInfo, output: Output) -> str:
+    mark = output.styled("*", "green") if snapshot.active else " "
+    holds = f"{counted(snapshot.files, 'file')}, {counted(snapshot.chunks, 'chunk')}"
+    degraded = f"; {counted(snapshot.errors, 'file')} failed" if snapshot.degraded else ""
+    name = output.styled(snapshot.id, "cyan")
+    return f"{mark} {snapshot.generation:>6,}  {name}  {snapshot.created_at}  {holds}; {git_words(snapshot)}{degraded}"

@@ -1,0 +1,88 @@
+"""`cairn status`: where the index stands."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+
+from cairn.answer.envelope import Status, plain
+from cairn.answer.runs import gate, state_sentence, store_status
+from cairn.cli.output import Output, counted, left_out, sized
+from cairn.config import cairn_home
+from cairn.source.root import printable
+from cairn.store.standing import SnapshotInfo, State, StoreStatus
+from cairn.sync.codebase import open_codebase
+from cairn.sync.status import look
+
+_EXIT_STATUS = {Status.OK: 0, Status.NOT_INDEXED: 10, Status.NOT_READY: 11}
+_CORRUPT = 90
+
+
+def configure(_parser: argparse.ArgumentParser) -> None:
+    """`cairn status` has the common options only."""
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Say where the index stands; nothing is changed and no file of the tree is compared."""
+    codebase = open_codebase(options.root, os.environ)
+    status = look(codebase, cairn_home(os.environ))
+    if options.json:
+        output.line(store_status(status, path=options.root, warnings=codebase.config.warnings).to_json())
+        return exit_status(status.state)
+    output.line(state_sentence(status.state, _shown(status.root))[0])
+    for label, text in _lines(status):
+        output.line(f"  {label:<10} {text}")
+    for note in _notes(status, codebase.config.warnings):
+        output.note(note)
+    return exit_status(status.state)
+
+
+def exit_status(state: State) -> int:
+    """0 when the index can answer, else why it cannot."""
+    return _CORRUPT if state is State.CORRUPT else _EXIT_STATUS[gate(state)]
+
+
+def git_words(snapshot: SnapshotInfo) -> str:
+    """Which commit it was made from, and whether the files were those of the commit."""
+    return f"{snapshot.head[:12]}{', with changes' if snapshot.dirty else ''}" if snapshot.head else "no commit"
+
+
+def _lines(status: StoreStatus) -> Iterator[tuple[str, str]]:
+    snapshot = status.snapshot
+    if snapshot:
+        yield "files", f"{snapshot.files:,} in {counted(snapshot.chunks, 'chunk')}"
+        yield "snapshot", f"{snapshot.id}, number {snapshot.generation:,}, published {snapshot.created_at}"
+        yield "commit", git_words(snapshot)
+    if status.skipped:
+        yield "left out", left_out(status.skipped)
+    if status.embedding_model:
+        yield "model", plain(status.embedding_model)
+    if status.last_sync_at:
+        yield "last sync", status.last_sync_at
+    if status.store_bytes:
+        yield "on disk", f"{sized(status.store_bytes)} in {_shown(status.path)}"
+    if status.writer:
+        at_work = "at work" if status.writer.alive else "gone without an end"
+        yield (
+            "run",
+            f"{plain(status.writer.kind)}, process {status.writer.pid}, {at_work}, since {status.writer.started_at}",
+        )
+        if told := status.writer.progress:
+            of = f" of {told.total:,} files ({100 * told.fraction:.0f} %)" if told.total else ""
+            yield "progress", f"{plain(told.phase)} {told.done:,}{of}"
+
+
+def _notes(status: StoreStatus, config_warnings: tuple[str, ...]) -> Iterator[str]:
+    if advice := state_sentence(status.state, "")[1]:
+        yield advice
+    if status.snapshot and status.snapshot.degraded:
+        yield f"{counted(status.snapshot.errors, 'file')} could not be indexed; `cairn health` names them."
+    if status.siblings:
+        others = "1 other index" if status.siblings == 1 else f"{status.siblings:,} other indexes"
+        yield f"Kept beside it: {others} of this folder, made with other settings or by another version."
+    yield from map(plain, config_warnings)
+
+
+def _shown(path: str) -> str:
+    return printable(os.fsencode(path))

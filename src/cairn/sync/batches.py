@@ -1,0 +1,107 @@
+"""Files → facts → vectors → sealed batches, with a bounded amount of it in memory at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from cairn.embedding.cache import EmbeddingCache, embed_with_cache
+from cairn.embedding.model import Embedder
+from cairn.errors import EmbeddingFailed
+from cairn.limits import EMBED_GROUP_BYTES
+from cairn.store.build import SegmentBuilder
+from cairn.store.fs import Fs
+from cairn.store.staging import Batch, Staging
+from cairn.sync.report import FailedFile
+from cairn.syntax.versions import CHUNKER_VERSION
+from cairn.types import FileFacts, StoredFile
+
+
+@dataclass(slots=True)
+class Packer:
+    """Takes facts and skip records one by one and seals a batch whenever enough is together.
+
+    No batch holds more text than `most_bytes`, unless one file does. A file that cannot be embedded goes to `failed`.
+    """
+
+    fs: Fs
+    staging: Staging
+    embedder: Embedder
+    cache: EmbeddingCache | None
+    most_bytes: int
+    fingerprint: str
+    beat: Callable[[], None]
+    batches: list[Batch] = field(default_factory=list)
+    failed: list[FailedFile] = field(default_factory=list)
+    _group: list[FileFacts] = field(default_factory=list)
+    _group_bytes: int = 0
+    _builder: SegmentBuilder | None = None
+    _records: int = 0
+
+    def add(self, facts: FileFacts) -> None:
+        """A file with everything about it. Vectors are made for many files at once."""
+        self._group.append(facts)
+        self._group_bytes += len(facts.source.data)
+        if self._group_bytes >= EMBED_GROUP_BYTES:
+            self._embed()
+
+    def add_skip(self, record: StoredFile) -> None:
+        """A file that was read and left out."""
+        self._current().add_skip(record)
+        self._records += 1
+
+    def finish(self, *, stopped: bool = False) -> list[Batch]:
+        """All batches, the last one sealed. Who has been stopped asks no remote model for the rest."""
+        if self.embedder.cheap or not stopped:
+            self._embed()
+        self._seal()
+        return self.batches
+
+    def _embed(self) -> None:
+        group, self._group, self._group_bytes = self._group, [], 0
+        if not group:
+            return
+        self.beat()
+        try:
+            self._store(group)
+        except EmbeddingFailed:
+            # One text may be to blame: file by file, the others are saved.
+            for facts in group:
+                try:
+                    self._store([facts])
+                except EmbeddingFailed as problem:
+                    self.failed.append(FailedFile(facts.source.key, problem.code, problem.sentence))
+
+    def _store(self, group: Sequence[FileFacts]) -> None:
+        texts = [text for facts in group for text in _texts(facts)]
+        hashes = [chunk.chunk_hash for facts in group for chunk in facts.chunks]
+        vectors = embed_with_cache(self.embedder, self.cache, self.fingerprint, hashes, texts, self.beat)
+        at = 0
+        for facts in group:
+            if self._builder is not None and self._builder.payload + len(facts.source.data) > self.most_bytes:
+                self._seal()
+            builder = self._current()
+            builder.add(facts, vectors[at : at + len(facts.chunks)])
+            at += len(facts.chunks)
+            self._records += 1
+            if builder.payload >= self.most_bytes:
+                self._seal()
+
+    def _current(self) -> SegmentBuilder:
+        if self._builder is None:
+            self._builder = SegmentBuilder(self.embedder.identity.dimension, CHUNKER_VERSION)
+        return self._builder
+
+    def _seal(self) -> None:
+        builder, self._builder = self._builder, None
+        if builder is None or not self._records:
+            return
+        self._records = 0
+        self.beat()
+        builder.write(self.fs, self.staging.begin())
+        self.batches.append(self.staging.seal(builder.rows, builder.files))
+
+
+def _texts(facts: FileFacts) -> Iterator[bytes]:
+    data = facts.source.data
+    return (data[chunk.start_byte : chunk.end_byte] for chunk in facts.chunks)

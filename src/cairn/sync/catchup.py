@@ -1,0 +1,459 @@
+"""One run: look at the tree, compare, index what differs, publish. The tree may move meanwhile; it is looked at again.
+
+Everything the run knows of the snapshot to come is in `known`: what the last snapshot holds, overlaid with the batches
+of a killed run, overlaid with what this one has sealed. So a second look compares with the draft, not with the past.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from cairn.clock import Clock, rfc3339
+from cairn.config import LimitConfig
+from cairn.embedding.cache import EmbeddingCache
+from cairn.embedding.model import Embedder
+from cairn.errors import FilesFailed, GitFailed, NameCollision, TreeMoving
+from cairn.fingerprint import embed_fingerprint, ignore_fingerprint
+from cairn.limits import (
+    BATCH_BYTES,
+    MAX_BATCHES_AIMED_AT,
+    MAX_DEGRADED_ERRORS,
+    PROGRESS_SECONDS,
+    PUBLISH_BACKOFF_SECONDS,
+    PUBLISH_ROUNDS,
+)
+from cairn.source.beneath import Tree
+from cairn.source.changes import NO_HINTS, detect, git_hints
+from cairn.source.dirty import is_dirty
+from cairn.source.fresh import still, take
+from cairn.source.git import Git
+from cairn.source.ignore import IGNORE_ENGINE_VERSION
+from cairn.source.listing import ListingRecorder, file_stats
+from cairn.source.root import printable
+from cairn.source.stable_read import read_stable
+from cairn.source.walk import walk
+from cairn.store.manifest import FileError, GitState, Manifest
+from cairn.store.progress import RunProgress, forget_progress, save_progress
+from cairn.store.publish import Draft, Layer, publish
+from cairn.store.staging import staged_records
+from cairn.store.tombstones import Tombstone, TombstoneReason
+from cairn.store.writer import Writer
+from cairn.sync.batches import Packer
+from cairn.sync.codebase import Codebase
+from cairn.sync.memory import TreeMemory, load_memory, rules_of, save_memory
+from cairn.sync.place import Place
+from cairn.sync.pool import extract_all
+from cairn.sync.report import Changes, FailedFile, Phase, Progress, Tell
+from cairn.syntax.versions import CHUNKER_VERSION
+from cairn.types import (
+    Candidate,
+    ChangeSet,
+    FileFacts,
+    FileStat,
+    ReadOutcome,
+    Skip,
+    SkipReason,
+    StoredFile,
+    Unstable,
+    WalkResult,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a run is to do: where, with which model, and whether the last snapshot is built on or left aside."""
+
+    codebase: Codebase
+    place: Place
+    embedder: Embedder
+    cache: EmbeddingCache | None
+    full: bool
+    allow_degraded: bool
+    workers: int | None
+
+    @property
+    def embed_fingerprint(self) -> str:
+        """What a vector depends on besides its text."""
+        return embed_fingerprint(
+            self.embedder.identity, chunker_version=CHUNKER_VERSION, ignore_engine_version=IGNORE_ENGINE_VERSION
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of it; without a manifest nothing had changed."""
+
+    manifest: Manifest | None
+    changes: Changes
+    skipped: tuple[tuple[SkipReason, int], ...]
+    failed: tuple[FailedFile, ...]
+    adopted: int
+    source_bytes: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The tree at one moment. `head` was read before the walk began, so what a commit changes later shows."""
+
+    walked: WalkResult
+    recorder: ListingRecorder
+    began_ns: int
+    git: GitState
+    ignore_fingerprint: str
+    warnings: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class CatchUp:
+    """A run on its way. `held` are the files it has indexed, by key: the raw path and the stat they were read under.
+
+    `failed` and `passing_skips` are what the last look came to: such a file is not known, so each look tries it anew.
+    """
+
+    task: Task
+    writer: Writer
+    tree: Tree
+    tell: Tell
+    clock: Clock
+    known: dict[str, StoredFile] = field(default_factory=dict)
+    layers: list[Layer] = field(default_factory=list)
+    expected: dict[str, str | None] = field(default_factory=dict)
+    failed: dict[str, FailedFile] = field(default_factory=dict)
+    held: dict[str, tuple[bytes, FileStat]] = field(default_factory=dict)
+    changes: Changes = field(default_factory=Changes)
+    passing_skips: list[Skip] = field(default_factory=list)
+    first_look_ns: int = 0
+    told_until: float = -1.0
+
+    def go(self) -> Outcome:
+        """Until it is published, or nothing is to be."""
+        try:
+            return self._go()
+        finally:
+            forget_progress(self.writer.fs)
+
+    def _go(self) -> Outcome:
+        base, adopted = self._start()
+        for round_number in range(PUBLISH_ROUNDS):
+            self.clock.sleep(PUBLISH_BACKOFF_SECONDS * (2**round_number - 1))
+            look = self._look()
+            changes = self._compare(look, base, first=round_number == 0)
+            self._index(changes, look)
+            self._require_all()
+            if base is not None and self._is_current(base, look):
+                self._remember(base.snapshot_id, look)
+                return self._outcome(None, look, adopted)
+            manifest = self._publish(look, changes)
+            if manifest is not None:
+                self._remember(manifest.snapshot_id, look)
+                return self._outcome(manifest, look, adopted)
+        raise TreeMoving(path=self.task.place.path, rounds=PUBLISH_ROUNDS)
+
+    # --- what is there already ----------------------------------------------------------------------------------------
+
+    def _start(self) -> tuple[Manifest | None, int]:
+        """Take over the last snapshot, unless it is to be left aside, and what a killed run had sealed."""
+        base = None if self.task.full else self.writer.base
+        if base is not None and base.completion is None:
+            base = None
+        if base is not None and self.writer.view is not None:
+            self.known = self.writer.view.records()
+        adopted = 0
+        for batch in self.writer.adopted:
+            records = staged_records(self.writer.fs, self.writer.run, batch)
+            doubles = (record.key for record in records if record.key in self.known)
+            self.layers.append(Layer(_tombstones(TombstoneReason.REPLACE, doubles), (batch,)))
+            self.known.update((record.key, record) for record in records)
+            adopted += batch.files
+        return base, adopted
+
+    # --- looking and comparing ----------------------------------------------------------------------------------------
+
+    def _look(self) -> _Look:
+        codebase = self.task.codebase
+        began_ns = self.clock.wall_ns()
+        git = Git(codebase.root, clock=self.clock)
+        head, warnings = _head(git)
+        recorder = ListingRecorder()
+        walked = walk(
+            self.tree,
+            codebase.config,
+            tracked=codebase.tracked,
+            progress=lambda names: self._say(Phase.WALKING, names),
+            recorder=recorder,
+        )
+        if walked.collisions and codebase.config.index.collisions == "fail":
+            shown = "; ".join(", ".join(map(printable, group)) for group in walked.collisions[:5])
+            raise NameCollision(paths=shown)
+        state = GitState(head, head is not None and is_dirty(git, self.tree), codebase.config.index.untracked)
+        rules = ignore_fingerprint(walked.ignore_files, codebase.config)
+        return _Look(walked, recorder, began_ns, state, rules, (*walked.warnings, *warnings))
+
+    def _compare(self, look: _Look, base: Manifest | None, *, first: bool) -> ChangeSet:
+        limits = self.task.codebase.config.limits
+        done = 0
+        if first:
+            self.first_look_ns = look.began_ns
+            if base is not None:
+                self._recall_touched(look.walked.candidates, base)
+
+        def read(candidate: Candidate) -> ReadOutcome:
+            nonlocal done
+            done += 1
+            self._say(Phase.COMPARING, done, current=candidate.key)
+            return read_stable(self.tree, candidate, max_bytes=limits.max_file_bytes, clock=self.clock)
+
+        hints, synced_at = NO_HINTS, None
+        if not first:
+            # All that is known was true when this run first looked: only what changed since is read again.
+            synced_at = self.first_look_ns
+        elif base is not None:
+            synced_at = _ns(base.created_at)
+            if self.task.codebase.root.is_git:
+                hints = git_hints(Git(self.task.codebase.root, clock=self.clock), base.git.head_sha)
+        # Every ten seconds it is another hundredth's turn to be hashed again.
+        turn = look.began_ns // 10_000_000_000
+        changes = detect(
+            look.walked,
+            self.known,
+            read,
+            synced_at_ns=synced_at,
+            hints=hints,
+            round_number=turn if first else -1,
+        )
+        return self._without_repeats(changes, look) if changes.skips else changes
+
+    def _without_repeats(self, changes: ChangeSet, look: _Look) -> ChangeSet:
+        """A file that is left out for the very reason it was left out before is no change; only touched, perhaps."""
+        keys = {candidate.raw: candidate.key for candidate in look.walked.candidates}
+        known = {skip: self.known.get(keys[skip.raw]) for skip in changes.skips}
+        again = {skip: old.key for skip, old in known.items() if old and (old.skip, old.detail) == skip[1:3]}
+        return replace(
+            changes,
+            delete=tuple(key for key in changes.delete if key not in again.values()),
+            skips=tuple(skip for skip in changes.skips if skip not in again),
+        )
+
+    def _recall_touched(self, candidates: Iterable[Candidate], base: Manifest) -> None:
+        """A file that was only touched keeps its rows; that its new stat tuple stands for them, the memory knows."""
+        touched = [one for one in candidates if (record := self.known.get(one.key)) and record.stat != one.stat]
+        memory = load_memory(self.writer.fs) if touched else None
+        if memory is None or memory.snapshot_id != base.snapshot_id:
+            return
+        seen = file_stats(memory.listing)
+        for candidate in touched:
+            if seen.get(candidate.raw) == candidate.stat:
+                self.known[candidate.key] = self.known[candidate.key]._replace(stat=candidate.stat)
+
+    def _is_current(self, base: Manifest, look: _Look) -> bool:
+        """Whether a new snapshot would say nothing new. A file that may not be read is new each time, and no news."""
+        unreadable = SkipReason.UNREADABLE
+        return (
+            not self.layers
+            and not self.failed
+            and not base.degraded
+            and base.ignore_fingerprint == look.ignore_fingerprint
+            and base.git == look.git
+            and dict(base.skipped).get(unreadable, 0) == dict(self._skipped(look)).get(unreadable, 0)
+        )
+
+    # --- indexing -----------------------------------------------------------------------------------------------------
+
+    def _index(self, changes: ChangeSet, look: _Look) -> None:
+        """One layer more: what is gone goes, what is new or other comes."""
+        self.failed.clear()
+        self.passing_skips.clear()
+        if changes.empty:
+            return
+        renamed = [rename.new for rename in changes.rename]
+        candidates = sorted((*changes.add, *changes.modify, *renamed), key=lambda candidate: candidate.key)
+        stats = {candidate.raw: candidate for candidate in look.walked.candidates}
+        tombstones = [
+            *_tombstones(TombstoneReason.REPLACE, (candidate.key for candidate in changes.modify)),
+            *_tombstones(TombstoneReason.DELETE, changes.delete),
+            *_tombstones(TombstoneReason.RENAME_FROM, (rename.old for rename in changes.rename)),
+        ]
+        for unstable in changes.unstable:
+            if (candidate := stats.get(unstable.raw)) is not None:
+                if candidate.key in self.known:
+                    tombstones.append(Tombstone(candidate.key, TombstoneReason.REPLACE))
+                self._fail_unstable(candidate, unstable)
+        gone = {key for key in changes.delete if self._is_indexed(key)}
+        for tombstone in tombstones:
+            self._forget(tombstone.path_key)
+        packer = self._packer(candidates)
+        for skip in changes.skips:
+            if (candidate := stats.get(skip.raw)) is not None:
+                self._skip(packer, candidate, skip)
+        stopped = True
+        try:
+            self._extract(packer, candidates)
+            stopped = False
+        finally:
+            # Also when somebody stops us: what is sealed is not lost.
+            batches = packer.finish(stopped=stopped)
+        for failed in packer.failed:
+            self._fail(failed)
+        if tombstones or batches:
+            self.layers.append(Layer(tuple(tombstones), tuple(batches)))
+        self._count(changes, gone)
+
+    def _packer(self, candidates: list[Candidate]) -> Packer:
+        return Packer(
+            self.writer.fs,
+            self.writer.staging,
+            self.task.embedder,
+            self.task.cache,
+            batch_bytes(sum(candidate.stat.size for candidate in candidates), self.task.codebase.config.limits),
+            self.task.embed_fingerprint,
+            self.writer.lease.beat,
+        )
+
+    def _extract(self, packer: Packer, candidates: list[Candidate]) -> None:
+        codebase = self.task.codebase
+        outcomes = extract_all(codebase.root, candidates, codebase.config.limits, workers=self.task.workers)
+        began = self.clock.monotonic()
+        self._say(Phase.INDEXING, 0, len(candidates))
+        for done, (candidate, outcome) in enumerate(zip(candidates, outcomes, strict=True), 1):
+            if isinstance(outcome, FileFacts):
+                packer.add(outcome)
+                self._know(outcome)
+            elif isinstance(outcome, Skip):
+                self._skip(packer, candidate, outcome)
+            elif isinstance(outcome, Unstable):
+                self._fail_unstable(candidate, outcome)
+            rate = done / max(self.clock.monotonic() - began, 1e-6)
+            self._say(Phase.INDEXING, done, len(candidates), rate, candidate.key)
+
+    def _know(self, facts: FileFacts) -> None:
+        source = facts.source
+        size, chunks = len(source.data), len(facts.chunks)
+        stored = StoredFile(source.key, source.stat, source.file_hash, "", "", None, "", size, chunks, "")
+        self.known[source.key] = stored
+        self.expected[source.key] = source.file_hash
+        self.held[source.key] = source.raw, source.stat
+
+    def _skip(self, packer: Packer, candidate: Candidate, skip: Skip) -> None:
+        """Write down that the file was read and is no text. What may pass without a trace is tried again each time."""
+        if skip.reason is SkipReason.UNREADABLE:
+            self.passing_skips.append(skip)
+            return
+        record = StoredFile(
+            candidate.key, candidate.stat, "", "", "", skip.reason, skip.detail, candidate.stat.size, 0, ""
+        )
+        packer.add_skip(record)
+        self.known[record.key] = record
+        self.expected[record.key] = ""
+
+    def _fail_unstable(self, candidate: Candidate, unstable: Unstable) -> None:
+        message = f"It changed each of the {unstable.attempts} times it was read."
+        self._fail(FailedFile(candidate.key, "unstable", message))
+
+    def _fail(self, failed: FailedFile) -> None:
+        self._forget(failed.path)
+        self.failed[failed.path] = failed
+
+    def _forget(self, key: str) -> None:
+        self.known.pop(key, None)
+        self.held.pop(key, None)
+        self.expected[key] = None
+
+    def _is_indexed(self, key: str) -> bool:
+        record = self.known.get(key)
+        return record is not None and record.skip is None
+
+    def _count(self, changes: ChangeSet, gone: set[str]) -> None:
+        """Count for the report what people see change: files that came into the index, changed in it, or left it."""
+        renamed = sum(self._is_indexed(rename.new.key) for rename in changes.rename)
+        self.changes = Changes(
+            self.changes.added + sum(self._is_indexed(candidate.key) for candidate in changes.add),
+            self.changes.modified + sum(self._is_indexed(candidate.key) for candidate in changes.modify),
+            self.changes.deleted + sum(not self._is_indexed(key) for key in gone),
+            self.changes.renamed + renamed,
+        )
+
+    def _require_all(self) -> None:
+        if self.failed and not self.task.allow_degraded:
+            first = min(self.failed.values(), key=lambda failed: failed.path)
+            shown = printable(first.path.encode("utf-8", "surrogateescape"))
+            raise FilesFailed(path=shown, count=len(self.failed), why=first.message.removesuffix("."))
+
+    # --- publishing ---------------------------------------------------------------------------------------------------
+
+    def _publish(self, look: _Look, changes: ChangeSet) -> Manifest | None:
+        fresh = take(look.git.head_sha, look.walked, changes, self.held.values())
+        git = Git(self.task.codebase.root, clock=self.clock)
+        self._say(Phase.PUBLISHING)
+        return publish(self.writer, self._draft(look), lambda: still(self.tree, git, fresh), self.clock)
+
+    def _draft(self, look: _Look) -> Draft:
+        task = self.task
+        failed = sorted(self.failed.values(), key=lambda failed: (failed.path, failed.code))[:MAX_DEGRADED_ERRORS]
+        return Draft(
+            root=task.codebase.root.path,
+            store_id=task.place.store_id,
+            fingerprint=task.place.fingerprint,
+            ignore_fingerprint=look.ignore_fingerprint,
+            git=look.git,
+            read_at=rfc3339(look.began_ns),
+            on_base=not task.full and self.writer.base is not None and self.writer.base.completion is not None,
+            layers=tuple(self.layers),
+            expected=self.expected,
+            files=len(self.known),
+            skipped=tuple((reason.value, count) for reason, count in self._skipped(look)),
+            errors=tuple(FileError(one.path, one.code, one.message) for one in failed),
+        )
+
+    def _skipped(self, look: _Look) -> tuple[tuple[SkipReason, int], ...]:
+        """What of the tree is left out: by its name, by what was found in it now, or by what was found in it before."""
+        reasons = Counter(skip.reason for skip in (*look.walked.skips, *self.passing_skips))
+        reasons.update(record.skip for record in self.known.values() if record.skip is not None)
+        return tuple(sorted(reasons.items()))
+
+    def _remember(self, snapshot: str, look: _Look) -> None:
+        if self.passing_skips or self.failed:
+            return
+        rules = rules_of(self.task.codebase.config)
+        memory = TreeMemory(snapshot, look.began_ns, look.git.head_sha, rules, look.recorder.listing())
+        save_memory(self.writer.fs, self.writer.run, memory)
+
+    def _outcome(self, manifest: Manifest | None, look: _Look, adopted: int) -> Outcome:
+        size = sum(record.size for record in self.known.values() if record.skip is None)
+        failed = tuple(sorted(self.failed.values(), key=lambda one: one.path))
+        changes = self.changes if manifest is not None else Changes()
+        return Outcome(manifest, changes, self._skipped(look), failed, adopted, size, look.warnings)
+
+    def _say(self, phase: Phase, done: int = 0, total: int = 0, rate: float = 0.0, current: str | None = None) -> None:
+        """Tell where the run stands, and that it is alive; others than our caller hear of it once a second."""
+        self.writer.lease.beat()
+        self.tell(Progress(phase, done, total, rate, current))
+        now = self.clock.monotonic()
+        if now >= self.told_until:
+            self.told_until = now + PROGRESS_SECONDS
+            when = rfc3339(self.clock.wall_ns())
+            save_progress(self.writer.fs, RunProgress(self.writer.run, phase.value, done, total, current, when))
+
+
+def _head(git: Git) -> tuple[str | None, tuple[str, ...]]:
+    """The commit the tree is on. A git that does not answer costs its help, not the run."""
+    try:
+        return git.head(), ()
+    except GitFailed as problem:
+        return None, (f"{problem.sentence} {problem.advice}",)
+
+
+def batch_bytes(total: int, limits: LimitConfig) -> int:
+    """How much text goes into one segment: little enough to be held, and enough that a large tree needs few."""
+    return min(max(BATCH_BYTES, total // MAX_BATCHES_AIMED_AT), limits.max_bytes_per_batch)
+
+
+def _tombstones(reason: TombstoneReason, keys: Iterable[str]) -> tuple[Tombstone, ...]:
+    return tuple(Tombstone(key, reason) for key in keys)
+
+
+def _ns(when: str) -> int:
+    return int(datetime.fromisoformat(when).replace(tzinfo=UTC).timestamp()) * 1_000_000_000

@@ -1,0 +1,88 @@
+"""What the tree looked like at the last sync: a side file of the store, which proves that nothing has changed since.
+
+It holds the listing of the tree and the few things outside of it that a walk depends on. It counts only together with
+the snapshot it was written for. Whoever finds it damaged looks at the tree in full.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+
+from cairn.clock import Clock
+from cairn.config import Config
+from cairn.errors import GitFailed
+from cairn.fingerprint import canonical_json
+from cairn.limits import MAX_TREE_BYTES
+from cairn.source.beneath import Tree
+from cairn.source.git import Git
+from cairn.source.listing import TreeListing, decode_listing, encode_listing, unchanged
+from cairn.store.files import replace_file
+from cairn.store.fs import Fs
+from cairn.store.layout import TREE, temp_path
+from cairn.store.manifest import Manifest
+from cairn.sync.codebase import Codebase
+
+_DIGEST_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class TreeMemory:
+    """A listing, the snapshot that mirrors it, when its walk began, git's head then, and the rules outside the tree."""
+
+    snapshot_id: str
+    synced_at_ns: int
+    head: str | None
+    rules: str
+    listing: TreeListing
+
+
+def rules_of(config: Config) -> str:
+    """The settings that decide about membership and may come from outside the tree."""
+    return canonical_json({"exclude": list(config.index.exclude), "include": list(config.index.include)})
+
+
+def load_memory(fs: Fs) -> TreeMemory | None:
+    """The memory; None when there is none that can be believed."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        data = fs.read(TREE, MAX_TREE_BYTES)
+        digest, rest = data[:_DIGEST_BYTES], memoryview(data)[_DIGEST_BYTES:]
+        if sha256(rest).digest() == digest:
+            head, _, listing = bytes(rest).partition(b"\n")
+            fields = json.loads(head)
+            decoded = decode_listing(listing)
+            if decoded is not None:
+                return TreeMemory(listing=decoded, **fields)
+    return None
+
+
+def save_memory(fs: Fs, run: str, memory: TreeMemory) -> None:
+    """Keep the memory. A disk that will not take it costs the next sync a walk, nothing else."""
+    fields: dict[str, str | int | None] = {
+        "snapshot_id": memory.snapshot_id,
+        "synced_at_ns": memory.synced_at_ns,
+        "head": memory.head,
+        "rules": memory.rules,
+    }
+    rest = canonical_json(fields).encode() + b"\n" + encode_listing(memory.listing)
+    if len(rest) + _DIGEST_BYTES <= MAX_TREE_BYTES:
+        with contextlib.suppress(OSError):
+            replace_file(fs, TREE, temp_path(TREE, run), sha256(rest).digest() + rest, safe=False)
+
+
+def is_unchanged(codebase: Codebase, manifest: Manifest, memory: TreeMemory | None, clock: Clock) -> bool:
+    """Whether the tree is still the one that this snapshot mirrors. Reads names and stat tuples, no file."""
+    if memory is None or memory.snapshot_id != manifest.snapshot_id or memory.rules != rules_of(codebase.config):
+        return False
+    # A snapshot that misses files tries them again; which files git tracks is not part of a listing.
+    if manifest.degraded or codebase.tracked is not None:
+        return False
+    try:
+        if Git(codebase.root, clock=clock).head() != memory.head:
+            return False
+    except GitFailed:
+        return False
+    with Tree(codebase.root) as tree:
+        return unchanged(tree, memory.listing, synced_at_ns=memory.synced_at_ns)

@@ -1,0 +1,59 @@
+"""Which store belongs to a codebase: its name follows from the root and from all that gives its rows their meaning."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from cairn.embedding.choose import identity_of
+from cairn.fingerprint import EmbeddingIdentity, IndexFingerprint, IndexParts, index_fingerprint
+from cairn.source.root import store_id
+from cairn.store.disk import Disk
+from cairn.store.versions import CHUNK_ROWS, MANIFEST
+from cairn.sync.codebase import Codebase
+from cairn.syntax.languages import identities
+from cairn.syntax.versions import CHUNKER_VERSION, EXTRACTOR_VERSION
+from cairn.tokens import TOKENIZER_VERSION
+
+
+class Place(NamedTuple):
+    """The store of a codebase: where it is, whether or not it is there, and what it is named after."""
+
+    home: str
+    store_id: str
+    fingerprint: IndexFingerprint
+
+    @property
+    def path(self) -> str:
+        """The folder of the store."""
+        return os.path.join(self.home, self._below)
+
+    @property
+    def _below(self) -> str:
+        return f"data/{self.store_id}"
+
+    def disk(self) -> Disk | None:
+        """The store's disk; None when there is no store yet."""
+        try:
+            return Disk.at(self.home, self._below)
+        except FileNotFoundError:
+            return None
+
+    def make_disk(self) -> Disk:
+        """The store's disk, made if it is not there."""
+        return self.disk() or Disk.at(self.home, self._below, create=True)
+
+
+def place_of(codebase: Codebase, home: str, embedding: EmbeddingIdentity | None = None) -> Place:
+    """The store of this codebase under the user's folder; without a model, for the one that the settings name."""
+    parts = IndexParts(
+        grammars=identities(),
+        chunker_version=CHUNKER_VERSION,
+        extractor_version=EXTRACTOR_VERSION,
+        tokenizer_version=TOKENIZER_VERSION,
+        schema_version=CHUNK_ROWS.written,
+        schemas=((MANIFEST.name, MANIFEST.written),),
+        embedding=embedding or identity_of(codebase.config.embedding),
+    )
+    fingerprint = index_fingerprint(codebase.config, parts)
+    return Place(home, store_id(codebase.root, fingerprint.digest), fingerprint)

@@ -1,0 +1,128 @@
+"""What is there for a reader: the snapshot that would answer, who is writing, and what else there is of this root.
+
+Nothing is changed by looking.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from cairn.clock import SYSTEM_PROCESSES, Processes
+from cairn.errors import Incompatible, NoValidSnapshot, StoreUnreadable
+from cairn.fingerprint import IndexFingerprint, explain_mismatch
+from cairn.store.disk import Disk
+from cairn.store.fs import store_trouble
+from cairn.store.generations import published, read_claims
+from cairn.store.layout import is_created
+from cairn.store.lease import LeaseRecord, RunKind, is_alive, read_lease
+from cairn.store.progress import load_progress
+from cairn.store.snapshot import SnapshotView, open_view
+from cairn.store.standing import State, WriterInfo
+from cairn.sync.place import Place
+
+# While one of these is at work the older snapshot is not to be believed: somebody asked for a new one.
+_MASKING = frozenset({RunKind.CREATE, RunKind.REINDEX})
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a store stands for a reader. Whoever gets it closes `view`, which may be there while the gate is closed.
+
+    `differs` names the fields in which the only indexes of this root differ from what this version and its settings
+    would make. `failed` says that a run died and left nothing to answer from.
+    """
+
+    state: State
+    view: SnapshotView | None = None
+    writer: WriterInfo | None = None
+    failed: bool = False
+    differs: tuple[str, ...] = ()
+
+
+def stand(place: Place, *, snapshot: str | None = None, processes: Processes = SYSTEM_PROCESSES) -> Standing:
+    """Look at the store of this place; `snapshot` asks for that one instead of the newest.
+
+    What the disk refuses is told as an error of the store.
+    """
+    try:
+        disk = place.disk()
+        if disk is None:
+            return Standing(State.NOT_INDEXED, differs=_differing(place))
+        with disk:
+            return _stand(place, disk, snapshot, processes)
+    except OSError as problem:
+        raise store_trouble(place.path, problem) from problem
+
+
+def _stand(place: Place, disk: Disk, snapshot: str | None, processes: Processes) -> Standing:
+    if not is_created(disk):
+        return Standing(State.NOT_INDEXED, differs=_differing(place))
+    lease = _lease(disk)
+    alive = lease is not None and is_alive(lease, processes)
+    writer = _writer(disk, lease) if lease is not None and alive else None
+    try:
+        view = open_view(disk, place.path, snapshot=snapshot)
+    except NoValidSnapshot:
+        return Standing(State.INDEXING if alive else State.CORRUPT, writer=writer)
+    if view is None:
+        died = lease is not None and not alive and not lease.released
+        if alive:
+            return Standing(State.INDEXING, writer=writer)
+        return Standing(State.NOT_INDEXED, failed=died, differs=_differing(place))
+    if view.manifest.completion is None:
+        view.close()
+        return Standing(State.INDEXING if alive else State.CLEARED, writer=writer)
+    masked = lease is not None and alive and lease.run_kind in _MASKING
+    return Standing(State.INDEXING if masked else State.INDEXED, view, writer)
+
+
+def _lease(disk: Disk) -> LeaseRecord | None:
+    try:
+        return read_lease(disk)
+    except StoreUnreadable:
+        # Whoever writes next waits until it has stood still; it says nothing about what can be read.
+        return None
+
+
+def _writer(disk: Disk, lease: LeaseRecord) -> WriterInfo:
+    told = load_progress(disk)
+    return WriterInfo(
+        pid=lease.process.pid,
+        kind=lease.run_kind.value,
+        started_at=lease.started_at,
+        run_id=lease.staging_txn_id,
+        alive=True,
+        progress=told if told is not None and told.run_id == lease.staging_txn_id else None,
+    )
+
+
+def _differing(place: Place) -> tuple[str, ...]:
+    """The fields in which the newest other index of this root differs; none when there is no other index."""
+    prefix = place.store_id.rpartition("__")[0] + "__"
+    data, own = os.path.split(os.path.relpath(place.path, place.home))
+    try:
+        with Disk.at(place.home, data) as folder:
+            others = [name for name in folder.list_folder("") if name.startswith(prefix) and name != own]
+    except FileNotFoundError:
+        return ()
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for name in sorted(others):
+        with suppress(FileNotFoundError), Disk.at(place.home, f"{data}/{name}") as disk:
+            found += _difference(disk, place.fingerprint)
+    return max(found, default=("", ()))[1]
+
+
+def _difference(disk: Disk, wanted: IndexFingerprint) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """When the newest snapshot of another store was made, and the fields in which it differs."""
+    try:
+        manifest = next(published(disk, read_claims(disk), []), None)
+    except Incompatible:
+        # A later version of Cairn wrote it, so there is an index, and this one cannot read it.
+        yield "", ("schemaVersion",)
+        return
+    if manifest is not None and manifest.completion is not None:
+        before = IndexFingerprint(manifest.config_fields, manifest.config_fingerprint)
+        yield manifest.created_at, tuple(field.name for field in explain_mismatch(before, wanted))

@@ -1,0 +1,84 @@
+"""What a run tells while it goes on, and what it tells when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from cairn.types import SkipReason
+
+
+class Phase(StrEnum):
+    """The stages of a run, in order."""
+
+    WALKING = "walking"
+    COMPARING = "comparing"
+    INDEXING = "indexing"
+    PUBLISHING = "publishing"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run stands. `total` is 0 while it is not known; `rate` is files per second of this phase."""
+
+    phase: Phase
+    done: int = 0
+    total: int = 0
+    rate: float = 0.0
+    current_file: str | None = None
+
+    @property
+    def fraction(self) -> float:
+        """How much of the run's files is done, from 0 to 1."""
+        return min(self.done / self.total, 1.0) if self.total else 0.0
+
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedFile:
+    """A file that could not be indexed, and why; `code` is stable."""
+
+    path: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What differed from the snapshot before."""
+
+    added: int = 0
+    modified: int = 0
+    deleted: int = 0
+    renamed: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.added + self.modified + self.deleted + self.renamed
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run did. `published` is false when nothing had changed and the snapshot before still stands.
+
+    `skipped` counts names by reason over the whole tree; `adopted` counts files that a killed run had already prepared.
+    """
+
+    kind: str
+    published: bool
+    snapshot_id: str
+    generation: int
+    changes: Changes
+    files_indexed: int
+    chunks_live: int
+    skipped: tuple[tuple[SkipReason, int], ...]
+    failed: tuple[FailedFile, ...]
+    adopted: int
+    store_bytes: int
+    source_bytes: int
+    seconds: float
+    warnings: tuple[str, ...] = ()

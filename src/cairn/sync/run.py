@@ -1,0 +1,234 @@
+"""The four runs that write an index: create it, catch up, build it anew beside the old one, empty it.
+
+What they need only when there is work (numpy, the grammars, the model) is imported then: most syncs find nothing to do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cairn.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.embedding.choose import choose
+from cairn.errors import NotIndexed, NoValidSnapshot, StoreCorrupt
+from cairn.source.beneath import Tree
+from cairn.store.digests import load_digests
+from cairn.store.disk import Disk
+from cairn.store.fs import store_trouble
+from cairn.store.generations import published, read_claims
+from cairn.store.layout import is_created, segment_folder
+from cairn.store.lease import RunKind
+from cairn.store.manifest import Manifest
+from cairn.store.seal import require
+from cairn.sync.codebase import Codebase
+from cairn.sync.memory import is_unchanged, load_memory
+from cairn.sync.place import Place, place_of
+from cairn.sync.report import Changes, Phase, Progress, RunReport, Tell
+from cairn.types import SkipReason
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cairn.embedding.model import Embedder
+
+_CACHE = "cache/embeddings"
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What may be chosen about a run: how long another writer is waited for, and which model (None: the user's)."""
+
+    home: str
+    allow_degraded: bool = False
+    wait_seconds: float = 10.0
+    workers: int | None = None
+    embedder: Embedder | None = None
+
+
+def index(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
+    """Create the index. One that is there and proven is left as it is, and nothing is written."""
+    began = clock.monotonic()
+    with _store(codebase, options) as (place, disk):
+        proven = _proven(disk, place)
+        if proven is not None:
+            return _unchanged(RunKind.CREATE, proven, clock.monotonic() - began)
+        return _catch_up(disk, codebase, place, options, tell, RunKind.CREATE, clock)
+
+
+def sync(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
+    """Catch up with the tree; the first time, that is to create the index."""
+    began = clock.monotonic()
+    with _store(codebase, options) as (place, disk):
+        tell(Progress(Phase.WALKING))
+        newest = _newest(disk)
+        if newest is not None and is_unchanged(codebase, newest, load_memory(disk), clock) and _is_whole(disk, newest):
+            return _unchanged(RunKind.SYNC, newest, clock.monotonic() - began)
+        if newest is not None and newest.completion is None:
+            # Somebody emptied it on purpose: only an explicit index or reindex fills it again.
+            raise NotIndexed(path=codebase.root.path, why="it was cleared")
+        kind = RunKind.CREATE if newest is None else RunKind.SYNC
+        return _catch_up(disk, codebase, place, options, tell, kind, clock)
+
+
+def reindex(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
+    """Build the whole index anew beside the old one, which answers until the new one is published."""
+    with _store(codebase, options) as (place, disk):
+        return _catch_up(disk, codebase, place, options, tell, RunKind.REINDEX, clock)
+
+
+def clear(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
+    """Publish an empty snapshot. The older ones stay until they are collected."""
+    from cairn.store.publish import Draft, publish  # noqa: PLC0415
+    from cairn.store.writer import open_writer  # noqa: PLC0415
+
+    began = clock.monotonic()
+    with _store(codebase, options) as (place, disk):
+        newest = _newest(disk)
+        if newest is None or newest.completion is None:
+            return _unchanged(RunKind.CLEAR, newest, clock.monotonic() - began)
+        tell(Progress(Phase.PUBLISHING))
+        wait = options.wait_seconds
+        with open_writer(disk, place.path, RunKind.CLEAR, clock=clock, wait_seconds=wait, rebuild=True) as writer:
+            draft = Draft(
+                root=codebase.root.path,
+                store_id=place.store_id,
+                fingerprint=place.fingerprint,
+                ignore_fingerprint=newest.ignore_fingerprint,
+                git=newest.git,
+                read_at=rfc3339(clock.wall_ns()),
+                on_base=False,
+                complete=False,
+            )
+            cleared = publish(writer, draft, lambda: True, clock)
+            assert cleared is not None
+    deleted = Changes(deleted=newest.counts.files_indexed)
+    return _report(RunKind.CLEAR, cleared, changes=deleted, published=True, seconds=clock.monotonic() - began)
+
+
+# --- the store --------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[Place, Disk]]:
+    """The codebase's store, made if it is not there. Trouble with its disk is told as an error of the store."""
+    place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
+    with place.make_disk() as disk:
+        try:
+            yield place, disk
+        except OSError as problem:
+            raise store_trouble(place.path, problem) from problem
+
+
+def _newest(disk: Disk) -> Manifest | None:
+    """The newest manifest that can be read, its artifacts unseen; None when there is none, or none that is sound.
+
+    One of a later version is refused: whoever wrote it knows better what is in there.
+    """
+    return next(published(disk, read_claims(disk), []), None)
+
+
+def _is_whole(disk: Disk, manifest: Manifest) -> bool:
+    """Whether readers get this snapshot: with a damaged one they fall back to an older, and there is work to do."""
+    from cairn.store.snapshot import read_tombstones  # noqa: PLC0415
+
+    remembered = load_digests(disk)
+    try:
+        read_tombstones(disk, manifest.tombstones)
+        for ref in manifest.segments:
+            require(disk, segment_folder(ref.name), ref.size_bytes, ref.sha256, remembered)
+    except StoreCorrupt:
+        return False
+    return True
+
+
+def _proven(disk: Disk, place: Place) -> Manifest | None:
+    """The manifest of a complete snapshot whose artifacts are whole, unless there was a newer one that is not."""
+    from cairn.store.snapshot import open_view  # noqa: PLC0415
+
+    if not is_created(disk):
+        return None
+    try:
+        with open_view(disk, place.path) or contextlib.nullcontext() as view:
+            if view is None or view.damage or view.manifest.completion is None:
+                return None
+            return view.manifest
+    except NoValidSnapshot:
+        return None
+
+
+# --- the work ---------------------------------------------------------------------------------------------------------
+
+
+def _catch_up(
+    disk: Disk, codebase: Codebase, place: Place, options: RunOptions, tell: Tell, kind: RunKind, clock: Clock
+) -> RunReport:
+    from cairn.embedding.cache import EmbeddingCache  # noqa: PLC0415
+    from cairn.store.writer import open_writer  # noqa: PLC0415
+    from cairn.sync.catchup import CatchUp, Task  # noqa: PLC0415
+
+    began = clock.monotonic()
+    embedder = options.embedder or choose(codebase.config.embedding, os.environ, clock)
+    with contextlib.ExitStack() as stack:
+        cache = None
+        if not embedder.cheap:
+            cached = stack.enter_context(Disk.at(place.home, _CACHE, create=True))
+            cache = stack.enter_context(EmbeddingCache(cached))
+        # Who creates or builds anew does not build on what is there, whole or not.
+        fresh = kind is not RunKind.SYNC
+        tree = stack.enter_context(Tree(codebase.root))
+        writer = stack.enter_context(
+            open_writer(disk, place.path, kind, clock=clock, wait_seconds=options.wait_seconds, rebuild=fresh)
+        )
+        task = Task(codebase, place, embedder, cache, kind is RunKind.REINDEX, options.allow_degraded, options.workers)
+        outcome = CatchUp(task, writer, tree, tell, clock).go()
+        base = writer.base
+    manifest = outcome.manifest or base
+    assert manifest is not None
+    return RunReport(
+        kind=kind.value,
+        published=outcome.manifest is not None,
+        snapshot_id=manifest.snapshot_id,
+        generation=manifest.generation,
+        changes=outcome.changes,
+        files_indexed=manifest.counts.files_indexed,
+        chunks_live=manifest.counts.chunks_live,
+        skipped=outcome.skipped,
+        failed=outcome.failed,
+        adopted=outcome.adopted,
+        store_bytes=_size(manifest),
+        source_bytes=outcome.source_bytes,
+        seconds=clock.monotonic() - began,
+        warnings=outcome.warnings,
+    )
+
+
+def _unchanged(kind: RunKind, manifest: Manifest | None, seconds: float) -> RunReport:
+    return _report(kind, manifest, changes=Changes(), published=False, seconds=seconds)
+
+
+def _report(
+    kind: RunKind, manifest: Manifest | None, *, changes: Changes, published: bool, seconds: float
+) -> RunReport:
+    """A report that says what a manifest says."""
+    return RunReport(
+        kind=kind.value,
+        published=published,
+        snapshot_id=manifest.snapshot_id if manifest else "",
+        generation=manifest.generation if manifest else 0,
+        changes=changes,
+        files_indexed=manifest.counts.files_indexed if manifest else 0,
+        chunks_live=manifest.counts.chunks_live if manifest else 0,
+        skipped=tuple((SkipReason(reason), count) for reason, count in manifest.skipped) if manifest else (),
+        failed=(),
+        adopted=0,
+        store_bytes=_size(manifest) if manifest else 0,
+        source_bytes=0,
+        seconds=seconds,
+    )
+
+
+def _size(manifest: Manifest) -> int:
+    """The bytes of all that the snapshot reads."""
+    sizes = [ref.size_bytes for ref in manifest.segments]
+    return sum(sizes) + sum(ref.size_bytes for ref in manifest.tombstones)

@@ -1,0 +1,189 @@
+"""Where the index of a codebase stands. Nothing is changed by looking, and no file of the tree is compared.
+
+Whether a run is at work is read from its lease and the process behind it, never from something a run wrote down about
+itself: a killed run would block everyone for ever.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cairn.clock import SYSTEM_PROCESSES, Processes
+from cairn.errors import NoValidSnapshot, StoreCorrupt, StoreUnreadable
+from cairn.limits import MAX_STATE_BYTES
+from cairn.store.disk import Disk
+from cairn.store.fs import Fs, store_trouble
+from cairn.store.generations import published, read_claims
+from cairn.store.layout import INDEX_STATE, is_created
+from cairn.store.lease import LeaseRecord, RunKind, is_alive, read_lease
+from cairn.store.manifest import Manifest
+from cairn.store.progress import RunProgress, load_progress
+from cairn.store.snapshot import open_view
+from cairn.store.standing import SnapshotInfo, State, StoreStatus, WriterInfo
+from cairn.store.state import decode_state
+from cairn.sync.codebase import Codebase
+from cairn.sync.place import Place, place_of
+from cairn.types import SkipReason
+
+# While one of these is at work the older snapshot is not to be believed: somebody asked for a new one.
+_MASKING = frozenset({RunKind.CREATE, RunKind.REINDEX})
+
+
+def look(codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES) -> StoreStatus:
+    """The status of the store that belongs to this codebase and its settings."""
+    place = place_of(codebase, home)
+    siblings = _siblings(place)
+    with open_store(place) as disk:
+        if disk is None:
+            return StoreStatus(State.NOT_INDEXED, codebase.root.path, place.store_id, place.path, siblings=siblings)
+        lease = _lease(disk)
+        alive = lease is not None and is_alive(lease, processes)
+        manifest, state = _active(disk, disk.path)
+        return StoreStatus(
+            state=State.INDEXING if lease and alive and _closes(lease, state) else state,
+            root=codebase.root.path,
+            store_id=place.store_id,
+            path=disk.path,
+            snapshot=snapshot_info(manifest, active=True) if manifest else None,
+            index_fingerprint=manifest.config_fingerprint if manifest else None,
+            ignore_fingerprint=manifest.ignore_fingerprint if manifest else None,
+            skipped=tuple((SkipReason(name), count) for name, count in manifest.skipped) if manifest else (),
+            store_bytes=bytes_below(disk, ""),
+            writer=_writer(lease, _progress(disk, lease) if alive else None, alive=alive)
+            if lease and not lease.released
+            else None,
+            embedding_model=_model(manifest) if manifest else None,
+            last_sync_at=_last_sync(disk, manifest) if manifest else None,
+            siblings=siblings,
+        )
+
+
+def kept_snapshots(codebase: Codebase, home: str) -> list[SnapshotInfo]:
+    """The snapshots that can be read, the newest first; the first of them is the one that answers."""
+    with open_store(place_of(codebase, home)) as disk:
+        if disk is None:
+            return []
+        active, _ = _active(disk, disk.path)
+        damage: list[StoreCorrupt] = []
+        kept = [
+            snapshot_info(manifest, active=active is not None and manifest.snapshot_id == active.snapshot_id)
+            for manifest in published(disk, read_claims(disk), damage)
+        ]
+        if damage and not kept:
+            raise NoValidSnapshot(path=disk.path, why=damage[0].sentence.removesuffix("."))
+        return kept
+
+
+def snapshot_info(manifest: Manifest, *, active: bool) -> SnapshotInfo:
+    """What a manifest says of its snapshot."""
+    return SnapshotInfo(
+        id=manifest.snapshot_id,
+        generation=manifest.generation,
+        created_at=manifest.created_at,
+        files=manifest.counts.files_indexed,
+        chunks=manifest.counts.chunks_live,
+        chunks_physical=manifest.counts.chunks_indexed,
+        segments=len(manifest.segments),
+        tombstones=sum(ref.count for ref in manifest.tombstones),
+        degraded=manifest.degraded,
+        errors=len(manifest.errors),
+        head=manifest.git.head_sha,
+        dirty=manifest.git.dirty,
+        active=active,
+    )
+
+
+@contextmanager
+def open_store(place: Place) -> Iterator[Disk | None]:
+    """The store's disk, None when no store was made. What the disk refuses is told as an error about that place."""
+    try:
+        disk = place.disk()
+        if disk is None:
+            yield None
+            return
+        with disk:
+            yield disk if is_created(disk) else None
+    except OSError as problem:
+        raise store_trouble(place.path, problem) from problem
+
+
+def bytes_below(fs: Fs, folder: str) -> int:
+    """What the files below a folder hold. A run at work may take one away meanwhile: then it holds nothing."""
+    total = 0
+    for name in fs.list_folder(folder):
+        path = f"{folder}/{name}" if folder else name
+        try:
+            found = fs.stat(path)
+            total += bytes_below(fs, path) if found.is_folder else found.size
+        except FileNotFoundError:
+            continue
+    return total
+
+
+def _active(fs: Fs, place: str) -> tuple[Manifest | None, State]:
+    """The snapshot that answers, verified, and what follows from it while nobody is at work."""
+    try:
+        view = open_view(fs, place)
+    except NoValidSnapshot:
+        return None, State.CORRUPT
+    if view is None:
+        return None, State.NOT_INDEXED
+    with view:
+        return view.manifest, State.INDEXED if view.manifest.completion else State.CLEARED
+
+
+def _closes(lease: LeaseRecord, state: State) -> bool:
+    return state is not State.INDEXED or lease.run_kind in _MASKING
+
+
+def _lease(fs: Fs) -> LeaseRecord | None:
+    try:
+        return read_lease(fs)
+    except StoreUnreadable:
+        # Whoever writes next waits until it has stood still; it says nothing about what can be read.
+        return None
+
+
+def _progress(fs: Fs, lease: LeaseRecord) -> RunProgress | None:
+    """What the run told last; not what another one left behind."""
+    told = load_progress(fs)
+    return told if told is not None and told.run_id == lease.staging_txn_id else None
+
+
+def _writer(lease: LeaseRecord, progress: RunProgress | None, *, alive: bool) -> WriterInfo:
+    return WriterInfo(
+        pid=lease.process.pid,
+        kind=lease.run_kind.value,
+        started_at=lease.started_at,
+        run_id=lease.staging_txn_id,
+        alive=alive,
+        progress=progress,
+    )
+
+
+def _model(manifest: Manifest) -> str | None:
+    value = json.loads(dict(manifest.config_fields).get("embeddingModel", "null"))
+    return value if isinstance(value, str) else None
+
+
+def _last_sync(fs: Fs, manifest: Manifest) -> str:
+    """When the tree was last compared: after the snapshot was made, a sync may have found nothing to do."""
+    try:
+        state = decode_state(fs.read(INDEX_STATE, MAX_STATE_BYTES))
+    except (FileNotFoundError, StoreUnreadable):
+        return manifest.created_at
+    return state.last_sync_at if state.active_snapshot_id == manifest.snapshot_id else manifest.created_at
+
+
+def _siblings(place: Place) -> int:
+    """How many other stores there are of this root: the fingerprint is the last part of a store's name."""
+    prefix = place.store_id.rpartition("__")[0] + "__"
+    data, name = os.path.split(os.path.relpath(place.path, place.home))
+    try:
+        with Disk.at(place.home, data) as disk:
+            return sum(other.startswith(prefix) and other != name for other in disk.list_folder(""))
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,98 @@
+"""`cairn status` as a person meets it, on real indexes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from cairn.answer.envelope import load_schema
+from cairn.cli.status import exit_status
+from cairn.store.standing import State
+from tests.cli.people import Person
+
+
+@pytest.fixture
+def me(tmp_path: Path) -> Person:
+    return Person(tmp_path)
+
+
+def test_a_folder_that_is_not_indexed_gets_a_sentence_what_to_do_and_exit_status_10(me: Person) -> None:
+    found = me.cairn("status")
+    assert (found.status, found.stdout) == (10, f"{me.tree} is not indexed.\n")
+    assert found.stderr == "Run `cairn index` to index it.\n"
+    answer = json.loads(me.cairn("status", "--json").stdout)
+    jsonschema.validate(answer, load_schema("cairn.status/1"))
+    assert (answer["status"], answer["reason"]) == ("not_indexed", "not_indexed")
+    assert answer["files_indexed"] == 0
+
+
+def test_an_indexed_folder_is_described_line_by_line(me: Person) -> None:
+    me.commit()
+    assert me.cairn("index").status == 0
+    (me.tree / "src" / "lease.py").write_text("x = 1\n")
+    found = me.cairn("status", "--root", "src")
+    assert found.status == 0
+    first, *lines = found.stdout.splitlines()
+    assert first == f"{me.tree} is indexed."
+    told = {line[:12].strip(): line[12:].strip() for line in lines}
+    assert list(told) == ["files", "snapshot", "commit", "left out", "model", "last sync", "on disk"]
+    assert told["files"].startswith("3 in 3 chunks")
+    assert told["commit"] == me.head()[:12]
+    assert told["left out"] == "4: 1 binary, 1 ignored, 1 sensitive name, 1 vcs internal"
+    assert str(me.home) in told["on disk"]
+
+
+def test_json_is_one_envelope_of_the_published_schema(me: Person) -> None:
+    me.cairn("index")
+    found = me.cairn("status", "--json")
+    assert (found.status, found.stderr) == (0, "")
+    answer = json.loads(found.stdout)
+    jsonschema.validate(answer, load_schema("cairn.status/1"))
+    assert (answer["state"], answer["files_indexed"], answer["is_indexing"]) == ("indexed", 3, False)
+    assert answer["codebaseRoot"] == str(me.tree)
+
+
+def test_a_cleared_index_is_told_apart_from_none(me: Person) -> None:
+    me.cairn("index")
+    me.cairn("clear")
+    found = me.cairn("status")
+    assert (found.status, found.stdout.splitlines()[0]) == (10, f"The index of {me.tree} was cleared.")
+
+
+def test_a_damaged_store_is_told_with_its_own_exit_status(me: Person) -> None:
+    me.cairn("index")
+    me.damage()
+    found = me.cairn("status")
+    assert (found.status, found.stdout.splitlines()[0]) == (90, f"Store corrupt: no snapshot of {me.tree} is whole.")
+    assert "cairn reindex" in found.stderr
+    answer = json.loads(me.cairn("status", "--json").stdout)
+    jsonschema.validate(answer, load_schema("cairn.status/1"))
+    assert answer["message"].startswith("Store corrupt")
+
+
+def test_an_index_under_other_settings_is_mentioned(me: Person) -> None:
+    me.cairn("index")
+    (me.tree / ".cairn.toml").write_text("[limits]\nmax_file_bytes = 1000\n")
+    found = me.cairn("status")
+    assert found.status == 10
+    assert "1 other index of this folder" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("state", "status"),
+    [
+        (State.INDEXED, 0),
+        (State.NOT_INDEXED, 10),
+        (State.CLEARED, 10),
+        (State.INDEXING, 11),
+        (State.CORRUPT, 90),
+    ],
+)
+def test_every_state_has_the_exit_status_that_the_manual_gives_it(state: State, status: int) -> None:
+    assert exit_status(state) == status
+    manual = Path(__file__).parents[2] / "docs" / "manual" / "status.md"
+    rows = [line for line in manual.read_text("utf-8").splitlines() if line.startswith(f"| `{state.value}` |")]
+    assert [row.rsplit("|", 2)[1].strip() for row in rows] == [str(status)]

@@ -1,0 +1,170 @@
+"""A real folder, its store on the real disk, and the runs over them, with a model that counts what it is asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+import cairn.sync.catchup as catchup_module
+import cairn.sync.extract as extract_module
+from cairn.clock import Clock, SystemClock
+from cairn.config import LimitConfig
+from cairn.embedding.fake import FakeEmbedder
+from cairn.embedding.model import Vectors
+from cairn.errors import EmbeddingFailed
+from cairn.source.beneath import Tree
+from cairn.source.stable_read import read_stable
+from cairn.store.manifest import Manifest
+from cairn.store.snapshot import SnapshotView, open_view
+from cairn.store.standing import StoreStatus
+from cairn.store.verify import Severity, check
+from cairn.sync import run
+from cairn.sync.codebase import Codebase, open_codebase
+from cairn.sync.extract import extract
+from cairn.sync.place import Place, place_of
+from cairn.sync.report import Progress, RunReport
+from cairn.sync.status import look
+from cairn.types import Candidate, ExtractOutcome, ReadOutcome, Root
+from tests.source.test_git import run as git
+
+
+class Ahead(SystemClock):
+    """A clock that is ahead of the files: each has been quiet for long, and none is close to a sync. Never sleeps."""
+
+    def __init__(self, seconds: float = 10.0) -> None:
+        self.seconds = seconds
+        self.slept: list[float] = []
+
+    def wall_ns(self) -> int:
+        return super().wall_ns() + int(self.seconds * 1e9)
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+
+
+class Model(FakeEmbedder):
+    """A model that remembers every text it was given, and refuses those that hold `poison`."""
+
+    def __init__(self, *, dimension: int = 8, cheap: bool = True, poison: bytes | None = None) -> None:
+        super().__init__(dimension, cheap=cheap)
+        self.texts: list[bytes] = []
+        self.poison = poison
+
+    def embed(self, texts: Sequence[bytes]) -> Vectors:
+        if self.poison is not None and any(self.poison in text for text in texts):
+            raise EmbeddingFailed(why="it does not like this text")
+        self.texts += texts
+        return super().embed(texts)
+
+
+def silent(_: Progress) -> None:
+    """Tell nobody."""
+
+
+class Desk:
+    """A tree, a home, a model and a clock; every run takes them."""
+
+    def __init__(self, folder: Path, *, with_git: bool = False, model: Model | None = None) -> None:
+        self.tree, self.home = (folder / "tree").resolve(), folder / "home"
+        self.tree.mkdir(parents=True)
+        self.model = model or Model()
+        self.clock = Ahead()
+        if with_git:
+            self.git("init", "-q", "-b", "main")
+
+    def put(self, name: str, data: bytes | str) -> Path:
+        path = self.tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        return path
+
+    def git(self, *arguments: str) -> str:
+        return git(self.tree, *arguments)
+
+    def commit(self) -> str:
+        self.git("add", "-A", ".")
+        self.git("commit", "-q", "--allow-empty", "-m", "x")
+        return self.git("rev-parse", "HEAD")
+
+    @property
+    def codebase(self) -> Codebase:
+        return open_codebase(str(self.tree), {"CAIRN_HOME": str(self.home)})
+
+    @property
+    def place(self) -> Place:
+        return place_of(self.codebase, str(self.home), self.model.identity)
+
+    def options(self, *, allow_degraded: bool = False, workers: int | None = None) -> run.RunOptions:
+        return run.RunOptions(str(self.home), allow_degraded, 0.0, workers, self.model)
+
+    def index(self, **chosen: bool) -> RunReport:
+        return run.index(self.codebase, self.options(**chosen), silent, clock=self.clock)
+
+    def sync(self, tell: Callable[[Progress], None] = silent, **chosen: bool) -> RunReport:
+        return run.sync(self.codebase, self.options(**chosen), tell, clock=self.clock)
+
+    def reindex(self) -> RunReport:
+        return run.reindex(self.codebase, self.options(), silent, clock=self.clock)
+
+    def clear(self) -> RunReport:
+        return run.clear(self.codebase, self.options(), silent, clock=self.clock)
+
+    def manifest(self) -> Manifest:
+        """The manifest that a reader gets; the store must be sound, and tidy."""
+        with self.place.make_disk() as disk, open_view(disk, "here") or pytest.fail("nothing is published") as view:
+            assert [finding for finding in check(disk) if finding.severity is Severity.ERROR] == []
+            assert view.damage == ()
+            return view.manifest
+
+    def texts(self) -> dict[str, bytes]:
+        """Every indexed file, as a reader gets it."""
+        self.manifest()
+        with self.place.make_disk() as disk, open_view(disk, "here") or pytest.fail("nothing is published") as view:
+            return texts_of(view)
+
+    def status(self) -> StoreStatus:
+        """What people are told; they are asked for no model, so the store of ours is put in the place of theirs."""
+        with patch("cairn.sync.status.place_of", lambda *_: self.place):
+            return look(self.codebase, str(self.home))
+
+    def staged(self) -> list[str]:
+        return sorted(os.listdir(Path(self.place.path) / "staging"))
+
+    def store(self) -> dict[str, tuple[int, ...]]:
+        """Everything in the store that a write would change."""
+        found: dict[str, tuple[int, ...]] = {}
+        for path in Path(self.place.path).rglob("*"):
+            stat = path.lstat()
+            found[str(path)] = (stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        return found
+
+
+def texts_of(view: SnapshotView) -> dict[str, bytes]:
+    """Every indexed file of a view with its bytes."""
+    return {key: bytes(view.text(key) or b"") for key, record in view.records().items() if record.skip is None}
+
+
+def extract_here(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[str]:
+    """Parse in this process, by the given clock; gives a list that every file that is read will be added to."""
+    reads: list[str] = []
+
+    def read(tree: Tree, candidate: Candidate, *, max_bytes: int, clock: Clock = clock) -> ReadOutcome:
+        reads.append(candidate.key)
+        return read_stable(tree, candidate, max_bytes=max_bytes, clock=clock)
+
+    def extract_all(
+        root: Root, candidates: Sequence[Candidate], limits: LimitConfig, *, workers: int | None = None
+    ) -> Iterator[ExtractOutcome]:
+        del workers
+        with Tree(root) as tree:
+            for candidate in candidates:
+                yield extract(tree, candidate, limits)
+
+    monkeypatch.setattr(extract_module, "read_stable", read)
+    monkeypatch.setattr(catchup_module, "read_stable", read)
+    monkeypatch.setattr(catchup_module, "extract_all", extract_all)
+    return reads

@@ -1,0 +1,104 @@
+"""The step before a search: what is never indexed by the way, and what a sync that goes wrong leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cairn.errors import NotIndexed
+from cairn.sync.before import catch_up, create, unwanted
+from cairn.sync.reading import stand
+from cairn.types import Root
+from tests.sync.desk import Desk, extract_here, silent
+
+HOME = {"HOME": "/home/me"}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    desk = Desk(tmp_path)
+    extract_here(monkeypatch, desk.clock)
+    desk.put("a.py", "x = 1\n")
+    return desk
+
+
+@pytest.mark.parametrize(
+    ("path", "is_git", "says"),
+    [
+        ("/", False, "the root of the disk"),
+        ("/", True, "the root of the disk"),
+        ("/home/me", True, "a home folder"),
+        ("/home", False, "a home folder"),
+        ("/home/me/project", False, None),
+        ("/home/me2", False, None),
+        ("/etc", True, "a folder of the system"),
+        ("/etc/nginx", False, "a folder of the system"),
+        ("/usr/lib/python3", False, "a folder of the system"),
+        ("/usr/src/linux", True, None),
+        ("/usr2", False, None),
+        ("/tmp", False, "a folder of the system"),
+        ("/tmp/project", False, None),
+        ("/opt/project", False, None),
+        ("/var/lib/data", False, "a folder of the system"),
+        ("/srv/cairn", False, "the folder of Cairn's own data"),
+        ("/srv/cairn/data", False, "the folder of Cairn's own data"),
+    ],
+)
+def test_some_folders_are_never_indexed_by_the_way(path: str, is_git: bool, says: str | None) -> None:
+    assert unwanted(Root(path, is_git), HOME, "/srv/cairn") == says
+
+
+def test_a_first_index_says_what_it_found(desk: Desk) -> None:
+    made = create(desk.codebase, desk.options(), silent, consent=lambda _: False, environ=HOME, clock=desk.clock)
+    assert (made.mode, made.changed, made.trouble) == ("synced", 1, None)
+    assert list(desk.texts()) == ["a.py"]
+
+
+def test_a_large_folder_needs_consent(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cairn.sync.before.AUTO_INDEX_FILES", 0)
+    asked: list[int] = []
+
+    def go(consent: Callable[[int], bool]) -> None:
+        create(desk.codebase, desk.options(), silent, consent=consent, environ=HOME, clock=desk.clock)
+
+    with pytest.raises(NotIndexed, match="it holds 1 files"):
+        go(lambda files: bool(asked.append(files)))
+    assert asked == [1]
+    go(lambda _: True)
+    assert list(desk.texts()) == ["a.py"]
+
+
+def test_catching_up_counts_what_has_changed(desk: Desk) -> None:
+    desk.index()
+    desk.put("b.py", "y = 1\n")
+    standing = stand(desk.place)
+    assert standing.view is not None
+    with standing.view:
+        fresh = catch_up(desk.codebase, standing, desk.options(), silent, clock=desk.clock)
+    assert (fresh.mode, fresh.changed) == ("synced", 1)
+    assert sorted(desk.texts()) == ["a.py", "b.py"]
+
+
+def test_a_sync_that_takes_too_long_is_stopped_and_the_old_snapshot_stays(desk: Desk) -> None:
+    desk.index()
+    desk.put("b.py", "y = 1\n")
+    before = desk.manifest()
+    standing = stand(desk.place)
+    assert standing.view is not None
+    with standing.view:
+        fresh = catch_up(desk.codebase, standing, desk.options(), silent, seconds=-1.0, clock=desk.clock)
+    assert (fresh.mode, fresh.trouble) == ("sync_failed", "timeout")
+    assert desk.manifest() == before
+    assert desk.sync().changes.added == 1
+
+
+def test_an_error_of_the_sync_is_told_by_its_code_alone(desk: Desk) -> None:
+    desk.index()
+    desk.put("A.py", "x = 1\n")
+    standing = stand(desk.place)
+    assert standing.view is not None
+    with standing.view:
+        fresh = catch_up(desk.codebase, standing, desk.options(), silent, clock=desk.clock)
+    assert (fresh.mode, fresh.trouble) == ("sync_failed", "name_collision")

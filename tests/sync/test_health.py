@@ -1,0 +1,80 @@
+"""What a health check finds in real trees and stores; what it finds in damaged ones is in the tests of the checker."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cairn.store.standing import HealthFinding, Severity
+from cairn.sync import run
+from cairn.sync.codebase import open_codebase
+from cairn.sync.health import check_health
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    (folder / "a.py").write_text("x = 1\n")
+    yield folder
+    subprocess.run(["chmod", "-R", "u+rwX", str(tmp_path)], check=True)
+
+
+def check(tree: Path, *, indexed: bool = False) -> list[HealthFinding]:
+    home = str(tree.parent / "home")
+    codebase = open_codebase(str(tree), {"CAIRN_HOME": home})
+    if indexed:
+        run.index(codebase, run.RunOptions(home=home), lambda _: None)
+    return check_health(codebase, home, lambda *_: None)
+
+
+def test_a_sound_index_has_no_findings(tree: Path) -> None:
+    assert check(tree, indexed=True) == []
+
+
+def test_without_an_index_there_is_a_note_and_none_is_made(tree: Path) -> None:
+    (found,) = check(tree)
+    assert (found.code, found.severity) == ("not_indexed", Severity.NOTE)
+    assert not (tree.parent / "home").exists()
+
+
+def test_three_names_that_are_one_elsewhere_are_one_finding(tree: Path) -> None:
+    for name in ("A.py", "é.py", "e\u0301.py", "E\u0301.py"):
+        (tree / name).write_text("x = 1\n")
+    found = [finding for finding in check(tree) if finding.code == "name_collision"]
+    assert [(finding.path, finding.severity) for finding in found] == [
+        ("A.py", Severity.WARNING),
+        ("E\u0301.py", Severity.WARNING),
+    ]
+    assert "a.py" in found[0].message
+    assert "e\u0301.py, é.py" in found[1].message
+    assert "collisions" in found[0].advice
+
+
+def test_who_chose_to_keep_twins_is_not_told_to_choose(tree: Path) -> None:
+    (tree / "A.py").write_text("x = 1\n")
+    (tree.parent / "home").mkdir(mode=0o700)
+    (tree.parent / "home" / "config.toml").write_text('[index]\ncollisions = "keep"\n')
+    found = check(tree, indexed=True)
+    assert [(finding.code, finding.advice) for finding in found] == [("name_collision", "")]
+
+
+def test_what_a_killed_run_left_behind_is_a_note(tree: Path) -> None:
+    assert check(tree, indexed=True) == []
+    (store,) = (tree.parent / "home" / "data").iterdir()
+    (store / "staging" / "01KA3M7Q2W0000000000000000").mkdir(mode=0o700)
+    (found,) = check(tree)
+    assert (found.severity, found.path) == (Severity.NOTE, "staging/01KA3M7Q2W0000000000000000")
+    assert "the next run clears it away" in found.advice
+
+
+def test_rights_that_others_have_in_a_store_are_an_error(tree: Path) -> None:
+    assert check(tree, indexed=True) == []
+    (pointer,) = (tree.parent / "home" / "data").glob("*/ACTIVE_SNAPSHOT")
+    pointer.chmod(0o644)
+    (found,) = check(tree)
+    assert (found.code, found.severity, found.path) == ("mode_wrong", Severity.ERROR, "ACTIVE_SNAPSHOT")
+    assert "chmod" in found.advice
