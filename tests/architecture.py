@@ -16,7 +16,7 @@ MEDIAN_LINES = 150
 
 # --- which way the doors between rooms open ---------------------------------------------------------------------------
 
-BASE = {"types", "errors", "limits", "clock", "collector", "filetypes"}
+BASE = {"types", "errors", "limits", "clock", "collector", "filetypes", "tokens"}
 SETTINGS = BASE | {"config", "fingerprint"}
 MAY_IMPORT: dict[str, set[str]] = {
     "types": set(),
@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "clock": set(),
     "collector": set(),
     "filetypes": {"types", "errors", "limits"},
+    "tokens": {"types", "errors", "limits"},
     "config": BASE,
     "fingerprint": BASE | {"config"},
     "source": SETTINGS,
@@ -32,17 +33,41 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sync": SETTINGS | {"source", "syntax", "embedding", "store"},
     "answer": SETTINGS | {"search", "store"},
     "cli": SETTINGS
-    | {"__init__", "source", "syntax", "sync", "answer", "search", "graph", "semantic", "serve", "store"},
-    "__init__": {"errors"},
+    | {"__init__", "source", "syntax", "sync", "answer", "search", "graph", "semantic", "serve", "store", "session"}
+    | {"evaluation"},
+    # Asks like everybody else, and knows the right answers.
+    "evaluation": SETTINGS | {"source", "sync", "search", "answer", "session"},
+    # A codebase, opened to be asked: what the command line, the package itself and a server share.
+    "session": SETTINGS | {"source", "sync", "embedding", "search", "answer", "store"},
+    "library": SETTINGS | {"session", "source", "sync", "search", "answer"},
+    "__init__": {"errors", "library", "search", "sync"},
     "__main__": {"cli"},
     # Rooms to come: their doors are fixed before they are built.
-    "embedding": SETTINGS,
+    # The cache of vectors lasts, so it goes through the one door to the disk.
+    "embedding": SETTINGS | {"store"},
     "store": SETTINGS,
     "engine": SETTINGS | {"store"},
     "search": SETTINGS | {"store", "embedding", "engine"},
     "graph": SETTINGS | {"search", "store", "semantic"},
     "semantic": SETTINGS | {"store", "source"},
-    "serve": SETTINGS | {"answer", "search", "graph", "semantic", "sync", "store"},
+    "serve": SETTINGS | {"answer", "search", "graph", "semantic", "session", "sync", "store"},
+}
+
+# Rows are read through a view, which knows what is live: no room can reach a segment, its tables or its columns. What a
+# room may know of the store is listed here; a room that is not listed may know nothing of it.
+OF_THE_STORE: dict[str, set[str]] = {
+    "sync": {
+        *("build", "digests", "disk", "files", "fs", "generations", "layout", "lease", "manifest", "publish", "seal"),
+        *("progress", "snapshot", "staging", "standing", "state", "tombstones", "verify", "versions", "writer"),
+    },
+    "answer": {"progress", "standing"},
+    "cli": {"standing"},
+    # The one door to the disk, for the cache of vectors and for the model's own file.
+    "embedding": {"fs"},
+    # Through `live`, which gives out no dead row; the others are what it gives out.
+    "engine": {"live", "postings", "rows", "snapshot", "vectors"},
+    "search": {"live", "postings", "rows", "snapshot"},
+    "session": {"standing"},
 }
 
 
@@ -67,17 +92,22 @@ DOORS = (
         "open io.open io.FileIO io.open_code os.open os.fdopen codecs.open .open .read_text .read_bytes pathlib. mmap."
         " glob. fileinput. linecache.",
         # beneath: repository files. git: its own exclude files, to count what they hide. config: the user's settings.
-        # languages, envelope: files of this package. main: the null device, when the reader of a pipe has gone. pool:
-        # the null device as a worker's stderr, and what the kernel says of its memory.
+        # languages, envelope, static: files of this package. main: the null device, when the reader of a pipe has gone.
+        # pool: the null device as a worker's stderr, and what the kernel says of its memory.
+        # clock: what the kernel says of processes.
+        # batch: a file of questions that the user names.
         # fs: the store, which nothing else opens, not even to read.
-        "source/beneath.py source/git.py config.py syntax/languages.py answer/envelope.py cli/main.py sync/pool.py"
-        " store/disk.py store/fs.py",
+        # judged: questions and their answers in a folder that the user names. revision: writes, see below.
+        "evaluation/judged.py evaluation/revision.py"
+        " source/beneath.py source/git.py config.py syntax/languages.py answer/envelope.py cli/main.py sync/pool.py"
+        " clock.py"
+        " store/disk.py store/fs.py embedding/static.py cli/batch.py",
     ),
     _door(
         "lists a folder",
         "os.scandir os.listdir os.walk os.fwalk .iterdir .rglob",
-        # Walk and watch list by a descriptor that beneath has opened; fs lists the store.
-        "source/walk.py source/watch.py store/disk.py",
+        # Walk, listing and watch list by a descriptor that beneath has opened; fs lists the store.
+        "source/walk.py source/listing.py source/watch.py store/disk.py",
     ),
     _door("asks the system directly", "ctypes.", "source/beneath.py source/watch.py"),
     _door(
@@ -95,19 +125,35 @@ DOORS = (
         " os.makedirs os.mkfifo os.mknod os.fsync os.fdatasync os.sync os.truncate os.ftruncate os.posix_fallocate"
         " os.write os.writev os.pwrite os.pwritev os.sendfile os.splice os.copy_file_range os.setxattr os.removexattr"
         " os.chmod os.fchmod os.lchmod os.chown os.fchown os.lchown os.utime os.O_CREAT os.O_TRUNC os.O_RDWR"
-        " os.O_APPEND open-for-writing .write_text .write_bytes shutil. tempfile. sqlite3.",
+        " os.O_APPEND open-for-writing .write_text .write_bytes shutil. tempfile.",
         # Everything that lasts goes through here, so a disk that fails or loses power can stand in for the real one.
-        "store/disk.py",
+        # revision: an old revision as a temporary folder, gone when it has been asked; nothing there lasts.
+        "store/disk.py evaluation/revision.py",
     ),
+    # disk, fs: open a database of the store. rows: builds one in memory. segment: asks one.
+    _door("uses a database", "sqlite3.", "store/disk.py store/fs.py store/rows.py store/segment.py"),
     _door("takes a lock", "fcntl. os.lockf", "store/disk.py"),
     _door(
         "goes to the network",
         "socket. ssl. urllib. http. requests. httpx. aiohttp. urllib3. ftplib. smtplib. xmlrpc. socketserver."
         " webbrowser.",
+        # The remote model, which only the user's own settings can switch on.
+        "embedding/http.py",
     ),
     _door("makes an ignore matcher", "cairn.source.ignore.IgnoreStack.for_root", "source/ignore.py source/walk.py"),
     _door("runs made-up code", "eval exec pickle. marshal. shelve. builtins.eval builtins.exec"),
-    _door("imports what workers must not carry", "numpy. pandas. torch. pyarrow."),
+    _door("imports what workers must not carry", "pandas. torch. pyarrow."),
+    _door(
+        "imports what workers must not carry",
+        "numpy.",
+        "store/postings.py store/vectors.py"
+        " embedding/model.py embedding/fake.py embedding/pieces.py embedding/static.py embedding/pack.py"
+        " embedding/http.py"
+        " search/pathtable.py search/places.py search/filters.py search/searcher.py"
+        " embedding/cache.py store/build.py"
+        " engine/local.py search/filenames.py search/lexical.py search/rank.py search/signals.py store/live.py"
+        " engine/scan.py search/exact.py search/fuzzy.py search/paths.py search/symbols.py",
+    ),
 )
 
 
@@ -150,6 +196,8 @@ def _directions(file: str, tree: ast.AST) -> Iterator[str]:
         target = parts[1] if len(parts) > 1 and parts[1] in MAY_IMPORT else "__init__"
         if target not in MAY_IMPORT[room] | {room} and len(parts) > 1:
             yield f"{file}:{line}: {room} may not import {name}"
+        elif target == "store" and room != "store" and [*parts, ""][2] not in OF_THE_STORE.get(room, ()):
+            yield f"{file}:{line}: {room} may not reach {name}"
 
 
 def _doors(file: str, tree: ast.AST, doors: tuple[Door, ...]) -> Iterator[str]:

@@ -1,9 +1,88 @@
 """Cairn: the code index that tells the truth.
 
-Everything public is exported here; nothing else is promised.
+    import cairn
+
+    with cairn.open(".") as code:
+        for hit in code.search("where is the lease stolen", k=5):
+            print(hit.path, hit.start_line, hit.symbol)
+
+Everything public is exported here; nothing else is promised. What is heavy is imported when it is first used.
 """
 
-from cairn.errors import CairnError
+from __future__ import annotations
+
+from cairn.errors import (
+    CairnError,
+    ConfigError,
+    EmbeddingFailed,
+    InvalidPattern,
+    InvalidQuery,
+    NotIndexed,
+    QueryTimeout,
+    SourceError,
+    StoreBusy,
+    StoreError,
+    StoreUnreadable,
+    UsageError,
+)
+from cairn.errors import NotNow as IndexNotReadyError
+from cairn.errors import NotReady as IndexingInProgressError
+from cairn.errors import RequiresReindex as EmbeddingModelChangedError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cairn.library import Code
+    from cairn.search.types import Hit
+    from cairn.sync.report import Progress
 
 __version__ = "0.1.0"
-__all__ = ["CairnError", "__version__"]
+__all__ = [
+    "CairnError",
+    "Code",
+    "ConfigError",
+    "EmbeddingFailed",
+    "EmbeddingModelChangedError",
+    "Hit",
+    "IndexNotReadyError",
+    "IndexingInProgressError",
+    "InvalidPattern",
+    "InvalidQuery",
+    "NotIndexed",
+    "Progress",
+    "QueryTimeout",
+    "SourceError",
+    "StoreBusy",
+    "StoreError",
+    "StoreUnreadable",
+    "UsageError",
+    "__version__",
+    "open",
+]
+
+
+def open(path: str = ".", *, progress: Callable[[Progress], None] | None = None) -> Code:  # noqa: A001
+    """The codebase that holds this folder, ready to be searched: indexed when it never was, else brought up to date.
+
+    `progress` is told where the work stands. Raises `IndexNotReadyError` when there is no index and none may be made.
+    """
+    from cairn.library import open_code  # noqa: PLC0415 - numpy, the store and the grammars take a tenth of a second
+
+    return open_code(path, progress)
+
+
+def __getattr__(name: str) -> object:
+    if name == "Code":
+        from cairn.library import Code  # noqa: PLC0415
+
+        return Code
+    if name == "Progress":
+        from cairn.sync.report import Progress  # noqa: PLC0415
+
+        return Progress
+    if name == "Hit":
+        from cairn.search.types import Hit  # noqa: PLC0415
+
+        return Hit
+    raise AttributeError(f"module 'cairn' has no attribute {name!r}")

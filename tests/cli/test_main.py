@@ -137,7 +137,6 @@ def test_rules_of_one_person_are_counted_and_not_honoured(repo: Path, tmp_path: 
         (["why", "../outside.py"], 24, "is outside the root"),
         (["files", "--colour"], 2, "Unrecognized arguments: --colour"),
         (["why"], 2, "The following arguments are required: PATH"),
-        (["how are snapshots published"], 2, "search is not part of this version yet"),
         (["--frobnicate"], 2, "There is no option"),
         (["completion", "tcsh"], 2, "invalid choice"),
     ],

@@ -20,7 +20,17 @@ from cairn.errors import CairnError
 from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.types import SKIP_SENTENCES, SkipReason
 
-SCHEMAS = ("cairn.error/1", "cairn.files/1", "cairn.why/1")
+SCHEMAS = (
+    "cairn.error/1",
+    "cairn.files/1",
+    "cairn.why/1",
+    "cairn.run/1",
+    "cairn.status/1",
+    "cairn.snapshots/1",
+    "cairn.health/1",
+    "cairn.search/1",
+    "cairn.eval/1",
+)
 
 MAX_MESSAGE_CHARS = 1_000
 # A path that the system opens has at most 4,096 bytes; only a question can hold a longer one.
@@ -114,10 +124,12 @@ class ChainLink(NamedTuple):
 
 def ok(schema: str, *, path: str | None, root: str | None, body: Iterable[tuple[str, Any]]) -> Envelope:
     """An answer. Whoever calls this has bounded what the body holds."""
-    return Envelope(schema, Status.OK, _asked(path), _asked(root), tuple(body))
+    return Envelope(schema, Status.OK, asked(path), asked(root), tuple(body))
 
 
-def error(exc: CairnError, *, path: str | None = None, root: str | None = None) -> Envelope:
+def error(
+    exc: CairnError, *, path: str | None = None, root: str | None = None, ask_id: str | int | None = None
+) -> Envelope:
     """A failure: the error's code and sentence, its fields as details, and what to do next as a hint."""
     problem = {
         "code": exc.code,
@@ -127,7 +139,9 @@ def error(exc: CairnError, *, path: str | None = None, root: str | None = None) 
     }
     hints = {"next": plain(exc.advice)} if exc.advice else {}
     body: tuple[tuple[str, Any], ...] = (("error", problem), ("warnings", []), ("hints", hints))
-    return Envelope("cairn.error/1", Status.ERROR, _asked(path), _asked(root), body)
+    if ask_id is not None:
+        body = (("id", ask_id), *body)
+    return Envelope("cairn.error/1", Status.ERROR, asked(path), asked(root), body)
 
 
 def file_list(
@@ -155,7 +169,7 @@ def file_list(
     rows.sort(key=lambda row: row.path)
     groups = [{"paths": list(group[:MAX_TWINS_SHOWN]), "count": len(group)} for group in collisions]
     shown_groups = fit(groups, budget // 4)
-    limits_hit = [_cut("collisions", len(shown_groups), len(groups)), _cut("warnings", MAX_WARNINGS, len(warnings))]
+    limits_hit = [cut("collisions", len(shown_groups), len(groups)), cut("warnings", MAX_WARNINGS, len(warnings))]
     skip_counts = Counter(row.reason.value for row in skipped)
     empty = ok(
         "cairn.files/1",
@@ -201,7 +215,7 @@ def _with_rows(empty: Envelope, shown: list[FileRow | SkipRow], left: list[FileR
     fields["skipped"] = [_row(row) for row in shown if isinstance(row, SkipRow)]
     files_left = sum(isinstance(row, FileRow) for row in left)
     for name, missing in (("results", files_left), ("skipped", len(left) - files_left)):
-        hit = _cut(name, len(fields[name]), len(fields[name]) + missing)
+        hit = cut(name, len(fields[name]), len(fields[name]) + missing)
         fields["limitsHit"] = [*fields["limitsHit"], hit] if hit else fields["limitsHit"]
     if left:
         fields["continuation"] = shown[-1].path
@@ -220,13 +234,13 @@ def why(
 ) -> Envelope:
     """Whether one path is indexed (`reason` is None) or left out, by which rule, and what was decided on the way."""
     links = [{"path": link.path, "taken": link.taken, "rule": _rule(link.rule)} for link in chain[:MAX_CHAIN]]
-    hit = _cut("chain", len(links), len(chain))
+    hit = cut("chain", len(links), len(chain))
     return ok(
         "cairn.why/1",
         path=path,
         root=root,
         body=[
-            ("file", _asked(file)),
+            ("file", asked(file)),
             ("outcome", "eligible" if reason is None else "skipped"),
             ("reason", None if reason is None else reason.value),
             ("sentence", ELIGIBLE_SENTENCE if reason is None else SKIP_SENTENCES[reason]),
@@ -306,12 +320,13 @@ def _rule(rule: Rule | None) -> dict[str, Any] | None:
     return rule and {"source": plain(rule.source), "line": rule.line, "pattern": plain(rule.pattern)}
 
 
-def _cut(field: str, shown: int, total: int) -> dict[str, Any] | None:
+def cut(field: str, shown: int, total: int) -> dict[str, Any] | None:
     """The entry of `limitsHit` for a list that was cut, or None."""
     return {"field": field, "shown": shown, "left": total - shown} if total > shown else None
 
 
-def _asked(path: str | None) -> str | None:
+def asked(path: str | None) -> str | None:
+    """A path as somebody gave it; one that no system could open is clipped."""
     return path if path is None or len(path) <= MAX_PATH_CHARS else path[:MAX_PATH_CHARS] + "..."
 
 

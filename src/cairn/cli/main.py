@@ -20,7 +20,10 @@ from cairn.errors import OUR_TROUBLE, AssertionsDisabled, CairnError, Interrupte
 
 
 class Command(NamedTuple):
-    """A verb: one line about it, examples for `--help`, and the module whose `configure` and `run` are it."""
+    """A verb: one line about it, examples for `--help`, and the module whose `configure` and `run` are it.
+
+    A module that serves several verbs finds the name of the one that was asked for in `options.command`.
+    """
 
     summary: str
     examples: tuple[str, ...]
@@ -28,6 +31,51 @@ class Command(NamedTuple):
 
 
 COMMANDS: dict[str, Command] = {
+    "search": Command(
+        "find code by meaning, words, names, patterns or paths",
+        (
+            'cairn "how are snapshots published"',
+            "cairn search open_view --mode symbol",
+            "cairn search 'TODO|FIXME' src --mode regex -k 50",
+            'cairn search "retry with backoff" --lang python --scope runtime --json',
+        ),
+        "cairn.cli.search",
+    ),
+    "index": Command(
+        "index a folder for the first time",
+        ("cairn index", "cairn index --root ~/src/project", "cairn index --allow-degraded --json"),
+        "cairn.cli.index",
+    ),
+    "sync": Command(
+        "bring the index up to date with the files",
+        ("cairn sync", "cairn sync -q", "cairn sync --json"),
+        "cairn.cli.index",
+    ),
+    "reindex": Command(
+        "build the index again from nothing, beside the old one",
+        ("cairn reindex", "cairn reindex --root ~/src/project"),
+        "cairn.cli.index",
+    ),
+    "clear": Command(
+        "empty the index; it stays empty until you index again",
+        ("cairn clear", "cairn clear --json"),
+        "cairn.cli.index",
+    ),
+    "status": Command(
+        "say where the index stands",
+        ("cairn status", "cairn status --json", "cairn status -q || cairn index"),
+        "cairn.cli.status",
+    ),
+    "snapshots": Command(
+        "list the snapshots that are kept",
+        ("cairn snapshots", "cairn snapshots --json"),
+        "cairn.cli.snapshots",
+    ),
+    "health": Command(
+        "read the whole index again and say what is wrong with it",
+        ("cairn health", "cairn health --json"),
+        "cairn.cli.health",
+    ),
     "files": Command(
         "list the files that are indexed, or what is left out and why",
         ("cairn files", "cairn files --skipped", "cairn files --json --root ~/src/project"),
@@ -38,6 +86,15 @@ COMMANDS: dict[str, Command] = {
         ("cairn why build/output.js", "cairn why .env", "cairn why src/main.py --json"),
         "cairn.cli.why",
     ),
+    "eval": Command(
+        "measure how good the answers are",
+        (
+            "cairn eval --from-git",
+            "cairn eval benchmark/data --repos benchmark/repos --half dev",
+            "cairn eval --from-git --no-signal filename --json",
+        ),
+        "cairn.cli.eval",
+    ),
     "completion": Command(
         "print a completion script for your shell",
         ('eval "$(cairn completion bash)"', "cairn completion fish > ~/.config/fish/completions/cairn.fish"),
@@ -47,6 +104,7 @@ COMMANDS: dict[str, Command] = {
 
 _TOP_HELP = """\
 usage: cairn COMMAND [OPTIONS]
+       cairn "what to look for" [PATH...] [OPTIONS]
 
 The code index that tells the truth.
 
@@ -80,6 +138,7 @@ def command_parser(name: str) -> argparse.ArgumentParser:
     common.add_argument("--root", metavar="PATH", default=".", help="the folder to look at (default: here)")
     common.add_argument("-q", "--quiet", action="store_true", help="print the answer only")
     common.add_argument("-v", "--verbose", action="store_true", help="say more")
+    parser.set_defaults(command=name)
     importlib.import_module(command.module).configure(parser)
     return parser
 
@@ -119,10 +178,13 @@ def _run(arguments: list[str], output: Output) -> int:
         output.line(f"cairn {__version__}")
         return 0
     name = arguments[0]
+    if name.startswith("-"):
+        raise UsageError(problem=f"There is no option {plain(name)} before the command.")
     if name not in COMMANDS:
-        raise UsageError(problem=_unknown(name))
+        # A first word that is no command is what to look for.
+        name, arguments = "search", ["search", *arguments]
     try:
-        options = command_parser(name).parse_args(arguments[1:])
+        options = _options(name, arguments[1:])
     except SystemExit:
         # argparse has printed the help it was asked for.
         return 0
@@ -130,10 +192,15 @@ def _run(arguments: list[str], output: Output) -> int:
     return int(importlib.import_module(COMMANDS[name].module).run(options, output))
 
 
-def _unknown(name: str) -> str:
-    if name.startswith("-"):
-        return f"There is no option {plain(name)} before the command."
-    return f"There is no command {plain(repr(name))}; search is not part of this version yet."
+def _options(name: str, arguments: list[str]) -> argparse.Namespace:
+    parser = command_parser(name)
+    if name != "search":
+        return parser.parse_args(arguments)
+    # Options may stand between the query and its paths; what comes after `--` is none, which argparse forgets then.
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parser.parse_intermixed_args(arguments[:end])
+    options.words = [*([] if options.query is None else [options.query]), *options.paths, *arguments[end + 1 :]]
+    return options
 
 
 def _report(problem: CairnError, output: Output) -> int:

@@ -1,0 +1,271 @@
+"""The answer to a search: results with where they stand, what they are from, and what was not looked at.
+
+Text of a repository stands in `text` and nowhere else; names of files and definitions are names. What a person reads
+(`message`, `warnings`, `hints`) is fixed here. An envelope is bounded: whole results are left out, `limitsHit` says so,
+and `continuation` is the token of the next page, on the same snapshot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cairn.answer.envelope import Envelope, Status, asked, cut, encode, fit, plain
+from cairn.answer.gate import Gate, first_told, gate_fields
+from cairn.answer.runs import indexing_fields
+from cairn.errors import CairnError
+from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.search.continuation import Continuation
+from cairn.search.continuation import encode as token_of
+from cairn.search.excerpts import shortened_to
+from cairn.search.types import Found, Hit
+from cairn.store.standing import Freshness, SnapshotInfo, WriterInfo
+
+SCHEMA = "cairn.search/1"
+
+_SCORE_DIGITS = 6
+# Room for the continuation, `limitsHit` and the brackets.
+_RESERVE = 1_024
+_LEAST_RESULT = 4_096
+# A name is one word. A heading of a document is a sentence that anybody may have written: it stays in the text.
+_NAME = re.compile(r"[^\s\x00-\x1f]{1,200}")
+
+TROUBLE = "The files could not be compared with the index ({code}); the answer is from its last snapshot."
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The snapshot that an answer is from."""
+
+    snapshot: SnapshotInfo
+    index_fingerprint: str
+    ignore_fingerprint: str
+    query_fingerprint: str
+    skipped: tuple[tuple[str, int], ...]
+    freshness: Freshness
+    writer: WriterInfo | None = None
+    damaged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one codebase says: its results and where they are from; or a closed gate; or an error."""
+
+    path: str
+    root: str
+    source: Source | None = None
+    found: Found | None = None
+    gate: Gate | None = None
+    error: CairnError | None = None
+
+    @property
+    def status(self) -> Status:
+        if self.found is not None:
+            return Status.OK
+        return self.gate.status if self.gate is not None else Status.ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is common to an answer from one codebase or from several: the merged hits, each with its codebase's number.
+
+    `question` names the question in the token of the next page. `last` is the highest offset that can be asked for.
+    """
+
+    hits: tuple[tuple[int, Hit], ...]
+    total: int
+    offset: int
+    question: str
+    shortened: bool = False
+    last: int | None = None
+
+
+def search_answer(
+    answers: Sequence[Answer],
+    page: Page,
+    *,
+    timings: Sequence[tuple[str, float]] = (),
+    ask_id: str | int | None = None,
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+) -> Envelope:
+    """The envelope of a search over one codebase that answers, or over several of which at least one does."""
+    budget = min(budget, MAX_ENVELOPE_BYTES)
+    several = len(answers) > 1
+    head = [("id", ask_id)] if ask_id is not None else []
+    if several:
+        facts = [("codebases", [_codebase(answer) for answer in answers]), ("coverage", _summed(answers))]
+    else:
+        [only] = answers
+        assert only.source is not None
+        assert only.found is not None
+        facts = [*_source(only.source), ("coverage", _coverage(only.source, only.found))]
+    tail: list[tuple[str, Any]] = [
+        ("warnings", _warnings(answers)),
+        ("hints", {}),
+        ("timingsMs", {name: round(1_000 * seconds, 3) for name, seconds in timings}),
+    ]
+    shell = Envelope(
+        SCHEMA,
+        Status.OK,
+        None if several else asked(answers[0].path),
+        None if several else asked(answers[0].root),
+        (*head, *facts, ("results", []), ("limitsHit", []), *tail),
+    )
+    room = budget - len(shell.to_json().encode()) - _RESERVE
+    roots = [answer.root for answer in answers] if several else None
+    results, shortened = _fitting(page.hits, roots, max(room, _LEAST_RESULT))
+    body = dict(shell.body) | {"results": results, "limitsHit": _limits(page, len(results), shortened)}
+    after = page.offset + len(results)
+    if results and after < page.total and (page.last is None or after < page.last):
+        ids = "+".join(answer.source.snapshot.id for answer in answers if answer.source)
+        body["continuation"] = token_of(Continuation(ids, page.question, after))
+    return replace(shell, body=tuple(body.items()))
+
+
+def gravest(answers: Sequence[Answer]) -> Answer:
+    """Of several codebases that do not answer, the one that is told for all of them."""
+    told = first_told(answer.status for answer in answers)
+    return next(answer for answer in answers if told is None or answer.status is told)
+
+
+def nobody_answers(answers: Sequence[Answer], *, ask_id: str | int | None = None) -> Envelope:
+    """The envelope when none of several codebases can answer: each says why, and the gravest reason is told for all."""
+    grave = gravest(answers)
+    why = gate_fields(grave.gate) if grave.gate is not None else [("error", _error(grave.error))]
+    head = [("id", ask_id)] if ask_id is not None else []
+    listed = [("codebases", [_codebase(answer) for answer in answers])]
+    tail: list[tuple[str, Any]] = [("limitsHit", []), ("warnings", []), ("hints", {})]
+    return Envelope(SCHEMA, grave.status, None, None, (*head, *why, *listed, *tail))
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def _fitting(
+    hits: Sequence[tuple[int, Hit]], roots: Sequence[str] | None, room: int
+) -> tuple[list[dict[str, Any]], bool]:
+    """As many whole results as there is room for; of a first one that is too long, as many lines as fit."""
+    rows = [_result(hit, roots[number] if roots else None) for number, hit in hits]
+    results = fit(rows, room)
+    if not results or len(encode(results[0]).encode()) < room:
+        return results, False
+    number, first = hits[0]
+    root = roots[number] if roots else None
+    return [_result(shortened_to(first, lambda hit: len(encode(_result(hit, root)).encode()) < room), root)], True
+
+
+def _result(hit: Hit, codebase: str | None) -> dict[str, Any]:
+    row: dict[str, Any] = {} if codebase is None else {"codebase": codebase}
+    row |= {
+        "path": hit.path,
+        "startLine": hit.start_line,
+        "endLine": hit.end_line,
+        "language": hit.language,
+        "kind": hit.kind,
+    }
+    if _NAME.fullmatch(hit.symbol):
+        row["symbol"] = hit.symbol
+    row |= {"score": round(hit.score, _SCORE_DIGITS), "text": hit.text}
+    if hit.match_lines:
+        row["matchLines"] = list(hit.match_lines)
+    row |= {"fileHash": hit.file_hash, "layer": hit.layer}
+    if hit.reasons:
+        row["reasons"] = {name: round(part, _SCORE_DIGITS) for name, part in hit.reasons}
+    return row
+
+
+def _limits(page: Page, shown: int, shortened: bool) -> list[dict[str, Any]]:
+    left = cut("results", shown, max(page.total - page.offset, shown))
+    hits = [left] if left else []
+    if page.shortened or shortened:
+        hits.append({"field": "text", "shown": 1, "left": 1})
+    return hits
+
+
+# --- where they are from ----------------------------------------------------------------------------------------------
+
+
+def _source(source: Source) -> list[tuple[str, Any]]:
+    snapshot, fresh = source.snapshot, source.freshness
+    fields: list[tuple[str, Any]] = [
+        (
+            "snapshot",
+            {
+                "id": snapshot.id,
+                "publishedAt": snapshot.created_at,
+                "head": snapshot.head,
+                "dirty": snapshot.dirty,
+                "degraded": snapshot.degraded,
+            },
+        ),
+        (
+            "fingerprints",
+            {
+                "index": source.index_fingerprint,
+                "ignore": source.ignore_fingerprint,
+                "query": source.query_fingerprint,
+            },
+        ),
+        ("freshness", {"mode": fresh.mode, "changedFiles": fresh.changed, "checkedAt": fresh.checked_at}),
+    ]
+    if source.writer is not None:
+        fields.append(("indexing", indexing_fields(source.writer)))
+    return fields
+
+
+def _coverage(source: Source, found: Found) -> dict[str, Any]:
+    snapshot = source.snapshot
+    return {
+        "eligible": snapshot.files + snapshot.errors,
+        "indexed": snapshot.files,
+        "skipped": {reason: count for reason, count in sorted(source.skipped) if count},
+        # What could not be indexed could hold it too.
+        "exhaustive": found.exhaustive and not snapshot.degraded,
+    }
+
+
+def _codebase(answer: Answer) -> dict[str, Any]:
+    row: dict[str, Any] = {"path": asked(answer.path), "root": asked(answer.root), "status": answer.status.value}
+    if answer.source is not None and answer.found is not None:
+        return row | dict(_source(answer.source)) | {"coverage": _coverage(answer.source, answer.found)}
+    if answer.gate is not None:
+        return row | dict(gate_fields(answer.gate))
+    return row | {"error": _error(answer.error)}
+
+
+def _error(problem: CairnError | None) -> dict[str, Any]:
+    assert problem is not None, "a codebase that does not answer says why"
+    # Its fields may hold names out of the repository; the sentence of the same error is told where it is asked alone.
+    return {"code": problem.code, "message": plain(problem.sentence), "retryable": problem.retryable, "details": {}}
+
+
+def _summed(answers: Sequence[Answer]) -> dict[str, Any]:
+    each = [_coverage(answer.source, answer.found) for answer in answers if answer.source and answer.found]
+    partial = len(each) < len(answers)
+    skipped: dict[str, int] = {}
+    for one in each:
+        for reason, count in one["skipped"].items():
+            skipped[reason] = skipped.get(reason, 0) + count
+    return {
+        "eligible": sum(one["eligible"] for one in each),
+        "indexed": sum(one["indexed"] for one in each),
+        "skipped": dict(sorted(skipped.items())),
+        "exhaustive": not partial and all(one["exhaustive"] for one in each),
+        "partial": partial,
+    }
+
+
+def _warnings(answers: Sequence[Answer]) -> list[str]:
+    found = []
+    if any(answer.found is not None and answer.found.by_words_alone for answer in answers):
+        found.append("The model of vectors did not answer, so the results are ranked by words alone.")
+    for source in (answer.source for answer in answers if answer.source is not None):
+        if source.freshness.trouble is not None:
+            found.append(TROUBLE.format(code=source.freshness.trouble))
+        if source.damaged:
+            found.append("A newer snapshot is damaged, so an older one answers; `cairn health` says more.")
+        if source.snapshot.degraded:
+            found.append("Some files could not be indexed and were not searched; `cairn health` names them.")
+    return list(dict.fromkeys(found))

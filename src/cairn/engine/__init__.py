@@ -1,0 +1,1 @@
+"""Where are a published segment's rows searched? On this machine, from the memory-mapped files."""

@@ -1,0 +1,276 @@
+"""The rows of a snapshot as one table, whatever the segments: files in order of their paths, rows in order of ordinal.
+
+Everything that is counted or scored is indexed by this order, so the same tree gives the same numbers from one segment
+or from sixty, with tombstones or rebuilt. Rows that a tombstone hides have no place in it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import simsimd
+from numpy.typing import NDArray
+
+from cairn.store.live import LivePart, live_parts
+from cairn.store.postings import FIELDS
+from cairn.store.rows import ChunkRow
+from cairn.store.snapshot import SnapshotView
+from cairn.store.vectors import quantize
+from cairn.types import StoredFile, Symbol
+
+Rows = NDArray[np.int64]
+
+_MOST_DEFINITIONS = 3
+# A multiple of every number of definitions that counts: shares of it are whole numbers, and their sums exact.
+_WHOLE = 6
+
+
+class Match(NamedTuple):
+    """Where one term stands in one field: the rows, and how often in each. A row is named once."""
+
+    rows: Rows
+    counts: NDArray[np.uint8]
+
+
+class Definition(NamedTuple):
+    """Where a name is defined: in which file, as what, and inside of what when that was asked for."""
+
+    place: int
+    kind: str
+    container: str
+
+
+class LocalEngine:
+    """A view, ready to be searched. Good for as long as the view is open; what is computed once is kept."""
+
+    def __init__(self, view: SnapshotView) -> None:
+        self.view = view
+        self._parts: tuple[LivePart, ...] = live_parts(view)
+        found = [(key, place, number) for place, part in enumerate(self._parts) for key, number in part.files()]
+        found.sort()
+        self.paths = [key for key, _, _ in found]
+        self._part = np.array([place for _, place, _ in found], np.int64)
+        self._number = np.array([number for _, _, number in found], np.int64)
+        self._in_part, sizes = self._rows_in_parts()
+        self.first_row: Rows = np.concatenate(([0], np.cumsum(sizes)))
+        self._maps = [self._map(place, sizes) for place in range(len(self._parts))]
+
+    @property
+    def rows(self) -> int:
+        """How many live chunk rows there are."""
+        return int(self.first_row[-1])
+
+    @cached_property
+    def file_of_row(self) -> Rows:
+        """The file of each row."""
+        return np.repeat(np.arange(len(self.paths)), np.diff(self.first_row))
+
+    # --- words --------------------------------------------------------------------------------------------------------
+
+    def matches(self, terms: Sequence[str]) -> list[dict[str, Match]]:
+        """For each term, where it stands in each field; a field in which it does not stand is left out."""
+        pieces: list[dict[str, list[tuple[Rows, NDArray[np.uint8]]]]] = [{} for _ in terms]
+        for part, places in zip(self._parts, self._maps, strict=True):
+            for number, term in enumerate(part.postings.find(terms).tolist()):
+                if term < 0:
+                    continue
+                for field in FIELDS:
+                    rows, counts = part.postings.postings(field, term)
+                    if len(rows):
+                        pieces[number].setdefault(field, []).append((places[rows], counts))
+        return [{field: _joined(found) for field, found in by_field.items()} for by_field in pieces]
+
+    def lengths(self, field: str) -> NDArray[np.float32]:
+        """How many terms each row has in this field."""
+        return self._lengths[field]
+
+    def mean_length(self, field: str) -> float:
+        """How many terms a row has in this field on average, of the rows that have any."""
+        return self._means[field]
+
+    @cached_property
+    def _means(self) -> dict[str, float]:
+        # Sums of whole numbers in double precision are exact, whatever their order.
+        return {
+            field: float(lengths.sum(dtype=np.float64)) / max(1, int(np.count_nonzero(lengths)))
+            for field, lengths in self._lengths.items()
+        }
+
+    @cached_property
+    def _lengths(self) -> dict[str, NDArray[np.float32]]:
+        found = {}
+        for field in FIELDS:
+            lengths = np.zeros(self.rows, np.float32)
+            for part, places in zip(self._parts, self._maps, strict=True):
+                live = places >= 0
+                lengths[places[live]] = part.postings.lengths(field)[live]
+            found[field] = lengths
+        return found
+
+    # --- meaning ------------------------------------------------------------------------------------------------------
+
+    def similarity(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """How near each row's vector is to this one, from -1 to 1: products of whole numbers, exact in any split."""
+        wanted, scale = quantize(vector[None, :])
+        found = np.zeros(self.rows, np.float32)
+        for part, (live, places) in zip(self._parts, self._live_rows, strict=True):
+            rows, scales = part.vectors
+            if len(rows):
+                products = np.asarray(simsimd.cdist(rows, wanted, metric="dot")).ravel()
+                near = (products * (scales * scale[0])).astype(np.float32, copy=False)
+                found[places] = near if live is None else near[live]
+        return found
+
+    @cached_property
+    def _live_rows(self) -> list[tuple[Rows | None, Rows | slice]]:
+        """For each segment its live rows (None: all), and their places; a slice where they lie as they do there."""
+        found: list[tuple[Rows | None, Rows | slice]] = []
+        for places in self._maps:
+            live = np.flatnonzero(places >= 0)
+            mine = places[live]
+            together = (
+                len(mine) > 0 and int(mine[-1]) - int(mine[0]) + 1 == len(mine) and bool((np.diff(mine) == 1).all())
+            )
+            where = slice(int(mine[0]), int(mine[-1]) + 1) if together else mine
+            found.append((None if len(live) == len(places) else live, where))
+        return found
+
+    # --- how files hang together --------------------------------------------------------------------------------------
+
+    @cached_property
+    def in_degree(self) -> NDArray[np.float64]:
+        """For each file, how many others use a name that it defines.
+
+        A name that is defined in several files counts for each by its share, and in more than three for none: then it
+        says nothing about where its uses lead.
+        """
+        numbers: dict[bytes, int] = {}
+        names = [part.names() for part in self._parts]
+        defined, used = [], []
+        for place, part in enumerate(self._parts):
+            number, file = self._live(place, *part.definitions())
+            own = {local: numbers.setdefault(names[place][local], len(numbers)) for local in set(number.tolist())}
+            defined.append((np.array([own[local] for local in number.tolist()], np.int64), file))
+        for place, part in enumerate(self._parts):
+            shared = np.array([numbers.get(name, -1) for name in names[place]], np.int64)
+            number, file = self._live(place, *part.uses())
+            known = shared[number] >= 0
+            used.append((shared[number[known]], file[known]))
+        return _shares(_pairs(defined, len(self.paths)), _pairs(used, len(self.paths)), len(numbers), len(self.paths))
+
+    def _live(self, part: int, names: Rows, files: Rows) -> tuple[Rows, Rows]:
+        """The pairs whose file is live, the file by its place in the whole."""
+        places = self._places[part]
+        live = places[files] >= 0
+        return names[live], places[files[live]]
+
+    # --- one by one ---------------------------------------------------------------------------------------------------
+
+    def definitions(self, name: str, *, inside: int = 0) -> list[Definition]:
+        """Every definition of this very name in a file with rows, in order of files.
+
+        What they are inside of is read when there are no more of them than `inside`.
+        """
+        found = [
+            (int(self._places[index][file]), kind, index, number)
+            for index, part in enumerate(self._parts)
+            for number, file, kind, _ in part.definitions_named(name)
+            if self._places[index][file] >= 0
+        ]
+        found.sort()
+        read = len(found) <= inside
+        return [
+            Definition(place, kind, self._parts[index].symbol(number).container if read else "")
+            for place, kind, index, number in found
+        ]
+
+    @cached_property
+    def _places(self) -> list[Rows]:
+        """For each segment, the place of each of its files in the whole; -1 for one that is not live."""
+        found = []
+        for index, part in enumerate(self._parts):
+            places = np.full(len(part.row_starts), -1, np.int64)
+            own = self._part == index
+            places[self._number[own]] = np.flatnonzero(own)
+            found.append(places)
+        return found
+
+    def find(self, path: str) -> int | None:
+        """The place of a file, or None."""
+        place = bisect_left(self.paths, path)
+        return place if place < len(self.paths) and self.paths[place] == path else None
+
+    def file(self, place: int) -> StoredFile:
+        return self._part_of(place).file(int(self._number[place]))
+
+    def text(self, place: int) -> memoryview:
+        return self._part_of(place).text(int(self._number[place]))
+
+    def symbols(self, place: int) -> list[Symbol]:
+        return self._part_of(place).symbols(int(self._number[place]))
+
+    def row_at(self, place: int, offset: int) -> int:
+        """The row of a file that holds this byte of it."""
+        inside = self._part_of(place).row_at(int(self._number[place]), offset) - int(self._in_part[place])
+        return int(self.first_row[place]) + inside
+
+    def chunk(self, row: int) -> ChunkRow:
+        place = int(np.searchsorted(self.first_row, row, "right")) - 1
+        inside = row - int(self.first_row[place])
+        return self._part_of(place).chunk(int(self._in_part[place]) + inside)
+
+    def _part_of(self, place: int) -> LivePart:
+        return self._parts[int(self._part[place])]
+
+    # --- how rows are put in order ------------------------------------------------------------------------------------
+
+    def _rows_in_parts(self) -> tuple[Rows, Rows]:
+        """The first row of each file in its own segment, and how many it has."""
+        first = np.zeros(len(self.paths), np.int64)
+        sizes = np.zeros(len(self.paths), np.int64)
+        for place, part in enumerate(self._parts):
+            own = self._part == place
+            starts = part.row_starts.astype(np.int64)
+            numbers = self._number[own]
+            first[own] = starts[numbers]
+            sizes[own] = starts[numbers + 1] - starts[numbers]
+        return first, sizes
+
+    def _map(self, place: int, sizes: Rows) -> Rows:
+        """For each row of a segment its place in the whole, -1 for one that is not live."""
+        places = np.full(int(self._parts[place].row_starts[-1]), -1, np.int64)
+        own = np.flatnonzero(self._part == place)
+        counts = sizes[own]
+        steps = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        places[np.repeat(self._in_part[own], counts) + steps] = np.repeat(self.first_row[own], counts) + steps
+        return places
+
+
+def _joined(found: list[tuple[Rows, NDArray[np.uint8]]]) -> Match:
+    if len(found) > 1:
+        rows, counts = (np.concatenate(both) for both in zip(*found, strict=True))
+    else:
+        rows, counts = found[0]
+    live = rows >= 0
+    return Match(rows, counts) if live.all() else Match(rows[live], counts[live])
+
+
+def _pairs(found: list[tuple[Rows, Rows]], files: int) -> tuple[Rows, Rows]:
+    """All pairs of a name and a file, each once, in order."""
+    both = np.unique(np.concatenate([np.zeros(0, np.int64), *(names * files + own for names, own in found)]))
+    return both // max(1, files), both % max(1, files)
+
+
+def _shares(defined: tuple[Rows, Rows], used: tuple[Rows, Rows], names: int, files: int) -> NDArray[np.float64]:
+    definitions = np.bincount(defined[0], minlength=names)
+    uses = np.bincount(used[0], minlength=names)
+    counted = definitions[defined[0]] <= _MOST_DEFINITIONS
+    name, file = defined[0][counted], defined[1][counted]
+    # A file that uses its own name does not count as another one.
+    itself = np.isin(name * files + file, used[0] * files + used[1])
+    shares = (uses[name] - itself) * (_WHOLE // definitions[name])
+    return np.bincount(file, shares, minlength=files) / _WHOLE

@@ -1,0 +1,258 @@
+"""The text of all live files of a snapshot, and every place in it that a pattern matches.
+
+One pass in linear time over the mapped bytes. In a segment the files stand one after the other, each with a newline
+after it that is not its own; what a tombstone hides is passed over, so no match can lie in it or reach into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import re2  # type: ignore[import-untyped]
+from numpy.typing import NDArray
+
+from cairn.limits import SCAN_STEP_BYTES
+from cairn.store.live import live_parts
+from cairn.store.snapshot import SnapshotView
+
+Numbers = NDArray[np.int64]
+_NEWLINE = 10
+# So many matches in one step are found faster by comparing whole arrays than one by one.
+_MANY = SCAN_STEP_BYTES // 2_048
+_TOO_MANY_HINTS = SCAN_STEP_BYTES // 1_024
+_SAMPLE = 1 << 16
+_IN_WORD = np.array([byte == 95 or (byte < 128 and chr(byte).isalnum()) for byte in range(256)])
+
+
+class Wanted(NamedTuple):
+    """A compiled pattern, and what is known of it; `across` lets a match go over line ends.
+
+    `literal` is set when it is just these bytes, with `word`: where a word begins and ends. `needed` is a pattern of
+    plain bytes that are part of every match.
+    """
+
+    regexp: Any
+    literal: bytes | None = None
+    word: bool = False
+    needed: Any = None
+    across: bool = False
+
+
+class Tally(NamedTuple):
+    """For each file how many matches it has, and how many lines on which one begins."""
+
+    matches: Numbers
+    lines: Numbers
+
+
+class LineSpans(NamedTuple):
+    """A line with matches: its number, where it lies in its file without its newline, and the matches that begin there.
+
+    Offsets count from the start of the file. Without `across` every match ends on the line it begins on.
+    """
+
+    number: int
+    start: int
+    end: int
+    spans: tuple[tuple[int, int], ...]
+
+
+class Texts:
+    """The live files with text in order of their paths; a file is named by its place in that order."""
+
+    def __init__(self, view: SnapshotView) -> None:
+        self.view = view
+        parts = live_parts(view)
+        found = sorted((*file[:2], place, file[2]) for place, part in enumerate(parts) for file in part.with_text())
+        self.paths = [path for path, _, _, _ in found]
+        self.languages = [language for _, language, _, _ in found]
+        texts = [part.texts() for part in parts]
+        self._text = [text for text, _ in texts]
+        self._part = np.array([place for _, _, place, _ in found], np.int64)
+        starts = [texts[place][1] for _, _, place, _ in found]
+        self._start = np.array([at[n] for at, (_, _, _, n) in zip(starts, found, strict=True)], np.int64)
+        # Less the newline that parts it from the next one.
+        self._end = np.array([at[n + 1] - 1 for at, (_, _, _, n) in zip(starts, found, strict=True)], np.int64)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @property
+    def sizes(self) -> Numbers:
+        """The bytes of each file."""
+        return self._end - self._start
+
+    def text(self, place: int) -> memoryview:
+        text: memoryview = self._text[self._part[place]]
+        return text[self._start[place] : self._end[place]]
+
+    @cached_property
+    def _by_part(self) -> list[Numbers]:
+        """For each segment its live files, in the order of their bytes."""
+        order = np.lexsort((self._start, self._part))
+        return [order[self._part[order] == part] for part in range(len(self._text))]
+
+    def tally(self, wanted: Wanted, chosen: NDArray[np.bool_], tick: Callable[[int], None]) -> Tally:
+        """Count the matches in the chosen files, all of them.
+
+        `tick` is told before each step how many files are done, and may raise to end it.
+        """
+        tally = Tally(np.zeros(len(self), np.int64), np.zeros(len(self), np.int64))
+        done, dense = 0, False
+        for text, own in zip(self._text, self._by_part, strict=True):
+            array = np.frombuffer(text, np.uint8)
+            for places in self._steps(own[chosen[own]], wanted.across):
+                tick(done)
+                first, last = int(self._start[places[0]]), int(self._end[places[-1]])
+                if dense and wanted.literal is not None:
+                    starts, ends = _literally(array, first, last, wanted.literal, wanted.word)
+                elif wanted.needed is not None:
+                    starts, ends = _near(wanted, text, first, last)
+                else:
+                    starts, ends = _matches(wanted, text, first, last)
+                    dense = dense or len(starts) > _MANY
+                self._count(tally, places, array, starts, ends)
+                done += len(places)
+        return tally
+
+    def lines(self, wanted: Wanted, place: int) -> Iterator[LineSpans]:
+        """The lines of a file on which a match begins, in order, each with the matches that begin there."""
+        text = self.text(place)
+        array = np.frombuffer(text, np.uint8)
+        starts, ends = _real(array, *_matches(wanted, text, 0, len(text)), np.zeros(1, np.int64), np.array([len(text)]))
+        newlines = np.flatnonzero(array == _NEWLINE)
+        lines = np.searchsorted(newlines, starts)
+        borders = [-1, *newlines.tolist(), len(text)]
+        firsts = np.flatnonzero(np.diff(lines, prepend=-1)).tolist()
+        for first, after in pairwise([*firsts, len(starts)]):
+            line = int(lines[first])
+            spans = zip(starts[first:after].tolist(), ends[first:after].tolist(), strict=True)
+            yield LineSpans(line + 1, borders[line] + 1, borders[line + 1], tuple(spans))
+
+    # --- how it is done -----------------------------------------------------------------------------------------------
+
+    def _steps(self, places: Numbers, one_by_one: bool) -> list[Numbers]:
+        """Files that are searched at once: neighbours, with nothing hidden between them, and not too much of them."""
+        if not len(places):
+            return []
+        starts, ends = self._start[places], self._end[places]
+        # A match that may go over line ends could go over the border of a file too.
+        parted = (ends[:-1] + 1 != starts[1:]) | (np.diff(starts // SCAN_STEP_BYTES) > 0) | one_by_one
+        return np.split(places, np.flatnonzero(parted) + 1)
+
+    def _count(self, tally: Tally, places: Numbers, array: NDArray[np.uint8], starts: Numbers, ends: Numbers) -> None:
+        if not len(starts):
+            return
+        begin, finish = self._start[places], self._end[places]
+        starts, ends = _real(array, starts, ends, begin, finish)
+        files = np.searchsorted(begin, starts, "right") - 1
+        fresh = _on_new_lines(array[begin[0] : finish[-1]], starts - begin[0])
+        tally.matches[places] += np.bincount(files, minlength=len(places))
+        tally.lines[places] += np.bincount(files[fresh], minlength=len(places))
+
+
+def _matches(wanted: Wanted, text: memoryview, at: int, end: int) -> tuple[Numbers, Numbers]:
+    """Start and end of every match between these offsets, from left to right, none inside another."""
+    if not wanted.across:
+        return _matches_in(wanted.regexp, text, [(at, end)])
+    # The start and the end of the text are those of the file.
+    starts, ends = _matches_in(wanted.regexp, text[at:end], [(0, end - at)])
+    return starts + at, ends + at
+
+
+def _matches_in(regexp: Any, text: memoryview, spans: Iterable[tuple[int, int]]) -> tuple[Numbers, Numbers]:
+    # The methods of the module that wrap this one make two objects for each match, which doubles its cost.
+    match, anchor = regexp._regexp.Match, re2._Anchor.UNANCHORED
+    starts: list[int] = []
+    ends: list[int] = []
+    for first, end in spans:
+        at = first
+        while at <= end:
+            start, stop = match(anchor, text, at, end)[0]
+            if start < 0:
+                break
+            starts.append(start)
+            ends.append(stop)
+            at = stop if stop > start else stop + 1
+    return np.array(starts, np.int64), np.array(ends, np.int64)
+
+
+def _near(wanted: Wanted, text: memoryview, at: int, end: int) -> tuple[Numbers, Numbers]:
+    """The same, looking only at the lines that hold the bytes a match needs, unless nearly all do."""
+    hints, _ = _matches(Wanted(wanted.needed), text, at, end)
+    if not len(hints):
+        return hints, hints
+    if len(hints) > _TOO_MANY_HINTS:
+        return _matches(wanted, text, at, end)
+    block, line_end = bytes(text[at:end]), -1
+    spans = []
+    for hint in (hints - at).tolist():
+        if hint > line_end:
+            newline = block.find(b"\n", hint)
+            line_end = len(block) if newline < 0 else newline
+            spans.append((at + block.rfind(b"\n", 0, hint) + 1, at + line_end))
+    return _matches_in(wanted.regexp, text, spans)
+
+
+def _on_new_lines(array: NDArray[np.uint8], starts: Numbers) -> NDArray[np.bool_]:
+    """Which of these ascending offsets are the first on their line."""
+    if len(starts) > _MANY:
+        newlines = np.flatnonzero(array == _NEWLINE)
+        return np.asarray(np.diff(np.searchsorted(newlines, starts), prepend=-1) > 0)
+    text, line_end, fresh = array.tobytes(), -1, []
+    for start in starts.tolist():
+        fresh.append(start > line_end)
+        if start > line_end:
+            line_end = text.find(b"\n", start)
+            line_end = len(text) if line_end < 0 else line_end
+    return np.array(fresh, np.bool_)
+
+
+def _literally(array: NDArray[np.uint8], at: int, end: int, literal: bytes, word: bool) -> tuple[Numbers, Numbers]:
+    """The same for plain bytes that stand nearly everywhere."""
+    width = len(literal)
+    # From the byte of it that is the rarest here: fewer places are left to look at.
+    often = np.bincount(array[at : at + _SAMPLE], minlength=256)[list(literal)]
+    rarest = int(often.argmin())
+    found = np.flatnonzero(array[at + rarest : max(at, end - width + 1) + rarest] == literal[rarest]) + at
+    for offset in np.argsort(often, kind="stable").tolist():
+        found = found[array[found + offset] == literal[offset]]
+    if word:
+        # Before the first byte of a segment there is none; the last has always the newline behind it.
+        before = _IN_WORD[array[found - 1]] & (found > 0)
+        after = _IN_WORD[array[found + width]]
+        found = found[(before != _IN_WORD[literal[0]]) & (after != _IN_WORD[literal[-1]])]
+    if width > 1 and (np.diff(found) < width).any():
+        kept, free = [], 0
+        for start in found.tolist():
+            if start >= free:
+                kept.append(start)
+                free = start + width
+        found = np.array(kept, np.int64)
+    return found, found + width
+
+
+def _real(
+    array: NDArray[np.uint8], starts: Numbers, ends: Numbers, begin: Numbers, finish: Numbers
+) -> tuple[Numbers, Numbers]:
+    """Without the empty matches that are none, given the borders of the files."""
+    empty = starts == ends
+    if not empty.any():
+        return starts, ends
+    if not len(array):
+        return starts[:0], ends[:0]
+    # Directly behind a match.
+    behind = np.zeros(len(starts), np.bool_)
+    behind[1:] = starts[1:] == ends[:-1]
+    # Inside a character of several bytes.
+    inside = (array[np.minimum(starts, len(array) - 1)] & 0xC0 == 0x80) & (starts < len(array))
+    files = np.searchsorted(begin, starts, "right") - 1
+    # Behind the last newline of a file there is no line, though the newline that parts it from the next looks like one.
+    last = finish[files]
+    none = (starts == last) & ((last == begin[files]) | (array[last - 1] == _NEWLINE))
+    real = ~(empty & (behind | inside | none))
+    return starts[real], ends[real]

@@ -1,0 +1,1 @@
+"""How good the answers are, measured where the right ones are known."""

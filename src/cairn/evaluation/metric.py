@@ -1,0 +1,108 @@
+"""How good a list of results is, when the right ones are known: NDCG and recall, for one question and for groups.
+
+For each right place the rank of the first result that shows it counts, and every rank once; the ideal has all right
+places at the top. A second result of a file that was already right costs a rank like any wrong one.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+
+class Lines(NamedTuple):
+    """A place in a file; without lines it is the whole file."""
+
+    path: str
+    start: int | None = None
+    end: int | None = None
+
+
+class Question(NamedTuple):
+    """A query and the places that answer it, with the groups that it is counted in."""
+
+    repository: str
+    language: str
+    category: str
+    text: str
+    targets: tuple[Lines, ...]
+
+
+class Scored(NamedTuple):
+    """What came of a question, by the files that were found; `ndcg_lines` wants the right lines to be shown too.
+
+    `is_valid` is False when it could not be asked as it stands, which scores 0.
+    """
+
+    question: Question
+    ndcg: float
+    recall: float
+    ndcg_lines: float
+    seconds: float
+    is_valid: bool = True
+
+
+class Mean(NamedTuple):
+    """The mean over the questions of a group; `error` is its standard error, None for fewer than two questions."""
+
+    name: str
+    questions: int
+    ndcg: float
+    recall: float
+    ndcg_lines: float
+    error: float | None = None
+
+
+def shows(found: Lines, target: Lines) -> bool:
+    """Whether a result is a right place: the same file, and lines in common where both have lines.
+
+    One path may begin further up than the other, at the border of a folder.
+    """
+    if not _same_file(found.path, target.path):
+        return False
+    if found.start is None or found.end is None or target.start is None or target.end is None:
+        return True
+    return found.start <= target.end and found.end >= target.start
+
+
+def ndcg(found: Sequence[Lines], targets: Sequence[Lines], k: int) -> float:
+    """Between 0 and 1: how near to the top of the first `k` results the right places stand."""
+    ranks = {next((rank for rank, one in enumerate(found[:k]) if shows(one, target)), None) for target in targets}
+    gain = sum(_gain(rank) for rank in ranks if rank is not None)
+    ideal = sum(_gain(rank) for rank in range(min(k, len(targets))))
+    return gain / ideal if ideal else 0.0
+
+
+def recall(found: Sequence[Lines], targets: Sequence[Lines], k: int) -> float:
+    """The share of the right places that the first `k` results show."""
+    if not targets:
+        return 0.0
+    return sum(any(shows(one, target) for one in found[:k]) for target in targets) / len(targets)
+
+
+def mean_of(name: str, scored: Sequence[Scored]) -> Mean:
+    """The mean over all of these, which are at least one."""
+    values = [one.ndcg for one in scored]
+    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
+    recalls = statistics.fmean(one.recall for one in scored)
+    with_lines = statistics.fmean(one.ndcg_lines for one in scored)
+    return Mean(name, len(scored), statistics.fmean(values), recalls, with_lines, error)
+
+
+def grouped(scored: Iterable[Scored], key: Callable[[Question], str]) -> list[Mean]:
+    """The mean of each group, in the order of their names."""
+    groups: dict[str, list[Scored]] = {}
+    for one in scored:
+        groups.setdefault(key(one.question), []).append(one)
+    return [mean_of(name, groups[name]) for name in sorted(groups)]
+
+
+def _gain(rank: int) -> float:
+    return 1 / math.log2(rank + 2)
+
+
+def _same_file(one: str, other: str) -> bool:
+    one, other = one.replace("\\", "/"), other.replace("\\", "/")
+    return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")

@@ -1,0 +1,65 @@
+"""Which files a query may find: by language, by globs of paths, and by scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cairn.search.pathtable import Flags, PathPattern, PathTable, glob_pattern
+from cairn.search.places import Places, Scope, in_scope, place_of, places
+from cairn.search.query import Query
+
+
+class FileFilter:
+    """Made once for a query; asked for one file, or for all files of a view at once."""
+
+    def __init__(self, query: Query) -> None:
+        self._languages = frozenset(query.languages)
+        self._include = _any_of(query.include)
+        self._exclude = _any_of(query.exclude)
+        self._scope = query.scope
+
+    @property
+    def takes_all(self) -> bool:
+        """Nothing is left out, so nobody need be asked."""
+        return not (self._languages or self._include or self._exclude) and self._scope is Scope.ALL
+
+    @property
+    def asks_language(self) -> bool:
+        return bool(self._languages)
+
+    def __call__(self, path: str, language: str) -> bool:
+        """Say whether this file may be found."""
+        if self._languages and language not in self._languages:
+            return False
+        if self._include and not self._include.matches(path):
+            return False
+        if self._exclude and self._exclude.matches(path):
+            return False
+        return bool(in_scope(np.array([place_of(path)], np.uint8), self._scope)[0])
+
+    def keep(self, table: PathTable, languages: Sequence[str] = (), known: Places | None = None) -> Flags:
+        """For each path, whether its file may be found.
+
+        `languages` go with the paths and may be left out unless `asks_language`; `known` are the places of the table.
+        """
+        kept = np.ones(len(table.paths), np.bool_)
+        if self._languages:
+            kept &= np.fromiter((language in self._languages for language in languages), np.bool_, len(table.paths))
+        if self._include:
+            kept &= table.matching(self._include)
+        if self._exclude:
+            kept &= ~table.matching(self._exclude)
+        if self._scope is not Scope.ALL:
+            kept &= in_scope(places(table) if known is None else known, self._scope)
+        return kept
+
+
+def file_filter(query: Query) -> FileFilter:
+    """The files that this query may find."""
+    return FileFilter(query)
+
+
+def _any_of(globs: Sequence[str]) -> PathPattern | None:
+    return glob_pattern(*globs) if globs else None

@@ -1,0 +1,93 @@
+"""Files by a few letters of their path: the file's own name first, whole pieces before scattered letters."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cairn.engine.scan import Texts
+from cairn.errors import InvalidPattern
+from cairn.limits import MAX_PATH_KEY_BYTES
+from cairn.search.exact import Within, chosen_files, coverage_of
+from cairn.search.found import PathMatch, PathsFound
+from cairn.search.fuzzy import NameTable, Numbers, Way, one_slip
+
+# Each step is more than all the points that letters can give.
+_STEP = 1 << 20
+_IN_NAME = _STEP // 4
+_SLASH, _DOT = 47, 46
+
+
+class PathFinder:
+    """All live paths, ready to be found. Keep it for as long as its texts."""
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+        self._table = NameTable(texts.paths)
+        folders = (len(path.rpartition("/")[0].encode()) + ("/" in path) for path in texts.paths)
+        self._name_starts = self._table.starts + np.fromiter(folders, np.int64, len(texts))
+
+    def find(self, query: str, *, within: Within | None = None, limit: int = 50) -> PathsFound:
+        """The best of all paths that hold every word of the query, and how many there are."""
+        words = query.split()
+        if not words:
+            raise InvalidPattern(why="it is empty")
+        if len(query.encode("utf-8", "surrogatepass")) > MAX_PATH_KEY_BYTES:
+            raise InvalidPattern(why="it is longer than any path")
+        chosen = chosen_files(self._texts, within)
+        scores, ways = self._fit(words[0])
+        for word in words[1:]:
+            more, way = self._fit(word)
+            scores = np.where((scores >= 0) & (more >= 0), scores + more, -1)
+            ways = np.maximum(ways, way)
+        fitting = np.flatnonzero((scores >= 0) & chosen)
+        # Of equals the shorter path, then the one that comes first.
+        order = np.lexsort((fitting, self._table.lengths[fitting], -scores[fitting]))[:limit]
+        return PathsFound(
+            tuple(self._match(int(place), ways, scores) for place in fitting[order]),
+            len(fitting),
+            coverage_of(self._texts, chosen),
+        )
+
+    def _match(self, place: int, ways: Numbers, scores: Numbers) -> PathMatch:
+        way = Way(int(ways[place])).name.lower()
+        return PathMatch(self._texts.paths[place], self._texts.languages[place], way, int(scores[place]))
+
+    def _fit(self, word: str) -> tuple[Numbers, Numbers]:
+        """Points of every path for one word, -1 for one that does not fit, and in which way it does."""
+        table = self._table
+        scores = np.full(len(table.ends), -1, np.int64)
+        ways = np.full(len(table.ends), int(Way.SLIP), np.int64)
+
+        def credit(names: Numbers, points: NDArray[np.int64] | int, way: Way) -> None:
+            # A path may stand in it more than once.
+            np.maximum.at(scores, names, (Way.SLIP - way) * _STEP + points)
+            ways[names] = np.minimum(ways[names], int(way))
+
+        names, places = table.pieces(word)
+        if not len(names) and (slip := one_slip(word)) is not None:
+            credit(table.matching(f"(?:.*/)?(?:{slip})(?:[.][^/]*)?"), 0, Way.SLIP)
+        fit = table.letters(word, np.arange(len(scores)), table.starts)
+        credit(fit.names, fit.scores, Way.LETTERS)
+        fit = table.letters(word, fit.names, self._name_starts[fit.names])
+        credit(fit.names, fit.scores + _IN_NAME, Way.LETTERS)
+        # The first place of a letter is not always its best.
+        fit = table.letters(word, fit.names, self._name_starts[fit.names], initials=True)
+        credit(fit.names, fit.scores + _IN_NAME, Way.LETTERS)
+        ends = places + len(word.encode("utf-8", "surrogatepass"))
+        own = self._name_starts[names]
+        credit(names, _IN_NAME * (places >= own), Way.PART)
+        # From the start of a folder or of the file, and on into the file's own name.
+        begins = (places == table.starts[names]) | (table.byte(np.maximum(places - 1, 0)) == _SLASH)
+        begins &= ends > own
+        credit(names[begins], _IN_NAME, Way.PREFIX)
+        stem = begins & (table.byte(ends) == _DOT)
+        credit(names[stem], _IN_NAME, Way.CASE)
+        whole = begins & (ends == table.ends[names])
+        credit(names[whole], _IN_NAME + _IN_NAME * (places == table.starts[names])[whole], Way.EXACT)
+        parts = [part for part in word.split("/") if part]
+        if len(parts) > 1:
+            # Scattered letters say little: folders that hold their part of it in one piece say more.
+            held = sum(np.maximum(self._fit(part)[0], 0) for part in parts) // (len(parts) * 2 * Way.SLIP)
+            scores += np.where(ways == int(Way.LETTERS), held, 0)
+        return scores, ways

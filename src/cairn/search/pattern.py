@@ -1,0 +1,233 @@
+r"""A pattern as a person writes it, made ready for the scan; or one sentence that says what is wrong with it.
+
+The language is RE2's: no back-references and no look-around, so that time grows with the text alone. A pattern is
+applied to each line by itself unless it is asked for across lines. `\w`, `\d`, `\s` and `\b` know ASCII only.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Any
+
+import re2  # type: ignore[import-untyped]
+
+from cairn.engine.scan import Wanted
+from cairn.errors import InvalidPattern
+from cairn.limits import MAX_QUERY_PATTERN_BYTES, PATTERN_MEMORY_BYTES
+
+# Quoted text, an escape (with what belongs to it), a class as a whole, the head of a group, or one character.
+_PIECE = re.compile(
+    r"\\Q.*?(?:\\E|\Z)|\\(?:[pP]\{[^}]*\}|x\{[^}]*\}|x[0-9A-Fa-f]{2}|.)"
+    r"|\[\^?\]?(?:\\.|\[:[^\]]*:\]|[^\]\\])*\]|\(\?P?<\w*>|\(\?[a-zA-Z-]*[:)]|.",
+    re.DOTALL,
+)
+_NAMED_GROUP = re.compile(r"\(\?P?<\w*>")
+_FLAGS = re.compile(r"\(\?([a-zA-Z]*)-([a-zA-Z]*)([:)])")
+_SETS_FLAGS = re.compile(r"\(\?[a-zA-Z-]+[:)]")
+# A character that stands for itself: escaped, when it is one that would not.
+_PLAIN = re.compile(r"\\[^a-zA-Z0-9]|[^\\()\[\]{}.*+?^$|]")
+_SIMPLE_WORD = re.compile(r"\\b(\w+)\\b", re.ASCII)
+_SHORTEST_NEEDED = 3
+_SHOWN_CHARS = 60
+_BACK_REFERENCE = tuple("123456789gk")
+_FOREIGN = (
+    ("(?=", "look-ahead"),
+    ("(?!", "look-ahead"),
+    ("(?<=", "look-behind"),
+    ("(?<!", "look-behind"),
+    ("(?>", "an atomic group"),
+    ("(?(", "a condition"),
+    ("(?R", "recursion"),
+    ("(?P=", "a back-reference"),
+)
+
+
+class Case(StrEnum):
+    """Whether upper and lower case differ; `smart`: only when the pattern has an upper-case letter."""
+
+    SMART = "smart"
+    SENSITIVE = "sensitive"
+    INSENSITIVE = "insensitive"
+
+
+def compiled(
+    pattern: str, *, regex: bool = False, case: Case = Case.SMART, word: bool = False, multiline: bool = False
+) -> Wanted:
+    """The pattern, ready to be looked for. `InvalidPattern` says what is wrong with it and where."""
+    data = _checked(pattern)
+    if not multiline:
+        _one_line(pattern, regex)
+    ignore = case is Case.INSENSITIVE or (case is Case.SMART and not _has_upper(pattern, regex))
+    options = _options(ignore, multiline)
+    if not regex:
+        source = re2.escape(pattern)
+        if word:
+            source = f"{_edge(pattern[0])}{source}{_edge(pattern[-1])}"
+        plain = None if ignore and pattern.upper() != pattern.lower() else data
+        # What stands at its edges is no part of a word: then it is no word that begins and ends there.
+        whole = word and _edge(pattern[0]) == _edge(pattern[-1]) == r"\b"
+        return Wanted(re2.compile(source, options), plain if whole == word else None, whole, None, multiline)
+    if (place := _place_of(pattern, r"\C")) >= 0:
+        raise InvalidPattern(why=rf"\C at position {place + 1} is not supported: it would split characters")
+    try:
+        # By itself first: what is put around it must not mend an error in it.
+        re2.compile(pattern, options)
+    except re2.error as error:
+        raise InvalidPattern(why=_why(error, pattern, options)) from None
+    source = "".join(_piece(match.group(), multiline) for match in _PIECE.finditer(pattern))
+    try:
+        made = re2.compile(rf"(?m)\b(?:{source})\b" if word else f"(?m){source}", options)
+    except re2.error:
+        raise InvalidPattern(why="it is too large once it is compiled") from None
+    simple = _SIMPLE_WORD.fullmatch(pattern)
+    if simple and not ignore:
+        return Wanted(made, simple[1].encode(), True, None, multiline)
+    needed = None if ignore or multiline else _needed(pattern)
+    return Wanted(made, None, False, needed and re2.compile(re2.escape(needed), options), multiline)
+
+
+def _checked(pattern: str) -> bytes:
+    if not pattern:
+        raise InvalidPattern(why="it is empty")
+    try:
+        data = pattern.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidPattern(why=f"it is not UTF-8 at position {error.start + 1}") from None
+    if len(data) > MAX_QUERY_PATTERN_BYTES:
+        raise InvalidPattern(why=f"it has {len(data):,} bytes, and {MAX_QUERY_PATTERN_BYTES:,} are the most")
+    return data
+
+
+def _one_line(pattern: str, regex: bool) -> None:
+    place = pattern.find("\n")
+    if place < 0 and regex:
+        place = _place_of(pattern, r"\n")
+    if place >= 0:
+        raise InvalidPattern(
+            why=f"it asks for a line end at position {place + 1}, but each line is searched by itself"
+            " unless a multiline search is asked for"
+        )
+
+
+def _has_upper(pattern: str, regex: bool) -> bool:
+    if not regex:
+        return pattern != pattern.lower()
+    pieces = (match.group() for match in _PIECE.finditer(pattern))
+    plain = "".join(piece for piece in pieces if not piece.startswith(("(?", "\\")) or piece.startswith("\\Q"))
+    plain = re.sub(r"\\[^Q]|\[:\w*:\]|\\Q", "", plain.removesuffix("\\E"))
+    return plain != plain.lower()
+
+
+def _piece(piece: str, multiline: bool) -> str:
+    """A piece of a pattern, with the start and the end of the text read as those of the line that it is applied to."""
+    if _NAMED_GROUP.fullmatch(piece):
+        # Nobody asks for what is in it, and to keep it takes several times as long.
+        return "(?:"
+    if multiline:
+        return piece
+    if piece == r"\A":
+        return "(?m:^)"
+    if piece == r"\z":
+        return "(?m:$)"
+    flags = _FLAGS.fullmatch(piece)
+    if flags is None or "m" not in flags[2]:
+        return piece
+    off = flags[2].replace("m", "")
+    return f"(?{flags[1]}{'-' if off else ''}{off}{flags[3]}" if flags[1] or off or flags[3] == ":" else ""
+
+
+def _needed(pattern: str) -> str | None:
+    """The longest run of characters that every match holds, where that is easy to see; None when it is short."""
+    runs, depth = [""], 0
+    for match in _PIECE.finditer(pattern):
+        piece = match.group()
+        if (piece == "|" and not depth) or _SETS_FLAGS.fullmatch(piece):
+            return None
+        if depth or not _PLAIN.fullmatch(piece):
+            # A quantifier may take back the character before it.
+            if piece in ("*", "?", "{"):
+                runs[-1] = runs[-1][:-1]
+            runs.append("")
+            depth += (piece.startswith("(") and not piece.endswith(")")) - (piece == ")")
+        elif not (runs[-1] == "" and _in_braces(pattern, match.start())):
+            runs[-1] += piece.removeprefix("\\")
+    longest = max(runs, key=len)
+    # What a pattern begins with is found as fast by the pattern itself.
+    return longest if len(longest) >= _SHORTEST_NEEDED and longest != runs[0] else None
+
+
+def _in_braces(pattern: str, place: int) -> bool:
+    """Whether a character belongs to a count, as in `{2,3}`."""
+    return pattern.rfind("{", 0, place) > pattern.rfind("}", 0, place)
+
+
+def _edge(character: str) -> str:
+    # What stands outside is no part of a word, whatever stands inside.
+    return r"\b" if re.match(r"\w", character, re.ASCII) else r"\B"
+
+
+def _options(ignore: bool, multiline: bool) -> Any:
+    options = re2.Options()
+    options.max_mem = PATTERN_MEMORY_BYTES
+    options.log_errors = False
+    options.never_capture = True
+    options.never_nl = not multiline
+    options.case_sensitive = not ignore
+    return options
+
+
+def _place_of(pattern: str, piece: str) -> int:
+    return next((match.start() for match in _PIECE.finditer(pattern) if match.group() == piece), -1)
+
+
+# --- what is wrong with it --------------------------------------------------------------------------------------------
+
+
+def _why(error: Exception, pattern: str, options: Any) -> str:
+    """What RE2 says, with the place in the pattern; what only other engines can do is named."""
+    said = _said(error)
+    what, _, part = said.partition(": ")
+    if not part:
+        return what
+    place = _unpaired(pattern) if part == pattern else _first_failing(pattern, part, said, options)
+    for start, name in _FOREIGN:
+        if (part.startswith(start) or start.startswith(part)) and start in pattern:
+            at = pattern.find(start) + 1
+            return f"{name}, at position {at}, is not supported, because search time must stay linear"
+    if what == "invalid escape sequence" and part[1:2] in _BACK_REFERENCE:
+        return f"a back-reference, at position {place}, is not supported, because search time must stay linear"
+    shown = part if len(part) <= _SHOWN_CHARS else f"{part[:_SHOWN_CHARS]}…"
+    return f"{what} at position {place}, in `{shown}`"
+
+
+def _said(error: Exception) -> str:
+    said = error.args[0]
+    return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+
+
+def _first_failing(pattern: str, part: str, said: str, options: Any) -> int:
+    """Where the part that RE2 names stands, counted from 1: the first place up to which the same error comes."""
+    place = pattern.find(part)
+    while (after := pattern.find(part, place + 1)) >= 0:
+        try:
+            re2.compile(pattern[: place + len(part)], options)
+        except re2.error as error:
+            if _said(error) == said:
+                break
+        place = after
+    return place + 1
+
+
+def _unpaired(pattern: str) -> int:
+    """The bracket that has no other, counted from 1."""
+    opened: list[int] = []
+    for match in _PIECE.finditer(pattern):
+        piece = match.group()
+        if piece == "(" or (piece.startswith("(?") and not piece.endswith(")")):
+            opened.append(match.start())
+        elif piece == ")":
+            if not opened:
+                return match.start() + 1
+            opened.pop()
+    return opened[-1] + 1 if opened else 1

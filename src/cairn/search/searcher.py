@@ -1,0 +1,288 @@
+"""From a question to results, in every mode, on one snapshot.
+
+A searcher is made once for a view and asked many times; what a mode needs is built when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cairn.embedding.model import Embedder
+from cairn.engine.local import LocalEngine
+from cairn.engine.scan import Texts
+from cairn.errors import EmbeddingFailed, InvalidQuery
+from cairn.fingerprint import Canonical
+from cairn.limits import MAX_MATCH_LINES, SNIPPET_LINES
+from cairn.search.continuation import question_digest
+from cairn.search.exact import Within, exact
+from cairn.search.excerpts import Excerpts, shortened_to
+from cairn.search.filters import FileFilter, file_filter
+from cairn.search.found import FileMatches
+from cairn.search.fuzzy import Way
+from cairn.search.lexical import bm25
+from cairn.search.paths import PathFinder
+from cairn.search.pathtable import PathTable
+from cairn.search.pattern import Case, compiled
+from cairn.search.query import Query, parse
+from cairn.search.rank import GROUPS, PENALTIES, Ranked, Ranking, rank
+from cairn.search.snippets import Snippet, Snippets, fit, tokens_in
+from cairn.search.symbols import SymbolFinder
+from cairn.search.types import Found, Group, Hit, Mode, SearchRequest
+from cairn.search.weights import WEIGHTS
+from cairn.store.postings import FIELDS
+from cairn.store.snapshot import SnapshotView
+
+Flags = NDArray[np.bool_]
+
+_SIGNALS = frozenset({*WEIGHTS, *GROUPS, PENALTIES})
+# With `kind:` results are chosen among so many of the best.
+_KIND_CANDIDATES = 200
+_ROWS_PER_FILE = 5
+_PATH_SCORE = 1 << 20
+
+
+class Searcher:
+    """A view, ready for questions, with the model that its vectors were made by."""
+
+    def __init__(self, view: SnapshotView, embedder: Embedder) -> None:
+        self.view = view
+        self._embedder = embedder
+
+    def search(self, request: SearchRequest) -> Found:
+        """One page of results. Raises an `InvalidQuery`, an `InvalidPattern` or a `QueryTimeout`."""
+        _known(request.without)
+        ways = {Mode.REGEX: self._regex, Mode.SYMBOL: self._symbols, Mode.PATH: self._paths}
+        return _budgeted(ways.get(request.mode, self._ranked)(request), request.max_tokens)
+
+    # --- what is built once -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _engine(self) -> LocalEngine:
+        return LocalEngine(self.view)
+
+    @cached_property
+    def _texts(self) -> Texts:
+        return Texts(self.view)
+
+    @cached_property
+    def _snippets(self) -> Snippets:
+        return Snippets(self._engine)
+
+    @cached_property
+    def _excerpts(self) -> Excerpts:
+        return Excerpts(self.view)
+
+    @cached_property
+    def _path_finder(self) -> PathFinder:
+        return PathFinder(self._texts)
+
+    @cached_property
+    def _symbol_finder(self) -> SymbolFinder:
+        return SymbolFinder(self._texts)
+
+    @cached_property
+    def _table(self) -> PathTable:
+        return PathTable(self._engine.paths)
+
+    @cached_property
+    def _languages(self) -> list[str]:
+        known = dict(zip(self._texts.paths, self._texts.languages, strict=True))
+        return [known[path] for path in self._engine.paths]
+
+    # --- ranked modes -------------------------------------------------------------------------------------------------
+
+    def _ranked(self, request: SearchRequest) -> Found:
+        query = _parsed(request)
+        allowed = self._allowed(request, query)
+        everything = bool(query.kinds) or request.group is Group.NONE
+
+        def ranked(mode: Mode) -> Ranking:
+            return rank(
+                self._engine,
+                query,
+                None if mode is Mode.LEXICAL else self._embedder,
+                mode=mode.value,
+                without=request.without,
+                allowed=allowed,
+                limit=max(_KIND_CANDIDATES, request.offset + request.limit) if everything else request.limit,
+                offset=0 if everything else request.offset,
+            )
+
+        by_words_alone = False
+        try:
+            ranking = ranked(request.mode)
+        except EmbeddingFailed:
+            # A remote model that is away takes the meaning with it, not the words; who asked for meaning alone is told.
+            if request.mode is not Mode.HYBRID:
+                raise
+            ranking, by_words_alone = ranked(Mode.LEXICAL), True
+        shown, total = ranking.ranked, ranking.candidates
+        if request.group is Group.NONE:
+            shown = self._spread(shown, query)
+        if query.kinds:
+            shown = [one for one in shown if self._snippet(one, query, 0).kind in query.kinds]
+        if everything:
+            total = len(shown)
+            shown = shown[request.offset : request.offset + request.limit]
+        hits = tuple(self._hit(one, query, request) for one in shown)
+        files = len(self._engine.paths) if allowed is None else int(allowed.sum())
+        total = max(total, request.offset + len(hits))
+        return Found(hits, total, request.offset, files, exhaustive=False, by_words_alone=by_words_alone)
+
+    def _snippet(self, one: Ranked, query: Query, context: int) -> Snippet:
+        return self._snippets.make(one.place, one.row, query.terms, context=context)
+
+    def _hit(self, one: Ranked, query: Query, request: SearchRequest) -> Hit:
+        made = self._snippet(one, query, request.context)
+        return Hit(
+            path=made.path,
+            start_line=made.start_line,
+            end_line=made.end_line,
+            language=made.language,
+            kind=made.kind,
+            symbol=made.symbol,
+            score=float(one.score),
+            text=made.text,
+            match_lines=made.match_lines,
+            file_hash=made.file_hash,
+            reasons=tuple((name, float(part)) for name, part in one.parts) if request.explain else (),
+            marks=made.marks,
+        )
+
+    def _spread(self, ranked: Sequence[Ranked], query: Query) -> list[Ranked]:
+        """Each file's best row, then the others of its rows that hold words of the query, best first."""
+        scores = bm25(self._engine, self._engine.matches(query.terms), dict.fromkeys(FIELDS, 1.0))
+        spread = []
+        for one in ranked:
+            first, last = self._engine.first_row[one.place : one.place + 2].tolist()
+            order = first + np.argsort(-scores[first:last], kind="stable")
+            others = [row for row in order.tolist() if row != one.row and scores[row] > 0]
+            spread += [one, *(one._replace(row=row) for row in others[: _ROWS_PER_FILE - 1])]
+        return spread
+
+    def _allowed(self, request: SearchRequest, query: Query) -> Flags | None:
+        """The files that may be found; None when that is all of them."""
+        files = file_filter(query)
+        if files.takes_all and not (request.below or query.must or query.excluded):
+            return None
+        allowed = files.keep(self._table, self._languages if files.asks_language else ())
+        if request.below:
+            allowed &= np.fromiter((_is_below(path, request.below) for path in self._engine.paths), np.bool_)
+        for words, wanted in ((query.must, True), (query.excluded, False)):
+            for word in words:
+                allowed &= self._holding(word) == wanted
+        return allowed
+
+    def _holding(self, word: str) -> Flags:
+        """The files of the engine with this text, in any case."""
+        texts = self._texts
+        tally = texts.tally(compiled(word, case=Case.INSENSITIVE), np.ones(len(texts), np.bool_), lambda _: None)
+        holding = {texts.paths[place] for place in np.flatnonzero(tally.matches).tolist()}
+        return np.fromiter((path in holding for path in self._engine.paths), np.bool_, len(self._engine.paths))
+
+    # --- exhaustive modes ---------------------------------------------------------------------------------------------
+
+    def _regex(self, request: SearchRequest) -> Found:
+        wanted = compiled(request.query, regex=True)
+        # The pattern is no query: filters come from the options alone.
+        within = _within(request, file_filter(_parsed(replace(request, query="x"))))
+        one_by_one = request.group is Group.NONE
+        per_file = None if one_by_one else MAX_MATCH_LINES
+        found = exact(
+            self._texts, wanted, within=within, limit=request.limit, offset=request.offset, lines_per_file=per_file
+        )
+        total = found.matching_lines if one_by_one else found.matching_files
+        hits = [hit for file in found.files for hit in self._matching(file, request, one_by_one)]
+        return Found(tuple(hits), total, request.offset, found.coverage.files, exhaustive=True)
+
+    def _matching(self, file: FileMatches, request: SearchRequest, one_by_one: bool) -> list[Hit]:
+        """The lines of a file: each by itself, or those that fit into one snippet from the first on."""
+        if one_by_one:
+            return [self._excerpts.of_lines(file.path, [line], request.context) for line in file.lines]
+        shown = [line for line in file.lines if line.line < file.lines[0].line + SNIPPET_LINES]
+        hit = self._excerpts.of_lines(file.path, shown, request.context)
+        return [replace(hit, match_lines=tuple(line.line for line in file.lines))]
+
+    def _symbols(self, request: SearchRequest) -> Found:
+        query = _parsed(request)
+        within = _within(request, file_filter(query))
+        found = self._symbol_finder.find(
+            query.text, kinds=query.kinds, within=within, limit=request.offset + request.limit
+        )
+        hits = []
+        for match in found.symbols[request.offset :]:
+            score = 1.0 - Way[match.way.upper()] / len(Way)
+            hits.append(self._excerpts.of_symbol(match.path, match.symbol, score, request.context))
+        return Found(tuple(hits), found.total, request.offset, found.coverage.files, exhaustive=True)
+
+    def _paths(self, request: SearchRequest) -> Found:
+        query = _parsed(request)
+        within = _within(request, file_filter(query))
+        found = self._path_finder.find(query.text, within=within, limit=request.offset + request.limit)
+        hits = [
+            self._excerpts.of_file(match.path, match.score / _PATH_SCORE) for match in found.paths[request.offset :]
+        ]
+        return Found(tuple(hits), found.total, request.offset, found.coverage.files, exhaustive=True)
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def question_of(request: SearchRequest) -> str:
+    """Names all that decides which results there are, and their order; the page and its form do not."""
+    parts: list[Canonical] = [request.query, request.mode.value, request.scope, request.group.value]
+    lists = (request.languages, request.include, request.exclude, request.below, sorted(request.without))
+    return question_digest(*parts, *(list(one) for one in lists))
+
+
+def check(request: SearchRequest) -> None:
+    """Raise what is wrong with a question, without an index."""
+    _known(request.without)
+    if request.mode is Mode.REGEX:
+        compiled(request.query, regex=True)
+        request = replace(request, query="x")
+    _parsed(request)
+
+
+def _known(signals: frozenset[str]) -> None:
+    for name in sorted(signals - _SIGNALS):
+        known = ", ".join(sorted(_SIGNALS))
+        raise InvalidQuery(problem=f"There is no signal called `{name[:40]}`; there are {known}.")
+
+
+def _parsed(request: SearchRequest) -> Query:
+    return parse(
+        request.query,
+        languages=request.languages,
+        include=request.include,
+        exclude=request.exclude,
+        scope=request.scope,
+    )
+
+
+def _is_below(path: str, below: Sequence[str]) -> bool:
+    return any(path == one or path.startswith(f"{one}/") for one in below)
+
+
+def _within(request: SearchRequest, files: FileFilter) -> Within | None:
+    if files.takes_all and not request.below:
+        return None
+    return lambda path, language: (not request.below or _is_below(path, request.below)) and files(path, language)
+
+
+def _budgeted(found: Found, most: int | None) -> Found:
+    """The page without the results that do not fit; of a first one that is too long the first lines."""
+    if most is None:
+        return found
+    kept = tuple(fit(found.hits, most))
+    shortened = not kept and bool(found.hits)
+    if shortened:
+        first = found.hits[0]
+        room = most - tokens_in(first.path + first.symbol)
+        kept = (shortened_to(first, lambda hit: tokens_in(hit.text) <= room),) if room > 0 else ()
+    return replace(found, hits=kept, shortened=shortened)

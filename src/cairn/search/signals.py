@@ -1,0 +1,393 @@
+"""The signals of the ranking: each says of every file how well it fits the query, by one kind of evidence.
+
+A signal is a pure function from `Evidence` to one number for each file, 0 where there is no such evidence and about 1
+at best. What several of them need stands in the evidence and is computed once for a query, when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cairn.embedding.model import Embedder
+from cairn.engine.local import LocalEngine, Match
+from cairn.search.filenames import FileNames, Named
+from cairn.search.lexical import Scores, best_of_files, bm25, idf
+from cairn.search.pathtable import PathPattern, PathTable
+from cairn.search.places import Place, Places, Scope, places
+from cairn.search.query import Query
+from cairn.search.weights import FALLING, PENALTIES, TEXT_FIELDS, VAGUE_SHARE, VAGUE_WORDS
+from cairn.tokens import stem, terms, terms_of, words
+from cairn.types import SymbolKind
+
+Signal = NDArray[np.float64]
+
+TYPES = frozenset(
+    {
+        SymbolKind.CLASS, SymbolKind.INTERFACE, SymbolKind.STRUCT, SymbolKind.TRAIT, SymbolKind.ENUM, SymbolKind.TYPE,
+        SymbolKind.OBJECT, SymbolKind.UNION, SymbolKind.MODULE, SymbolKind.NAMESPACE,
+    }
+)  # fmt: skip
+_OF_A_MEMBER, _OF_A_GUESS, _ELSEWHERE = 0.7, 0.6, 0.5
+# What is left behind but kept; the name of the file or of a folder says so.
+_OLD = PathPattern(r"[^\x00]*(?i:compat|legacy|deprecated)[^\x00]*")
+_PAST = re.compile("compat|legacy|deprecat", re.IGNORECASE)
+_FOREIGN = re.compile("vendor|third.?party|generated", re.IGNORECASE)
+_SETTINGS = re.compile(r"config|\bsettings?\b", re.IGNORECASE)
+_LINE = re.compile(r":\d+(?::\d+)?$")
+# A name with more definitions than these is told apart by files and folders alone.
+_MOST_INSIDE = 64
+# Files that are read to see whether they hold a phrase: those with the best text first.
+_MOST_READ = 400
+
+
+class Files:
+    """What does not depend on the query: the names, the parts in the project and the in-degree of each file."""
+
+    def __init__(self, engine: LocalEngine) -> None:
+        self._engine = engine
+        self.names = FileNames(engine)
+
+    @cached_property
+    def _table(self) -> PathTable:
+        return PathTable(self._engine.paths)
+
+    @cached_property
+    def places(self) -> Places:
+        return places(self._table)
+
+    @cached_property
+    def old(self) -> NDArray[np.bool_]:
+        return self._table.matching(_OLD)
+
+    @cached_property
+    def tested(self) -> Signal:
+        """The share of each file's chunks that define something called a test: what a test is without its path."""
+        rows = np.zeros(self._engine.rows)
+        for match in self._engine.matches(("test", "spec")):
+            if "symbol" in match:
+                rows[match["symbol"].rows] = 1
+        first = self._engine.first_row
+        return np.add.reduceat(rows, first[:-1]) / np.diff(first) if len(rows) else rows
+
+    @cached_property
+    def used(self) -> Signal:
+        """The logarithm of the in-degree, in steps of four standard deviations; 1 is the most."""
+        degree = np.log1p(self._engine.in_degree)
+        spread = 4 * float(degree.std()) if len(degree) else 0.0
+        return np.minimum(degree / spread, 1) if spread else np.zeros(len(degree))
+
+
+_FILES: WeakKeyDictionary[LocalEngine, Files] = WeakKeyDictionary()
+
+
+def files_of(engine: LocalEngine) -> Files:
+    """What is known of an engine's files; made once for each engine."""
+    found = _FILES.get(engine)
+    if found is None:
+        found = _FILES[engine] = Files(engine)
+    return found
+
+
+class Evidence:
+    """A query and what the index says about it. `by_name` is False when no word of a path may count."""
+
+    def __init__(self, engine: LocalEngine, query: Query, embedder: Embedder | None, *, by_name: bool = True) -> None:
+        self.engine = engine
+        self.query = query
+        self.embedder = embedder
+        self.by_name = by_name
+        self.files = files_of(engine)
+
+    # --- words --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def matches(self) -> list[dict[str, Match]]:
+        """Where each term stands; without the words of paths when those may not count."""
+        found = self.engine.matches(self.query.terms)
+        if not self.by_name:
+            for match in found:
+                match.pop("path", None)
+        return found
+
+    @cached_property
+    def shares(self) -> list[float]:
+        """How much each term counts: words that say what is done to code, not what it is about, count less."""
+        return [VAGUE_SHARE if term in _VAGUE else 1.0 for term in self.query.terms]
+
+    @cached_property
+    def worth(self) -> list[float]:
+        """How much each term says, by how many rows hold it anywhere."""
+        return [
+            share * float(idf(self.engine.rows, self._rows_with(match)))
+            for share, match in zip(self.shares, self.matches, strict=True)
+        ]
+
+    def _rows_with(self, match: Mapping[str, Match]) -> int:
+        if len(match) < 2:
+            return sum(len(found.rows) for found in match.values())
+        holding = np.zeros(self.engine.rows, np.bool_)
+        for rows, _ in match.values():
+            holding[rows] = True
+        return int(np.count_nonzero(holding))
+
+    @cached_property
+    def holding(self) -> list[NDArray[np.bool_]]:
+        """For each term the files that hold it, by their text alone."""
+        found = []
+        for match in self.matches:
+            files = np.zeros(len(self.engine.paths), np.bool_)
+            for field, (rows, _) in match.items():
+                if field != "path":
+                    files[self.engine.file_of_row[rows]] = True
+            found.append(files)
+        return found
+
+    @cached_property
+    def text_rows(self) -> Scores:
+        return bm25(self.engine, self.matches, TEXT_FIELDS, self.shares)
+
+    @cached_property
+    def symbol_rows(self) -> Scores:
+        return bm25(self.engine, self.matches, {"symbol": 1.0}, self.shares)
+
+    @cached_property
+    def text(self) -> Signal:
+        return _of_best(best_of_files(self.engine, self.text_rows, FALLING)[0])
+
+    # --- meaning ------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def meaning_rows(self) -> Scores:
+        """How near each row is, from 0 for the one in the middle to 1 for the nearest: most are near to nothing."""
+        if self.embedder is None or not self.engine.rows:
+            return np.zeros(self.engine.rows, np.float32)
+        near = self.engine.similarity(self.embedder.embed_query(self.query.text))
+        middle, nearest = np.median(near), near.max()
+        return np.maximum(near - middle, 0) / (nearest - middle) if nearest > middle else np.zeros_like(near)
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def named(self) -> list[Named]:
+        """For each term the files and folders with that word in their name."""
+        pairs = zip(self.query.terms, self.matches, strict=True)
+        return [self.files.names.named(term, match.get("path")) for term, match in pairs]
+
+    @cached_property
+    def name_said(self) -> Signal:
+        """How much of each file's name the query says."""
+        found = self.zeros()
+        for one in self.named:
+            found[one.part] += 1 / self.files.names.sizes(one.part)
+        for one in self.named:
+            found[one.whole] = 1
+        return np.minimum(found, 1)
+
+    @cached_property
+    def name_held(self) -> Signal:
+        """How much of the query each file's name holds, by what each word says."""
+        return _share(self, [one.either for one in self.named])
+
+    def zeros(self) -> Signal:
+        return np.zeros(len(self.engine.paths))
+
+
+# --- the signals ------------------------------------------------------------------------------------------------------
+
+
+def text(seen: Evidence) -> Signal:
+    """The words stand in the text: the best chunks by BM25."""
+    return seen.text
+
+
+def meaning(seen: Evidence) -> Signal:
+    """The text is about the same: the best chunks by the model."""
+    return _of_best(best_of_files(seen.engine, seen.meaning_rows, FALLING)[0])
+
+
+def coverage(seen: Evidence) -> Signal:
+    """How much of the query stands together in one chunk, by what each word says."""
+    together = np.zeros(seen.engine.rows)
+    for match, worth in zip(seen.matches, seen.worth, strict=True):
+        # Marks, not a sort: a row that holds the term in two fields counts once.
+        holding = np.zeros(seen.engine.rows, np.bool_)
+        for field, (rows, _) in match.items():
+            if field != "path":
+                holding[rows] = True
+        together[holding] += worth
+    whole = sum(seen.worth)
+    if not whole or not seen.engine.rows:
+        return seen.zeros()
+    return np.maximum.reduceat(together, seen.engine.first_row[:-1]) / whole
+
+
+def symbols(seen: Evidence) -> Signal:
+    """The words are in names of what is defined there."""
+    return _of_best(best_of_files(seen.engine, seen.symbol_rows, FALLING)[0])
+
+
+def joined(seen: Evidence) -> Signal:
+    """Neighbours in the query stand there as one name: `event loop` as `EventLoop`."""
+    pairs = [one + other for one, other in pairwise(_plain_words(seen.query.text)) if one and other]
+    matches = seen.engine.matches(tuple(dict.fromkeys(map(stem, pairs))))
+    return _of_best(best_of_files(seen.engine, bm25(seen.engine, matches, {"body": 1.0}), FALLING)[0])
+
+
+def name_said(seen: Evidence) -> Signal:
+    """How much of the file's name the query says."""
+    return seen.name_said
+
+
+def name_matched(seen: Evidence) -> Signal:
+    """The same, times how much of the query that is: one common word of a long question names no file."""
+    return seen.name_said * seen.name_held
+
+
+def name_in_text(seen: Evidence) -> Signal:
+    """How much of the query the name holds, where the text agrees: a name alone may be another's."""
+    return seen.name_held * seen.text
+
+
+def folder(seen: Evidence) -> Signal:
+    """How much of the query the names of the folders hold."""
+    return _share(seen, [one.folder for one in seen.named])
+
+
+def named_so(seen: Evidence) -> Signal:
+    """The file has the name that the query gives as an identifier."""
+    found = seen.zeros()
+    for identifier in seen.query.identifiers:
+        for term in terms_of(identifier.name)[:1]:
+            whole = seen.named[seen.query.terms.index(term)].whole
+            found[whole] = np.maximum(found[whole], 1 if identifier.sure else _OF_A_GUESS)
+    return found
+
+
+def definition(seen: Evidence) -> Signal:
+    """The file defines an identifier of the query: types more than their members; with the container that was named."""
+    found = seen.zeros()
+    for identifier in seen.query.identifiers:
+        around = identifier.container.rpartition(".")[2].lower()
+        for place, kind, container in seen.engine.definitions(identifier.name, inside=_MOST_INSIDE if around else 0):
+            value = 1.0 if kind in TYPES else _OF_A_MEMBER
+            if not identifier.sure:
+                value *= _OF_A_GUESS
+            if around and around != container.rpartition(".")[2].lower() and around not in _around(seen, place):
+                value *= _ELSEWHERE
+            found[place] = max(found[place], value)
+    return found
+
+
+def used(seen: Evidence) -> Signal:
+    """Other files use what is defined there."""
+    return seen.files.used
+
+
+def phrase(seen: Evidence) -> Signal:
+    """The file holds the quoted phrases, word by word; a share of them where there are several."""
+    found = seen.zeros()
+    for one in seen.query.phrases:
+        plain = re.findall(r"\w+", one)
+        wanted = re.compile(r"\W+".join(map(re.escape, plain)) or re.escape(one), re.IGNORECASE)
+        held = np.ones(len(found), np.bool_)
+        for term in (term for word in plain for term in terms_of(word) if term in seen.query.terms):
+            held &= seen.holding[seen.query.terms.index(term)]
+        likely = np.flatnonzero(held)
+        for place in likely[np.argsort(-seen.text[likely], kind="stable")][:_MOST_READ].tolist():
+            if wanted.search(str(seen.engine.text(place), "utf-8", "replace")):
+                found[place] += 1 / len(seen.query.phrases)
+    return found
+
+
+def path(seen: Evidence) -> Signal:
+    """The path ends like a path in the query, or has it inside."""
+    found = seen.zeros()
+    for word in seen.query.path_words:
+        wanted = "/" + _LINE.sub("", word).removeprefix("./").strip("/").lower()
+        likely = np.ones(len(found), np.bool_)
+        for term in terms(wanted):
+            # The name of a language at the end of a word may have been taken apart in another way.
+            if term in seen.query.terms and (match := seen.matches[seen.query.terms.index(term)].get("path")):
+                holding = np.zeros(len(found), np.bool_)
+                holding[seen.engine.file_of_row[match.rows]] = True
+                likely &= holding
+        for place in np.flatnonzero(likely).tolist():
+            whole = f"/{seen.engine.paths[place].lower()}"
+            if wanted in whole:
+                found[place] = max(found[place], 1.0 if whole.endswith(wanted) else _ELSEWHERE)
+    return found
+
+
+SIGNALS: Mapping[str, Callable[[Evidence], Signal]] = {
+    one.__name__: one
+    for one in (
+        text, meaning, name_said, name_matched, name_in_text, folder, named_so, symbols, definition, used, coverage,
+        joined, phrase, path,
+    )
+}  # fmt: skip
+
+
+def factors(seen: Evidence) -> Signal:
+    """What each score is multiplied by: less than 1 for tests, examples, prose, settings, and others' or old code.
+
+    A query that asks for such files, by its words or its scope, lifts that. Where no name may count, tests are known by
+    what they define, and nothing else is.
+    """
+    query = seen.query
+    if not seen.by_name:
+        return np.ones(len(seen.engine.paths)) if query.wants_tests else PENALTIES["tests"] ** seen.files.tested
+    own = seen.files.places
+    tests = own & Place.TEST != 0
+    kinds = {
+        "tests": (tests, query.wants_tests),
+        "docs": ((own & (Place.EXAMPLE | Place.DOC) != 0) & ~tests, query.wants_examples or query.wants_docs),
+        "vendored": (own & (Place.VENDORED | Place.GENERATED) != 0, _FOREIGN.search(query.text)),
+        "config": (own & Place.CONFIG != 0, query.scope is Scope.CONFIG or _SETTINGS.search(query.text)),
+        "old": (seen.files.old, _PAST.search(query.text)),
+    }
+    found = np.ones(len(own))
+    for name, (files, is_asked_for) in kinds.items():
+        if not is_asked_for:
+            found[files] *= PENALTIES[name]
+    return found
+
+
+# --- small parts ------------------------------------------------------------------------------------------------------
+
+_VAGUE = frozenset(term for word in VAGUE_WORDS.split() for term in terms_of(word))
+
+
+def _of_best(scores: Scores) -> Signal:
+    """Divided by the best."""
+    best = float(scores.max(initial=0))
+    return scores.astype(np.float64) / (best if best > 0 else 1.0)
+
+
+def _plain_words(text: str) -> list[str]:
+    """The words without their joints, empty for one that the index does not hold: `a-b c_d` are `ab` and `cd`."""
+    return [re.sub("[-_]", "", word).lower() if terms_of(word) else "" for word in words(text)]
+
+
+def _share(seen: Evidence, files: Iterable[NDArray[Any]]) -> Signal:
+    """For each file, how much is said by the terms that it is among the files of."""
+    found = seen.zeros()
+    for own, worth in zip(files, seen.worth, strict=True):
+        found[own] += worth
+    whole = sum(seen.worth)
+    return found / whole if whole else found
+
+
+def _around(seen: Evidence, place: int) -> tuple[str, ...]:
+    """What a file is a container by: its name, and that of its folder; nothing when names may not count."""
+    if not seen.by_name:
+        return ()
+    *folders, name = seen.engine.paths[place].lower().split("/")
+    return (name.partition(".")[0], *folders[-1:])

@@ -1,0 +1,107 @@
+"""What is asked of a search and what it gives back: plain values, the same for every mode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from cairn.errors import InvalidQuery
+from cairn.limits import DEFAULT_RESULTS, MAX_CONTEXT_LINES, MAX_RESULTS
+from cairn.search.snippets import Mark
+
+
+class Mode(StrEnum):
+    """How is searched. The last three look at everything, so that what they do not find is not there."""
+
+    HYBRID = "hybrid"
+    SEMANTIC = "semantic"
+    LEXICAL = "lexical"
+    SYMBOL = "symbol"
+    REGEX = "regex"
+    PATH = "path"
+
+    @property
+    def is_exhaustive(self) -> bool:
+        return self in (Mode.SYMBOL, Mode.REGEX, Mode.PATH)
+
+
+class Group(StrEnum):
+    """Whether a file is shown once, or every place in it that fits."""
+
+    FILE = "file"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A question. `below` are folders or files of the codebase to stay in; `without` names signals to leave out.
+
+    `offset` counts the results of the pages before. `InvalidQuery` when a number is out of its bounds.
+    """
+
+    query: str
+    mode: Mode = Mode.HYBRID
+    limit: int = DEFAULT_RESULTS
+    languages: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    scope: str | None = None
+    below: tuple[str, ...] = ()
+    context: int = 0
+    max_tokens: int | None = None
+    group: Group = Group.FILE
+    without: frozenset[str] = frozenset()
+    explain: bool = False
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        _within("number of results", self.limit, 1, MAX_RESULTS)
+        _within("number of context lines", self.context, 0, MAX_CONTEXT_LINES)
+        if self.max_tokens is not None:
+            _within("number of tokens", self.max_tokens, 1, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result. `text` is the only field with text of the repository, besides the names of the file and `symbol`.
+
+    `match_lines` are the lines with what was asked for; in regex mode all of them, shown or not (the first hundred).
+    `marks` say where in the shown lines. `reasons` are the parts of the score, when they were asked for.
+    """
+
+    path: str
+    start_line: int
+    end_line: int
+    language: str
+    kind: str
+    symbol: str
+    score: float
+    text: str
+    match_lines: tuple[int, ...]
+    file_hash: str
+    layer: str = "syntactic"
+    reasons: tuple[tuple[str, float], ...] = ()
+    marks: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One page of an answer: `hits` begin at `offset` of `total`; `files` of the snapshot were looked at.
+
+    `total` counts what fits the question. `shortened` says that of the one hit not all lines are shown, and
+    `by_words_alone` that the model did not answer.
+    """
+
+    hits: tuple[Hit, ...]
+    total: int
+    offset: int
+    files: int
+    exhaustive: bool
+    shortened: bool = False
+    by_words_alone: bool = False
+
+
+def _within(what: str, number: int, least: int, most: int | None) -> None:
+    if not isinstance(number, int) or isinstance(number, bool) or number < least or (most and number > most):
+        bounds = f"from {least} to {most}" if most else f"of at least {least}"
+        raise InvalidQuery(problem=f"The {what} must be a whole number {bounds}.")

@@ -1,0 +1,91 @@
+"""All rows of a snapshot as one table."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cairn.engine.local import Definition, LocalEngine
+from cairn.store.vectors import approximate, quantize
+from tests.search.corpora import MODEL, engine_of, project
+
+TREE = {
+    "a/base.py": b"class Base:\n    def run(self):\n        pass\n",
+    "a/one.py": b"from a.base import Base\n\nclass One(Base):\n    def run(self):\n        helper()\n",
+    "b/two.py": b"def helper():\n    Base()\n",
+    "b/three.py": b"def third():\n    helper()\n    third()\n",
+    "empty.py": b"",
+}
+
+
+def test_files_stand_in_order_of_their_paths_and_rows_in_order_of_their_files() -> None:
+    with engine_of(project(1, 30), 8) as engine:
+        assert engine.paths == sorted(engine.paths)
+        assert engine.file_of_row.tolist() == sorted(engine.file_of_row.tolist())
+        for place, path in enumerate(engine.paths):
+            rows = range(*engine.first_row[place : place + 2].tolist())
+            assert [engine.chunk(row).path_key for row in rows] == [path] * len(rows)
+            assert [engine.chunk(row).ordinal for row in rows] == list(range(len(rows)))
+            assert engine.find(path) == place
+            assert b"".join(engine.chunk(row).text.encode() for row in rows) == bytes(engine.text(place))
+        assert engine.find("no such file") is None
+        assert engine.file(0).key == engine.paths[0]
+
+
+def test_a_term_is_found_in_the_field_where_it_stands() -> None:
+    with engine_of(TREE) as engine:
+        helper, nowhere = engine.matches(["helper", "nowhereword"])
+        files = {field: {engine.paths[engine.file_of_row[row]] for row in rows} for field, (rows, _) in helper.items()}
+        assert files == {"symbol": {"b/two.py"}, "body": {"a/one.py", "b/three.py", "b/two.py"}}
+        assert nowhere == {}
+
+
+@pytest.mark.parametrize("layers", [1, 8])
+def test_similarity_is_that_of_the_stored_vectors(layers: int) -> None:
+    with engine_of(project(2, 30), layers) as engine:
+        asked = MODEL.embed_query("lease token")
+        near = engine.similarity(asked)
+        wanted = approximate(*quantize(asked[None, :]))[0]
+        for row in range(0, engine.rows, 7):
+            chunk = engine.chunk(row)
+            exact = float(np.dot(np.array(chunk.vector, np.float64) * chunk.scale, wanted.astype(np.float64)))
+            assert float(near[row]) == pytest.approx(exact, abs=1e-5)
+
+
+def test_in_degree_counts_other_files_that_use_a_name_and_shares_it_between_its_definitions() -> None:
+    with engine_of(TREE) as engine:
+        degree = dict(zip(engine.paths, engine.in_degree.tolist(), strict=True))
+        # `helper` is used in two files; `Base` in two others than its own; using oneself does not count.
+        assert degree == {"a/base.py": 2.0, "a/one.py": 0.0, "b/three.py": 0.0, "b/two.py": 2.0}
+    two = TREE | {"c/again.py": b"def helper():\n    pass\n"}
+    with engine_of(two) as engine:
+        degree = dict(zip(engine.paths, engine.in_degree.tolist(), strict=True))
+        assert degree["b/two.py"] == degree["c/again.py"] == 1.0
+
+
+def test_in_degree_is_the_same_to_the_last_bit_in_any_number_of_segments() -> None:
+    tree = project(4, 40)
+    with engine_of(tree) as one, engine_of(tree, 8) as many:
+        assert one.in_degree.tobytes() == many.in_degree.tobytes()
+        assert one.in_degree.any()
+
+
+@pytest.mark.parametrize("layers", [1, 4])
+def test_definitions_are_found_by_their_very_name_with_what_they_are_inside_of(layers: int) -> None:
+    with engine_of(TREE, layers) as engine:
+        base, one = engine.paths.index("a/base.py"), engine.paths.index("a/one.py")
+        assert engine.definitions("run", inside=2) == [
+            Definition(base, "method", "Base"),
+            Definition(one, "method", "One"),
+        ]
+        assert [found.container for found in engine.definitions("run", inside=1)] == ["", ""]
+        assert engine.definitions("Run") == []
+
+
+def test_an_empty_snapshot_has_no_rows_and_answers() -> None:
+    with engine_of({"empty.py": b""}) as engine:
+        assert (engine.rows, engine.paths, engine.mean_length("body")) == (0, [], 0.0)
+        assert len(engine.similarity(MODEL.embed_query("x"))) == 0
+        assert engine.matches(["x"]) == [{}]
+        assert len(engine.in_degree) == 0
+        assert isinstance(engine, LocalEngine)

@@ -1,0 +1,112 @@
+"""`cairn.open`: what a program gets, and what importing the package costs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cairn
+from cairn.sync.report import Phase, Progress
+from tests.sync.desk import Desk, extract_here
+
+SOURCE = "class Lease:\n    def steal(self, victim):\n        return victim\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = (tmp_path / "tree").resolve()
+    folder.mkdir()
+    (folder / "lease.py").write_text(SOURCE)
+    monkeypatch.setenv("CAIRN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    return folder
+
+
+def test_a_folder_is_indexed_when_it_is_opened_and_then_found(tree: Path) -> None:
+    told: list[Progress] = []
+    with cairn.open(str(tree), progress=told.append) as code:
+        assert code.root == str(tree)
+        [hit] = code.search("steal the lease", k=5)
+        assert isinstance(hit, cairn.Hit)
+        assert isinstance(code, cairn.Code)
+        assert (hit.path, hit.language, hit.layer) == ("lease.py", "python", "syntactic")
+        assert hit.text in SOURCE
+        [found] = code.search("steal", mode="symbol")
+        assert (found.symbol, found.start_line, found.kind) == ("Lease.steal", 2, "method")
+    assert Phase.INDEXING in {at.phase for at in told}
+
+
+def test_it_catches_up_when_it_is_opened_again_and_holds_still_while_it_is_open(tree: Path) -> None:
+    with cairn.open(str(tree)) as code:
+        before = code.snapshot
+    (tree / "publish.py").write_text("def publish(): ...\n")
+    with cairn.open(str(tree)) as code:
+        assert code.snapshot != before
+        assert [hit.path for hit in code.search("publish", mode="symbol")] == ["publish.py"]
+        (tree / "publish.py").unlink()
+        assert code.search("publish", mode="symbol")
+
+
+def test_a_wrong_question_is_an_error_with_a_sentence(tree: Path) -> None:
+    with cairn.open(str(tree)) as code:
+        with pytest.raises(cairn.InvalidQuery, match="empty"):
+            code.search("")
+        with pytest.raises(cairn.InvalidPattern, match="position"):
+            code.search("(", mode="regex")
+        with pytest.raises(cairn.UsageError, match="no mode called 'magic'; there are hybrid"):
+            code.search("x", mode="magic")
+        with pytest.raises(cairn.UsageError, match="no group called"):
+            code.search("x", group="all")
+        with pytest.raises(cairn.InvalidQuery, match="from 1 to 100"):
+            code.search("x", k=0)
+
+
+def test_after_close_nothing_answers(tree: Path) -> None:
+    code = cairn.open(str(tree))
+    code.close()
+    code.close()
+    assert code.snapshot is None
+    with pytest.raises(cairn.IndexNotReadyError):
+        code.search("x")
+
+
+def test_a_home_is_not_indexed_by_the_way(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tree))
+    with pytest.raises(cairn.NotIndexed, match="a home folder is not indexed unless you ask"):
+        cairn.open(str(tree))
+
+
+def test_an_index_made_with_another_model_is_refused(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = Desk(tmp_path / "desk")
+    extract_here(monkeypatch, desk.clock)
+    monkeypatch.setenv("CAIRN_HOME", str(desk.home))
+    desk.put("a.py", "x = 1\n")
+    desk.index()
+    with pytest.raises(cairn.EmbeddingModelChangedError, match="embeddingModel") as told:
+        cairn.open(str(desk.tree))
+    assert isinstance(told.value, cairn.IndexNotReadyError)
+    assert told.value.exit_status == 12
+
+
+def test_the_names_of_the_errors_are_exported() -> None:
+    assert issubclass(cairn.IndexingInProgressError, cairn.IndexNotReadyError)
+    assert all(hasattr(cairn, name) for name in cairn.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        cairn.nothing  # noqa: B018
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    script = (
+        "import sys, time; began = time.process_time(); import cairn; spent = time.process_time() - began;"
+        "heavy = sorted({name.partition('.')[0] for name in sys.modules} & {'numpy', 're2', 'sqlite3', 'tree_sitter'});"
+        "ours = {name.split('.')[1] for name in sys.modules if name.startswith('cairn.')};"
+        "print(heavy, ours, spent < 0.5)"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ)
+    assert found.stdout.strip() == "[] {'errors'} True"

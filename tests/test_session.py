@@ -1,0 +1,112 @@
+"""A codebase kept warm: when it looks at its files again, and what it does when its store or a neighbour fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cairn.clock import SystemClock
+from cairn.errors import BadContinuation, NotIndexed, StoreError, UsageError
+from cairn.limits import MAX_CODEBASES, RECENT_SYNC_SECONDS
+from cairn.search.types import Mode, SearchRequest
+from cairn.session import Session, Steps, ask_all, find_targets, hold_page, whole
+
+LEASE = SearchRequest("Lease", Mode.SYMBOL)
+
+
+class Shifted(SystemClock):
+    """A clock that can be put forward."""
+
+    ahead = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"CAIRN_HOME": str(tmp_path / "home"), "HOME": str(tmp_path / "me")}
+
+
+def tree(tmp_path: Path, name: str = "tree") -> Path:
+    folder = (tmp_path / name).resolve()
+    folder.mkdir()
+    (folder / "lease.py").write_text("class Lease:\n    def steal(self): ...\n")
+    return folder
+
+
+def mode_of(session: Session) -> str:
+    source = session.ask(LEASE).source
+    assert source is not None
+    return source.freshness.mode
+
+
+def test_files_are_looked_at_again_only_after_a_while(tmp_path: Path, environ: dict[str, str]) -> None:
+    folder, clock = tree(tmp_path), Shifted()
+    with Session(whole(str(folder), environ), environ, clock) as session:
+        session.prepare(Steps())
+        assert mode_of(session) == "synced"
+        first = session.snapshot
+        (folder / "b.py").write_text("class Lease: ...\n")
+        session.prepare(Steps())
+        assert (mode_of(session), session.snapshot) == ("skipped_recent", first)
+        clock.ahead = RECENT_SYNC_SECONDS + 1
+        session.prepare(Steps())
+        assert mode_of(session) == "synced"
+        assert session.snapshot != first
+
+
+def test_a_change_of_the_ignore_rules_is_told(tmp_path: Path, environ: dict[str, str]) -> None:
+    folder = tree(tmp_path)
+    for text, mode in (("", "synced"), ("*.log\n", "reconciled_ignore_change")):
+        (folder / ".cairnignore").write_text(text)
+        with Session(whole(str(folder), environ), environ) as session:
+            session.prepare(Steps())
+            assert mode_of(session) == mode
+
+
+def test_what_is_open_answers_when_the_store_can_no_longer_be_read(tmp_path: Path, environ: dict[str, str]) -> None:
+    folder, clock = tree(tmp_path), Shifted()
+    with Session(whole(str(folder), environ), environ, clock) as session:
+        session.prepare(Steps())
+        (tmp_path / "home" / "data").rename(tmp_path / "home" / "away")
+        (tmp_path / "home" / "data").write_bytes(b"no folder")
+        clock.ahead = RECENT_SYNC_SECONDS + 1
+        session.prepare(Steps())
+        answer = session.ask(LEASE)
+        assert answer.found is not None
+        assert [hit.path for hit in answer.found.hits] == ["lease.py"]
+        assert mode_of(session) == "sync_failed"
+    with Session(whole(str(folder), environ), environ) as session, pytest.raises(StoreError):
+        session.prepare(Steps())
+
+
+def test_one_codebase_in_trouble_does_not_fail_the_others(tmp_path: Path, environ: dict[str, str]) -> None:
+    folders = [tree(tmp_path, name) for name in ("one", "two")]
+    first, second = (Session(target, environ) for target in find_targets([str(one) for one in folders], environ))
+    with first, second:
+        first.prepare(Steps())
+        second.trouble = NotIndexed(path="two", why="of trouble")
+        answers, page = ask_all([first, second], LEASE)
+        assert [answer.status.value for answer in answers] == ["ok", "error"]
+        assert [(number, hit.path) for number, hit in page.hits] == [(0, "lease.py")]
+        second.prepare(Steps())
+        _, page = ask_all([first, second], LEASE)
+        assert [number for number, _ in page.hits] == [0, 1]
+        _, less = ask_all([first, second], SearchRequest("Lease", Mode.SYMBOL, max_tokens=20))
+        assert less.hits == page.hits[:1]
+
+
+def test_a_page_of_other_codebases_is_refused(tmp_path: Path, environ: dict[str, str]) -> None:
+    folders = [str(tree(tmp_path, name)) for name in ("one", "two")]
+    one, two = (Session(target, environ) for target in find_targets(folders, environ))
+    with one, two, pytest.raises(BadContinuation):
+        hold_page([one, two], "AAAA")
+
+
+def test_there_is_a_most_of_codebases(tmp_path: Path, environ: dict[str, str]) -> None:
+    folders = [str(tree(tmp_path, f"t{number}")) for number in range(MAX_CODEBASES + 1)]
+    assert len(find_targets(folders[:-1], environ)) == MAX_CODEBASES
+    with pytest.raises(UsageError, match=f"{MAX_CODEBASES} are the most"):
+        find_targets(folders, environ)
