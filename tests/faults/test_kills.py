@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cairn.errors import TooManySegments
 from tests.conformance import conforms
 from tests.faults.people import Owner, kill
 
@@ -66,6 +67,9 @@ def kill_rounds(owner: Owner, rounds: int, seed: int) -> None:
         assert owner.errors() == [], (seed, number)
         if number % 3:
             status, _, err = owner.run("sync")
+            if status == TooManySegments.exit_status:
+                # Each batch that was taken over is a segment of its own, and here batches are tiny.
+                status, _, err = owner.run("reindex")
             assert (status, "Traceback" in err) == (0, False), (seed, number, err)
             assert owner.look() == tree, (seed, number)
             assert owner.problems() == [], (seed, number)
@@ -93,7 +97,8 @@ def stop_rounds(owner: Owner, rounds: int, seed: int) -> None:
             time.sleep(0.001)
         time.sleep(chance.uniform(0, 0.5))
         status, out, err = kill(command, signal.SIGINT, group=True)
-        if status == 0:
+        if status == 0 or out:
+            # It had ended, or published and was saying so, before the signal came.
             break
         # Ended by the signal itself, or with the number that a shell gives to that: Python has a case for each.
         assert status in (130, -signal.SIGINT), (seed, number, err)
