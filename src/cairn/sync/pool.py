@@ -176,8 +176,15 @@ class _Pool:
             worker.stop()
 
     def _feed(self) -> None:
+        for index, idle in enumerate(self._workers):
+            if not idle.tasks and not idle.process.is_alive():
+                idle.stop()
+                self._workers[index] = self._worker()
         for worker in self._workers:
             while self._waiting and len(worker.tasks) < _TASKS_AHEAD:
+                # One that died a moment ago, and is not buried yet: no file may be blamed for that death.
+                if self._waiting[0].suspect and not worker.process.is_alive():
+                    break
                 # A suspect is worked on alone, so that a death names its file.
                 if worker.tasks and (self._waiting[0].suspect or worker.tasks[-1].suspect):
                     break
