@@ -60,7 +60,7 @@ def test_a_second_cut_while_the_first_is_tidied_up_loses_nothing() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", ["first publish", "sync"])
+@pytest.mark.parametrize("first", ["first publish", "sync", "batches adopted"])
 def test_no_second_cut_loses_anything(first: str) -> None:
     assert second_cuts(first, {"kill": 1, "tear": 1}, 7, {"kill": 1, "lose": 1, "tear": 3}) == []
 
