@@ -146,7 +146,8 @@ class Session(AbstractContextManager["Session"]):
                 return Freshness("not_checked"), ""
             rules = self._rules
             fresh = before.catch_up(codebase, standing, options, steps.tell, clock=self._clock)
-            if fresh.mode == "synced":
+            # Most syncs find nothing: what is open is then the newest, and is not opened a second time.
+            if fresh.mode == "synced" and fresh.snapshot != self._held:
                 self._hold(stand(self._place))
                 if self._rules != rules:
                     fresh = replace(fresh, mode="reconciled_ignore_change")
@@ -190,9 +191,13 @@ class Session(AbstractContextManager["Session"]):
         differs = standing.differs
         if standing.view is not None and standing.view.manifest.config_fingerprint != self._place.fingerprint.digest:
             differs = ("index",)
-        last_good = standing.view.manifest.snapshot_id if standing.view is not None else None
-        facts = GateFacts(self.root, standing.state, differs, standing.failed, standing.writer, last_good, why)
+        facts = GateFacts(self.root, standing.state, differs, standing.failed, standing.writer, self._held, why)
         self._gate = decide(facts, stale_ok=stale_ok)
+
+    @property
+    def _held(self) -> str | None:
+        view = self._standing.view
+        return view.manifest.snapshot_id if view is not None else None
 
     @property
     def _rules(self) -> str | None:
@@ -208,8 +213,7 @@ class Session(AbstractContextManager["Session"]):
     @property
     def snapshot(self) -> str | None:
         """The snapshot that answers."""
-        view = self._standing.view
-        return view.manifest.snapshot_id if view is not None and self._gate.is_open else None
+        return self._held if self._gate.is_open else None
 
     def asked_here(self, request: SearchRequest) -> SearchRequest:
         """The question with what this codebase adds to it."""

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from cairn.errors import Incompatible, StoreBusy, StoreCorrupt
 from cairn.limits import MAX_STATE_BYTES, MIB
 from cairn.store.lease import decode_lease, encode_lease
+from tests.fuzz.splices import Splices, spliced, splices
 from tests.store.test_lease import HERE, RECORD, THERE, TTL, FakeClock, FakeProcesses, document, new_disk, put, sealed
 from tests.store.test_lease import take as take_lease
 
 GOOD = encode_lease(RECORD)
-MUTATIONS = st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.binary(max_size=6), st.integers(0, 40)), max_size=4)
+MUTATIONS = splices(GOOD)
 VALUES = (
     st.none()
     | st.booleans()
@@ -57,13 +58,6 @@ def check(data: bytes) -> bool:
     return True
 
 
-def spliced(mutations: list[tuple[int, bytes, int]]) -> bytes:
-    data = GOOD
-    for position, new, gone in mutations:
-        data = data[:position] + new + data[position + gone :]
-    return data
-
-
 @given(st.binary(max_size=300))
 @settings(max_examples=100, derandomize=True, deadline=None)
 def test_arbitrary_bytes_end_in_one_error(data: bytes) -> None:
@@ -72,8 +66,8 @@ def test_arbitrary_bytes_end_in_one_error(data: bytes) -> None:
 
 @given(MUTATIONS)
 @settings(max_examples=200, derandomize=True, deadline=None)
-def test_a_lease_with_bytes_changed_is_refused(mutations: list[tuple[int, bytes, int]]) -> None:
-    data = spliced(mutations)
+def test_a_lease_with_bytes_changed_is_refused(mutations: Splices) -> None:
+    data = spliced(GOOD, mutations)
     assert check(data) is (data == GOOD)
 
 
@@ -93,8 +87,8 @@ def test_bytes_made_to_hurt_cost_little(data: bytes) -> None:
 @pytest.mark.long
 @given(MUTATIONS)
 @settings(max_examples=20_000, derandomize=True, deadline=None)
-def test_many_more_changes_of_bytes(mutations: list[tuple[int, bytes, int]]) -> None:
-    data = spliced(mutations)
+def test_many_more_changes_of_bytes(mutations: Splices) -> None:
+    data = spliced(GOOD, mutations)
     assert check(data) is (data == GOOD)
 
 

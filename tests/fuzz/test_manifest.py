@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cairn.errors import CairnError, Incompatible, StoreCorrupt
 from cairn.limits import MAX_MANIFEST_BYTES, MIB
 from cairn.store.manifest import decode_manifest, encode_manifest
+from tests.fuzz.splices import Splices, spliced, splices
 from tests.store.test_manifest import PLACES, SAMPLE, at, document, resealed
 
 GOOD = encode_manifest(SAMPLE)
@@ -37,7 +38,7 @@ EDITS = st.lists(
     min_size=1,
     max_size=4,
 )
-MUTATIONS = st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.binary(max_size=6), st.integers(0, 40)), max_size=4)
+MUTATIONS = splices(GOOD)
 
 
 def fit_to_show(error: CairnError) -> bool:
@@ -88,13 +89,6 @@ def check_edited(edits: list[tuple[str, tuple[Any, ...], Any]]) -> None:
     check(data)
 
 
-def spliced(mutations: list[tuple[int, bytes, int]]) -> bytes:
-    data = GOOD
-    for position, new, gone in mutations:
-        data = data[:position] + new + data[position + gone :]
-    return data
-
-
 @given(st.binary(max_size=300))
 @settings(max_examples=300, derandomize=True, deadline=None)
 def test_arbitrary_bytes_end_in_one_error(data: bytes) -> None:
@@ -103,8 +97,8 @@ def test_arbitrary_bytes_end_in_one_error(data: bytes) -> None:
 
 @given(MUTATIONS)
 @settings(max_examples=400, derandomize=True, deadline=None)
-def test_a_manifest_with_bytes_changed_is_refused(mutations: list[tuple[int, bytes, int]]) -> None:
-    data = spliced(mutations)
+def test_a_manifest_with_bytes_changed_is_refused(mutations: Splices) -> None:
+    data = spliced(GOOD, mutations)
     assert check(data) is (data == GOOD)
 
 
@@ -162,8 +156,6 @@ def test_a_sealed_flood_of_segments_is_refused_before_it_is_taken_apart() -> Non
 @pytest.mark.long
 @given(MUTATIONS, EDITS)
 @settings(max_examples=10_000, derandomize=True, deadline=None)
-def test_many_more_manifests(
-    mutations: list[tuple[int, bytes, int]], edits: list[tuple[str, tuple[Any, ...], Any]]
-) -> None:
-    check(spliced(mutations))
+def test_many_more_manifests(mutations: Splices, edits: list[tuple[str, tuple[Any, ...], Any]]) -> None:
+    check(spliced(GOOD, mutations))
     check_edited(edits)

@@ -9,10 +9,12 @@ import pytest
 
 import cairn.source.dirty as dirty_module
 from cairn.clock import SYSTEM_CLOCK
+from cairn.config import Config
 from cairn.errors import GitFailed
 from cairn.source.beneath import Tree
 from cairn.source.dirty import is_dirty
 from cairn.source.git import Git
+from cairn.source.walk import walk
 from cairn.types import Root
 from tests.conformance import conforms
 from tests.source.test_git import Canary, canary, commit, hostile, repo, run
@@ -23,7 +25,11 @@ __all__ = ["canary", "hostile", "repo"]
 def look(folder: Path) -> bool:
     root = Root(str(folder), is_git=True)
     with Tree(root) as tree:
-        return is_dirty(Git(root, clock=SYSTEM_CLOCK), tree)
+        git = Git(root, clock=SYSTEM_CLOCK)
+        walked = {one.raw: one.stat for one in walk(tree, Config()).candidates}
+        dirty = is_dirty(git, tree, walked)
+        assert is_dirty(git, tree, {}) is dirty, "what the walk has seen only saves looking again"
+        return dirty
 
 
 @conforms("003.GIT1")

@@ -133,12 +133,10 @@ def run_report(
 def store_status(status: StoreStatus, *, path: str, warnings: Sequence[str] = ()) -> Envelope:
     """Where an index stands. `is_indexing` says that any run is at work, `state` whether it closes the gate."""
     snapshot, writer = status.snapshot, status.writer
-    at_work = writer is not None and writer.alive
-    indexing_type = ("full" if writer.kind in _FULL_RUNS else "catchup") if writer and at_work else None
-    told = writer.progress if writer else None
+    run = indexing_fields(writer)
     closed = _closed(status.state, status.root)
     if gate(status.state) is Status.NOT_READY:
-        closed.append(("indexing", indexing_fields(writer)))
+        closed.append(("indexing", run))
     body: list[tuple[str, Any]] = [
         ("state", status.state.value),
         *closed,
@@ -146,18 +144,18 @@ def store_status(status: StoreStatus, *, path: str, warnings: Sequence[str] = ()
         ("total_chunks", snapshot.chunks if snapshot else 0),
         ("embedding_model", status.embedding_model),
         ("last_updated", snapshot.created_at if snapshot else None),
-        ("is_indexing", at_work),
-        ("indexing_type", indexing_type),
-        ("current_file", told.current_file if told else None),
-        ("progress", round(told.fraction, 4) if told else None),
-        ("files_to_process", told.total if told else None),
+        ("is_indexing", writer is not None and writer.alive),
+        ("indexing_type", run["indexingType"]),
+        ("current_file", run["currentFile"]),
+        ("progress", run["progress"]),
+        ("files_to_process", run["filesToProcess"]),
         ("snapshot", _snapshot(snapshot) if snapshot else None),
         ("fingerprints", {"index": status.index_fingerprint, "ignore": status.ignore_fingerprint}),
         ("coverage", {"indexed": snapshot.files if snapshot else 0, "skipped": _counts(status.skipped)}),
         ("store", _store(status)),
         ("writer", _writer(writer) if writer else None),
         ("lastSyncAt", status.last_sync_at),
-        *_tail(("", 0, 0), warnings),
+        *_tail(None, warnings),
         ("hints", _hints(status.state, status.root)),
     ]
     return Envelope("cairn.status/1", gate(status.state), asked(path), asked(status.root), tuple(body))
@@ -198,8 +196,8 @@ def worst_first(findings: Iterable[HealthFinding]) -> list[HealthFinding]:
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _tail(listed: tuple[str, int, int], warnings: Sequence[str]) -> list[tuple[str, Any]]:
-    hits = [cut(*listed), cut("warnings", MAX_WARNINGS, len(warnings))]
+def _tail(listed: tuple[str, int, int] | None, warnings: Sequence[str]) -> list[tuple[str, Any]]:
+    hits = [cut(*listed) if listed else None, cut("warnings", MAX_WARNINGS, len(warnings))]
     return [
         ("limitsHit", [hit for hit in hits if hit]),
         ("warnings", [plain(text) for text in warnings[:MAX_WARNINGS]]),

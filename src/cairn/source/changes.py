@@ -182,8 +182,8 @@ class _Found:
                 self.touched.append(current)
         elif isinstance(outcome, Unstable):
             self.unstable.append(outcome)
-        elif isinstance(outcome, Skip) and isinstance(record, StoredFile) and record.skip is outcome.reason:
-            # It was left out before, for the same reason.
+        elif isinstance(outcome, Skip) and _is_repeated(outcome, record):
+            # Left out before, and for the very same reason: no change, or only touched.
             if candidate.stat != record.stat:
                 self.touched.append(candidate)
         else:
@@ -234,6 +234,10 @@ class _Found:
             pairs.extend(Rename(old, candidate) for old, candidate in zip(free, left, strict=False))
             self.add.extend(left[len(free) :])
         return pairs
+
+
+def _is_repeated(skip: Skip, record: Record) -> bool:
+    return isinstance(record, StoredFile) and (record.skip, record.detail) == (skip.reason, skip.detail)
 
 
 def _name(key: str) -> str:

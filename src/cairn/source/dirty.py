@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from cairn.errors import GitFailed
 from cairn.limits import MAX_DIRTY_CHECKS, MAX_FILE_BYTES
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
+from cairn.types import FileStat
 
 _SHA1_HEX = 40
 _SUBMODULE, _LINK = b"160000", b"120000"
@@ -32,8 +33,10 @@ class _Entry(NamedTuple):
     size: int
 
 
-def is_dirty(git: Git, tree: Tree) -> bool:
+def is_dirty(git: Git, tree: Tree, walked: Mapping[bytes, FileStat]) -> bool:
     """Whether a tracked file differs from the commit. In doubt, yes: what git could not say, or too much to look at.
+
+    `walked` has the stat tuples that a walk has just seen, by raw path: only what it passed by is asked for again.
 
     Of a file that was only touched, the bytes decide. One that git converts on checkout (line endings, filters) counts
     as different once it was touched: what a filter would make of it, only running the filter could tell.
@@ -46,7 +49,7 @@ def is_dirty(git: Git, tree: Tree) -> bool:
         return True
     looked_at = 0
     for entry in _entries(entries):
-        if not _is_proven(tree, entry, written_ns):
+        if not _is_proven(tree, entry, walked.get(entry.raw), written_ns):
             looked_at += 1
             if looked_at > MAX_DIRTY_CHECKS or _blob_id(tree, entry) != entry.blob:
                 return True
@@ -59,14 +62,18 @@ def _entries(output: bytes) -> Iterator[_Entry]:
             yield _Entry(raw, mode == _LINK, blob.decode(), int(seconds) * 1_000_000_000 + int(nanoseconds), int(size))
 
 
-def _is_proven(tree: Tree, entry: _Entry, written_ns: int) -> bool:
+def _is_proven(tree: Tree, entry: _Entry, seen: FileStat | None, written_ns: int) -> bool:
     """Whether the stat tuple alone says that the file is as it was when it was added."""
-    try:
-        found = tree.lstat(entry.raw)
-    except OSError:
-        return False
-    same = (found.st_size & 0xFFFFFFFF, found.st_mtime_ns) == (entry.size, entry.mtime_ns)
-    return same and found.st_mtime_ns < written_ns
+    if seen is None:
+        try:
+            found = tree.lstat(entry.raw)
+        except OSError:
+            return False
+        size, mtime_ns = found.st_size, found.st_mtime_ns
+    else:
+        size, mtime_ns = seen.size, seen.mtime_ns
+    same = (size & 0xFFFFFFFF, mtime_ns) == (entry.size, entry.mtime_ns)
+    return same and mtime_ns < written_ns
 
 
 def _blob_id(tree: Tree, entry: _Entry) -> str | None:

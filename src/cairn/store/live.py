@@ -1,12 +1,11 @@
 """What search may touch of a segment: its postings, vectors and text, and which of its files are live.
 
-Arrays come as they lie in the data file, dead rows among them; `rows_of` is how a caller learns which rows are live, so
-whoever goes through it cannot meet a dead one.
+Files and definitions that a tombstone hides are not given out. Arrays come as they lie in the data file, dead rows
+among them, and say so: an engine gives places to the rows of the live `files` only, so nothing else can be found in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 
@@ -52,12 +51,6 @@ class LivePart:
             if starts[number] < starts[number + 1] and number not in self._hidden
         ]
 
-    def records(self) -> Iterator[tuple[int, StoredFile]]:
-        """Every live file with text, those without rows too."""
-        for number, record in enumerate(self._segment.records()):
-            if number not in self._hidden and record.skip is None:
-                yield number, record
-
     def with_text(self) -> list[tuple[str, str, int]]:
         """Path, language and number of every live file with text, those without rows too; without reading its facts."""
         rows = self._segment.query("SELECT path, language, id FROM files WHERE skip IS NULL ORDER BY id")
@@ -66,9 +59,6 @@ class LivePart:
     def texts(self) -> tuple[memoryview, list[int]]:
         """The text of the whole segment, and where each file of it begins; files that are hidden are there too."""
         return self._segment.whole_text(), self._segment.text_starts()
-
-    def is_live(self, number: int) -> bool:
-        return number not in self._hidden
 
     def file(self, number: int) -> StoredFile:
         return self._segment.file(number)

@@ -93,9 +93,13 @@ class HealthFinding:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """Whether the files were compared before an answer, when, how many had changed; `trouble` is an error's code."""
+    """Whether the files were compared before an answer, when, and how many had changed.
+
+    `snapshot` is the one that mirrors them as they were then; `trouble` is an error's code.
+    """
 
     mode: str
     changed: int = 0
     checked_at: str | None = None
     trouble: str | None = None
+    snapshot: str | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from cairn.clock import Clock, rfc3339
@@ -189,7 +189,9 @@ class CatchUp:
         if walked.collisions and codebase.config.index.collisions == "fail":
             shown = "; ".join(", ".join(map(printable, group)) for group in walked.collisions[:5])
             raise NameCollision(paths=shown)
-        state = GitState(head, head is not None and is_dirty(git, self.tree), codebase.config.index.untracked)
+        walked_stats = {candidate.raw: candidate.stat for candidate in walked.candidates}
+        dirty = head is not None and is_dirty(git, self.tree, walked_stats)
+        state = GitState(head, dirty, codebase.config.index.untracked)
         rules = ignore_fingerprint(walked.ignore_files, codebase.config)
         return _Look(walked, recorder, began_ns, state, rules, (*walked.warnings, *warnings))
 
@@ -217,25 +219,13 @@ class CatchUp:
                 hints = git_hints(Git(self.task.codebase.root, clock=self.clock), base.git.head_sha)
         # Every ten seconds it is another hundredth's turn to be hashed again.
         turn = look.began_ns // 10_000_000_000
-        changes = detect(
+        return detect(
             look.walked,
             self.known,
             read,
             synced_at_ns=synced_at,
             hints=hints,
             round_number=turn if first else -1,
-        )
-        return self._without_repeats(changes, look) if changes.skips else changes
-
-    def _without_repeats(self, changes: ChangeSet, look: _Look) -> ChangeSet:
-        """A file that is left out for the very reason it was left out before is no change; only touched, perhaps."""
-        keys = {candidate.raw: candidate.key for candidate in look.walked.candidates}
-        known = {skip: self.known.get(keys[skip.raw]) for skip in changes.skips}
-        again = {skip: old.key for skip, old in known.items() if old and (old.skip, old.detail) == skip[1:3]}
-        return replace(
-            changes,
-            delete=tuple(key for key in changes.delete if key not in again.values()),
-            skips=tuple(skip for skip in changes.skips if skip not in again),
         )
 
     def _recall_touched(self, candidates: Iterable[Candidate], base: Manifest) -> None:
@@ -271,14 +261,16 @@ class CatchUp:
             return
         renamed = [rename.new for rename in changes.rename]
         candidates = sorted((*changes.add, *changes.modify, *renamed), key=lambda candidate: candidate.key)
-        stats = {candidate.raw: candidate for candidate in look.walked.candidates}
+        # Only a few of them are looked up, and in most runs none.
+        looked_up = bool(changes.unstable or changes.skips)
+        by_raw = {one.raw: one for one in look.walked.candidates} if looked_up else {}
         tombstones = [
             *_tombstones(TombstoneReason.REPLACE, (candidate.key for candidate in changes.modify)),
             *_tombstones(TombstoneReason.DELETE, changes.delete),
             *_tombstones(TombstoneReason.RENAME_FROM, (rename.old for rename in changes.rename)),
         ]
         for unstable in changes.unstable:
-            if (candidate := stats.get(unstable.raw)) is not None:
+            if (candidate := by_raw.get(unstable.raw)) is not None:
                 if candidate.key in self.known:
                     tombstones.append(Tombstone(candidate.key, TombstoneReason.REPLACE))
                 self._fail_unstable(candidate, unstable)
@@ -287,7 +279,7 @@ class CatchUp:
             self._forget(tombstone.path_key)
         packer = self._packer(candidates)
         for skip in changes.skips:
-            if (candidate := stats.get(skip.raw)) is not None:
+            if (candidate := by_raw.get(skip.raw)) is not None:
                 self._skip(packer, candidate, skip)
         stopped = True
         try:

@@ -14,7 +14,7 @@ from cairn.clock import SYSTEM_PROCESSES, Processes
 from cairn.errors import Incompatible, NoValidSnapshot, StoreUnreadable
 from cairn.fingerprint import IndexFingerprint, explain_mismatch
 from cairn.store.disk import Disk
-from cairn.store.fs import store_trouble
+from cairn.store.fs import Fs, store_trouble
 from cairn.store.generations import published, read_claims
 from cairn.store.layout import is_created
 from cairn.store.lease import LeaseRecord, RunKind, is_alive, read_lease
@@ -24,7 +24,7 @@ from cairn.store.standing import State, WriterInfo
 from cairn.sync.place import Place
 
 # While one of these is at work the older snapshot is not to be believed: somebody asked for a new one.
-_MASKING = frozenset({RunKind.CREATE, RunKind.REINDEX})
+MASKING = frozenset({RunKind.CREATE, RunKind.REINDEX})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ def stand(place: Place, *, snapshot: str | None = None, processes: Processes = S
 def _stand(place: Place, disk: Disk, snapshot: str | None, processes: Processes) -> Standing:
     if not is_created(disk):
         return Standing(State.NOT_INDEXED, differs=_differing(place))
-    lease = _lease(disk)
+    lease = lease_of(disk)
     alive = lease is not None and is_alive(lease, processes)
-    writer = _writer(disk, lease) if lease is not None and alive else None
+    writer = writer_info(disk, lease, alive=True) if lease is not None and alive else None
     try:
         view = open_view(disk, place.path, snapshot=snapshot)
     except NoValidSnapshot:
@@ -75,42 +75,49 @@ def _stand(place: Place, disk: Disk, snapshot: str | None, processes: Processes)
     if view.manifest.completion is None:
         view.close()
         return Standing(State.INDEXING if alive else State.CLEARED, writer=writer)
-    masked = lease is not None and alive and lease.run_kind in _MASKING
+    masked = lease is not None and alive and lease.run_kind in MASKING
     return Standing(State.INDEXING if masked else State.INDEXED, view, writer)
 
 
-def _lease(disk: Disk) -> LeaseRecord | None:
+def lease_of(fs: Fs) -> LeaseRecord | None:
+    """The lease, if there is one that can be read."""
     try:
-        return read_lease(disk)
+        return read_lease(fs)
     except StoreUnreadable:
         # Whoever writes next waits until it has stood still; it says nothing about what can be read.
         return None
 
 
-def _writer(disk: Disk, lease: LeaseRecord) -> WriterInfo:
-    told = load_progress(disk)
+def writer_info(fs: Fs, lease: LeaseRecord, *, alive: bool) -> WriterInfo:
+    """Who holds the lease, and what that run told last; not what another one left behind."""
+    told = load_progress(fs) if alive else None
     return WriterInfo(
         pid=lease.process.pid,
         kind=lease.run_kind.value,
         started_at=lease.started_at,
         run_id=lease.staging_txn_id,
-        alive=True,
+        alive=alive,
         progress=told if told is not None and told.run_id == lease.staging_txn_id else None,
     )
 
 
-def _differing(place: Place) -> tuple[str, ...]:
-    """The fields in which the newest other index of this root differs; none when there is no other index."""
+def sibling_stores(place: Place) -> list[str]:
+    """The other stores of this root, by their paths below home: the fingerprint is the last part of a store's name."""
     prefix = place.store_id.rpartition("__")[0] + "__"
     data, own = os.path.split(os.path.relpath(place.path, place.home))
     try:
         with Disk.at(place.home, data) as folder:
-            others = [name for name in folder.list_folder("") if name.startswith(prefix) and name != own]
+            names = folder.list_folder("")
     except FileNotFoundError:
-        return ()
+        return []
+    return [f"{data}/{name}" for name in names if name.startswith(prefix) and name != own]
+
+
+def _differing(place: Place) -> tuple[str, ...]:
+    """The fields in which the newest other index of this root differs; none when there is no other index."""
     found: list[tuple[str, tuple[str, ...]]] = []
-    for name in sorted(others):
-        with suppress(FileNotFoundError), Disk.at(place.home, f"{data}/{name}") as disk:
+    for below in sibling_stores(place):
+        with suppress(FileNotFoundError), Disk.at(place.home, below) as disk:
             found += _difference(disk, place.fingerprint)
     return max(found, default=("", ()))[1]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cairn.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.embedding.choose import choose
@@ -183,22 +183,19 @@ def _catch_up(
         task = Task(codebase, place, embedder, cache, kind is RunKind.REINDEX, options.allow_degraded, options.workers)
         outcome = CatchUp(task, writer, tree, tell, clock).go()
         base = writer.base
-    manifest = outcome.manifest or base
-    assert manifest is not None
-    return RunReport(
-        kind=kind.value,
-        published=outcome.manifest is not None,
-        snapshot_id=manifest.snapshot_id,
-        generation=manifest.generation,
+    report = _report(
+        kind,
+        outcome.manifest or base,
         changes=outcome.changes,
-        files_indexed=manifest.counts.files_indexed,
-        chunks_live=manifest.counts.chunks_live,
+        published=outcome.manifest is not None,
+        seconds=clock.monotonic() - began,
+    )
+    return replace(
+        report,
         skipped=outcome.skipped,
         failed=outcome.failed,
         adopted=outcome.adopted,
-        store_bytes=_size(manifest),
         source_bytes=outcome.source_bytes,
-        seconds=clock.monotonic() - began,
         warnings=outcome.warnings,
     )
 

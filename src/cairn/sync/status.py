@@ -7,7 +7,6 @@ itself: a killed run would block everyone for ever.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,28 +17,25 @@ from cairn.store.disk import Disk
 from cairn.store.fs import Fs, store_trouble
 from cairn.store.generations import published, read_claims
 from cairn.store.layout import INDEX_STATE, is_created
-from cairn.store.lease import LeaseRecord, RunKind, is_alive, read_lease
+from cairn.store.lease import LeaseRecord, is_alive
 from cairn.store.manifest import Manifest
-from cairn.store.progress import RunProgress, load_progress
 from cairn.store.snapshot import open_view
-from cairn.store.standing import SnapshotInfo, State, StoreStatus, WriterInfo
+from cairn.store.standing import SnapshotInfo, State, StoreStatus
 from cairn.store.state import decode_state
 from cairn.sync.codebase import Codebase
 from cairn.sync.place import Place, place_of
+from cairn.sync.reading import MASKING, lease_of, sibling_stores, writer_info
 from cairn.types import SkipReason
-
-# While one of these is at work the older snapshot is not to be believed: somebody asked for a new one.
-_MASKING = frozenset({RunKind.CREATE, RunKind.REINDEX})
 
 
 def look(codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES) -> StoreStatus:
     """The status of the store that belongs to this codebase and its settings."""
     place = place_of(codebase, home)
-    siblings = _siblings(place)
+    siblings = len(sibling_stores(place))
     with open_store(place) as disk:
         if disk is None:
             return StoreStatus(State.NOT_INDEXED, codebase.root.path, place.store_id, place.path, siblings=siblings)
-        lease = _lease(disk)
+        lease = lease_of(disk)
         alive = lease is not None and is_alive(lease, processes)
         manifest, state = _active(disk, disk.path)
         return StoreStatus(
@@ -52,9 +48,7 @@ def look(codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES)
             ignore_fingerprint=manifest.ignore_fingerprint if manifest else None,
             skipped=tuple((SkipReason(name), count) for name, count in manifest.skipped) if manifest else (),
             store_bytes=bytes_below(disk, ""),
-            writer=_writer(lease, _progress(disk, lease) if alive else None, alive=alive)
-            if lease and not lease.released
-            else None,
+            writer=writer_info(disk, lease, alive=alive) if lease and not lease.released else None,
             embedding_model=_model(manifest) if manifest else None,
             last_sync_at=_last_sync(disk, manifest) if manifest else None,
             siblings=siblings,
@@ -136,32 +130,7 @@ def _active(fs: Fs, place: str) -> tuple[Manifest | None, State]:
 
 
 def _closes(lease: LeaseRecord, state: State) -> bool:
-    return state is not State.INDEXED or lease.run_kind in _MASKING
-
-
-def _lease(fs: Fs) -> LeaseRecord | None:
-    try:
-        return read_lease(fs)
-    except StoreUnreadable:
-        # Whoever writes next waits until it has stood still; it says nothing about what can be read.
-        return None
-
-
-def _progress(fs: Fs, lease: LeaseRecord) -> RunProgress | None:
-    """What the run told last; not what another one left behind."""
-    told = load_progress(fs)
-    return told if told is not None and told.run_id == lease.staging_txn_id else None
-
-
-def _writer(lease: LeaseRecord, progress: RunProgress | None, *, alive: bool) -> WriterInfo:
-    return WriterInfo(
-        pid=lease.process.pid,
-        kind=lease.run_kind.value,
-        started_at=lease.started_at,
-        run_id=lease.staging_txn_id,
-        alive=alive,
-        progress=progress,
-    )
+    return state is not State.INDEXED or lease.run_kind in MASKING
 
 
 def _model(manifest: Manifest) -> str | None:
@@ -176,14 +145,3 @@ def _last_sync(fs: Fs, manifest: Manifest) -> str:
     except (FileNotFoundError, StoreUnreadable):
         return manifest.created_at
     return state.last_sync_at if state.active_snapshot_id == manifest.snapshot_id else manifest.created_at
-
-
-def _siblings(place: Place) -> int:
-    """How many other stores there are of this root: the fingerprint is the last part of a store's name."""
-    prefix = place.store_id.rpartition("__")[0] + "__"
-    data, name = os.path.split(os.path.relpath(place.path, place.home))
-    try:
-        with Disk.at(place.home, data) as disk:
-            return sum(other.startswith(prefix) and other != name for other in disk.list_folder(""))
-    except FileNotFoundError:
-        return 0
