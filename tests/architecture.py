@@ -31,16 +31,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "source": SETTINGS,
     "syntax": BASE,
     "sync": SETTINGS | {"source", "syntax", "embedding", "store"},
-    "answer": SETTINGS | {"search", "store"},
+    "answer": SETTINGS | {"search", "graph", "store"},
     "cli": SETTINGS
     | {"__init__", "source", "syntax", "sync", "answer", "search", "graph", "semantic", "serve", "store", "session"}
-    | {"evaluation"},
+    | {"evaluation", "structure"},
     # Asks like everybody else, and knows the right answers.
     "evaluation": SETTINGS | {"source", "sync", "search", "answer", "session"},
     # A codebase, opened to be asked: what the command line, the package itself and a server share.
     "session": SETTINGS | {"source", "sync", "embedding", "search", "answer", "store"},
-    "library": SETTINGS | {"session", "source", "sync", "search", "answer"},
-    "__init__": {"errors", "library", "search", "sync"},
+    # What is asked about the structure of an open codebase.
+    "structure": SETTINGS | {"session", "source", "search", "graph", "answer"},
+    "library": SETTINGS | {"session", "structure", "source", "sync", "search", "graph", "answer"},
+    "__init__": {"errors", "library", "search", "graph", "sync"},
     "__main__": {"cli"},
     # Rooms to come: their doors are fixed before they are built.
     # The cache of vectors lasts, so it goes through the one door to the disk.
@@ -50,15 +52,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "search": SETTINGS | {"store", "embedding", "engine"},
     "graph": SETTINGS | {"search", "store", "semantic"},
     "semantic": SETTINGS | {"store", "source"},
-    "serve": SETTINGS | {"answer", "search", "graph", "semantic", "session", "sync", "store"},
+    "serve": SETTINGS | {"answer", "search", "graph", "semantic", "session", "structure", "sync", "store"},
 }
 
 # Rows are read through a view, which knows what is live: no room can reach a segment, its tables or its columns. What a
 # room may know of the store is listed here; a room that is not listed may know nothing of it.
 OF_THE_STORE: dict[str, set[str]] = {
     "sync": {
-        *("build", "digests", "disk", "files", "fs", "generations", "layout", "lease", "manifest", "publish", "seal"),
-        *("progress", "snapshot", "staging", "standing", "state", "tombstones", "verify", "versions", "writer"),
+        *("build", "compact", "digests", "disk", "document", "draft", "files", "formats", "fs", "generations", "ids"),
+        *("layout", "lease", "manifest", "progress", "publish", "quarantine", "remedy", "removal", "salvage", "seal"),
+        *("sharing", "snapshot", "staging", "standing", "state", "tiers", "tombstones", "used", "verify", "versions"),
+        *("collect", "readers", "writer"),
     },
     "answer": {"progress", "standing"},
     "cli": {"standing"},
@@ -68,6 +72,7 @@ OF_THE_STORE: dict[str, set[str]] = {
     "engine": {"live", "postings", "rows", "snapshot", "vectors"},
     "search": {"live", "postings", "rows", "snapshot"},
     "session": {"standing"},
+    "graph": {"snapshot"},
 }
 
 
@@ -106,8 +111,9 @@ DOORS = (
     _door(
         "lists a folder",
         "os.scandir os.listdir os.walk os.fwalk .iterdir .rglob",
-        # Walk, listing and watch list by a descriptor that beneath has opened; fs lists the store.
-        "source/walk.py source/listing.py source/watch.py store/disk.py",
+        # Walk, listing and watch list by a descriptor that beneath has opened; fs lists the store. The pool lists the
+        # descriptors of its own process, which a fork must let go of.
+        "source/walk.py source/listing.py source/watch.py store/disk.py sync/pool.py",
     ),
     _door("asks the system directly", "ctypes.", "source/beneath.py source/watch.py"),
     _door(
@@ -147,12 +153,14 @@ DOORS = (
         "imports what workers must not carry",
         "numpy.",
         "store/postings.py store/vectors.py"
+        " store/soundness.py store/merge_plan.py store/merge_columns.py store/merge_tables.py store/merge_postings.py"
         " embedding/model.py embedding/fake.py embedding/pieces.py embedding/static.py embedding/pack.py"
         " embedding/http.py"
         " search/pathtable.py search/places.py search/filters.py search/searcher.py"
-        " embedding/cache.py store/build.py"
+        " embedding/cache.py store/build.py search/nearness.py search/excerpts.py search/pattern.py"
         " engine/local.py search/filenames.py search/lexical.py search/rank.py search/signals.py store/live.py"
-        " engine/scan.py search/exact.py search/fuzzy.py search/paths.py search/symbols.py",
+        " engine/scan.py search/exact.py search/fuzzy.py search/paths.py search/symbols.py"
+        " search/similar.py",
     ),
 )
 

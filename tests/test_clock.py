@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cairn import clock as clock_module
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, ProcessId, SystemClock, rfc3339
+from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, ProcessId, SystemClock, rfc3339, wall_seconds
 
 
 def test_the_system_clock_is_a_clock() -> None:
@@ -175,3 +175,8 @@ def test_a_strange_host_name_stays_itself_in_ascii(monkeypatch: pytest.MonkeyPat
     strange = os.uname_result(("Linux", os.fsdecode(b"h\xc3\xb6st\xff"), "6", "1", "x86_64"))
     monkeypatch.setattr(os, "uname", lambda: strange)
     assert PROCESSES.me().hostname == r"h\xc3\xb6st\xff"
+
+
+@pytest.mark.parametrize("seconds", [0, 951_782_400, 1_790_000_000, 253_402_300_799])
+def test_a_wall_time_that_was_written_down_is_read_back_to_the_second(seconds: int) -> None:
+    assert wall_seconds(rfc3339(seconds * 1_000_000_000 + 999_999_999)) == seconds

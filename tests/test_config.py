@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 
 import pytest
@@ -13,6 +14,7 @@ from cairn.config import (
     cairn_home,
     is_loopback,
     load_config,
+    read_user_config,
     user_config_path,
 )
 from cairn.errors import ConfigError, ConfigUnreadable
@@ -461,3 +463,59 @@ def test_a_home_that_would_move_with_the_working_folder_is_refused():
 
 def test_without_any_home_the_account_database_is_asked():
     assert user_config_path({}).startswith("/")
+
+
+# --- stores of a group ------------------------------------------------------------------------------------------------
+
+
+def test_untracked_files_are_left_out_of_a_groups_store_unless_the_repository_says_otherwise():
+    assert load_config(None, shared=True).index.untracked is False
+    assert load_config(b"[index]\nuntracked = true", shared=True).index.untracked is True
+    assert load_config(b"[index]\nuntracked = false").index.untracked is False
+
+
+def test_whether_new_stores_are_a_groups_is_for_the_user_to_say():
+    assert load_config(None).store.shared is None
+    assert load_config(None, b"[store]\nshared = true").store.shared is True
+    assert load_config(None, b"[store]\nshared = false").store.shared is False
+    assert "must be true or false" in refused(b"[store]\nshared = 1", user=True).sentence
+    assert "there is no table called 'store'" in refused(b"[store]\nshared = true").sentence
+
+
+def test_settings_that_others_may_have_written_name_no_server():
+    with pytest.raises(ConfigError, match="others may write it"):
+        load_config(None, remote(), user_alone=False)
+    assert load_config(None, b"[index]\ncollisions = 'keep'", user_alone=False).index.collisions == "keep"
+
+
+@pytest.mark.parametrize(
+    ("folder", "file", "alone"),
+    [(0o700, 0o600, True), (0o755, 0o664, True), (0o2770, 0o600, True), (0o2770, 0o664, False), (0o777, 0o602, False)],
+)
+def test_in_a_folder_of_a_group_only_a_file_that_is_ours_alone_is_ours(tmp_path, folder, file, alone):
+    (tmp_path / "config.toml").write_bytes(b"[store]")
+    (tmp_path / "config.toml").chmod(file)
+    tmp_path.chmod(folder)
+    assert read_user_config({"CAIRN_HOME": str(tmp_path)}) == (b"[store]", alone)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser can give a file away")
+def test_in_a_folder_of_a_group_a_file_of_another_member_is_not_ours(tmp_path):
+    (tmp_path / "config.toml").write_bytes(b"")
+    os.chown(tmp_path / "config.toml", 12345, -1)
+    (tmp_path / "config.toml").chmod(0o600)
+    assert read_user_config({"CAIRN_HOME": str(tmp_path)}).alone
+    tmp_path.chmod(0o2770)
+    assert not read_user_config({"CAIRN_HOME": str(tmp_path)}).alone
+
+
+@pytest.mark.parametrize("how", [os.link, os.symlink])
+def test_in_a_folder_of_a_group_another_name_of_our_own_file_is_not_ours(tmp_path, how):
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (tmp_path / "from-a-repository.toml").write_bytes(b"")
+    (tmp_path / "from-a-repository.toml").chmod(0o600)
+    how(tmp_path / "from-a-repository.toml", home / "config.toml")
+    assert read_user_config({"CAIRN_HOME": str(home)}).alone
+    home.chmod(0o2770)
+    assert not read_user_config({"CAIRN_HOME": str(home)}).alone

@@ -11,14 +11,15 @@ from cairn import errors
 from cairn.errors import CairnError
 
 ALL = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, CairnError)]
-BANDS: dict[type[CairnError] | tuple[type[CairnError], ...], range] = {
-    errors.NotNow: range(10, 20),
+BANDS: dict[type[CairnError] | tuple[type[CairnError], ...], frozenset[int] | range] = {
+    errors.NotNow: frozenset({*range(10, 15), 18, 19}),
+    (errors.NotFound, errors.Ambiguous, errors.Unsupported): range(15, 18),
     errors.SourceError: range(20, 30),
     errors.ConfigError: range(30, 40),
     errors.EmbeddingFailed: range(50, 60),
     errors.LeaseError: range(70, 80),
-    errors.StoreError: range(80, 90),
-    errors.StoreUnreadable: range(90, 100),
+    errors.StoreError: frozenset({*range(80, 90), 95, 96, 97}),
+    errors.StoreUnreadable: frozenset({*range(90, 95), 98, 99}),
 }
 
 

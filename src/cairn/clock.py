@@ -60,6 +60,11 @@ def rfc3339(wall_ns: int) -> str:
     return datetime.fromtimestamp(wall_ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def wall_seconds(text: str) -> int:
+    """The wall time, in seconds, that a text of `rfc3339` stands for."""
+    return int(datetime.fromisoformat(text).timestamp())
+
+
 # --- other processes --------------------------------------------------------------------------------------------------
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from cairn import limits
 from cairn.errors import ConfigError, ConfigUnreadable
@@ -85,6 +86,20 @@ class QueryConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchConfig:
+    """Whether the first search in a folder indexes it."""
+
+    auto_index: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StoreConfig:
+    """Whether new stores are made for a group; None: only where it is asked for."""
+
+    shared: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """Both files in force. `repo_bytes_sha256` (hex) covers the repository file to the byte, comments included."""
 
@@ -92,27 +107,42 @@ class Config:
     limits: LimitConfig = field(default_factory=LimitConfig)
     embedding: EmbeddingConfig = field(default_factory=EmbeddingConfig)
     query: QueryConfig = field(default_factory=QueryConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+    store: StoreConfig = field(default_factory=StoreConfig)
     repo_bytes_sha256: str | None = None
     warnings: tuple[str, ...] = ()
 
 
 def load_config(
-    repo_bytes: bytes | None, user_bytes: bytes | None = None, *, user_file: str = f"~/.cairn/{USER_CONFIG_NAME}"
+    repo_bytes: bytes | None,
+    user_bytes: bytes | None = None,
+    *,
+    user_file: str = f"~/.cairn/{USER_CONFIG_NAME}",
+    user_alone: bool = True,
+    shared: bool = False,
 ) -> Config:
-    """The settings in force; None stands for a file that is not there. Raises `ConfigError` and nothing else."""
+    """The settings in force; None stands for a file that is not there. Raises `ConfigError` and nothing else.
+
+    For a `shared` store untracked files are left out unless the repository says otherwise. Where others than the user
+    could have written the user's file (`user_alone` false), it cannot name a server that texts and keys are sent to.
+    """
     repo = _read(REPO_CONFIG_NAME, repo_bytes, _REPO_KEYS)
     user = _read(user_file, user_bytes, _USER_KEYS)
     lowered: dict[str, int] = {}
     for file_limits in (repo.get("limits", {}), user.get("limits", {})):
         for name, value in file_limits.items():
             lowered[name] = min(value, lowered.get(name, value))
-    index = replace(IndexConfig(), **repo.get("index", {}), **user.get("index", {}))
+    if not user_alone and "embedding" in user:
+        raise ConfigError(file=user_file, why="others may write it, and [embedding] says where your text is sent")
+    index = replace(IndexConfig(untracked=not shared), **repo.get("index", {}), **user.get("index", {}))
     both = sorted(set(index.include) & set(index.exclude))
     return Config(
         index=index,
         limits=replace(LimitConfig(), **lowered),
         embedding=_embedding(user_file, user.get("embedding", {})),
         query=replace(QueryConfig(), **repo.get("query", {})),
+        search=replace(SearchConfig(), **user.get("search", {})),
+        store=replace(StoreConfig(), **user.get("store", {})),
         repo_bytes_sha256=None if repo_bytes is None else sha256(repo_bytes).hexdigest(),
         warnings=tuple(
             f"{REPO_CONFIG_NAME} both includes and excludes {_shown(glob)}; exclude wins." for glob in both[:5]
@@ -144,16 +174,35 @@ def user_config_path(environ: Mapping[str, str]) -> str:
     return os.path.join(cairn_home(environ), USER_CONFIG_NAME)
 
 
-def read_user_config(environ: Mapping[str, str]) -> bytes | None:
-    """The bytes of the user's settings, None when there are none. It is their own file, so links are followed."""
+class UserFile(NamedTuple):
+    """The bytes of the user's settings, None when there are none, and whether only the user could have written them."""
+
+    data: bytes | None
+    alone: bool = True
+
+
+def read_user_config(environ: Mapping[str, str]) -> UserFile:
+    """The user's settings. It is their own file, so links are followed."""
     path = user_config_path(environ)
     try:
         with open(path, "rb") as file:
-            return file.read(limits.MAX_CONFIG_BYTES + 1)
+            return UserFile(file.read(limits.MAX_CONFIG_BYTES + 1), _is_alone(os.fstat(file.fileno()), path))
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        return UserFile(None)
     except OSError as problem:
         raise ConfigUnreadable(file=path, why=os.strerror(problem.errno or 0)) from None
+
+
+def _is_alone(found: os.stat_result, path: str) -> bool:
+    """Whether nobody else can have written this: in a folder of a group, any member may put a file under its name.
+
+    Or a link to one of ours that came from elsewhere, such as one in a repository.
+    """
+    others = stat.S_IWGRP | stat.S_IWOTH
+    if not os.stat(os.path.dirname(path)).st_mode & others:
+        return True
+    own = os.path.samestat(found, os.lstat(path)) and found.st_nlink == 1
+    return own and found.st_uid in (os.geteuid(), 0) and not found.st_mode & others
 
 
 # --- one file: bytes -> checked values --------------------------------------------------------------------------------
@@ -394,6 +443,8 @@ _USER_KEYS: Tables = {
         **dict.fromkeys(("include", "exclude", "types", "untracked", "submodules"), _REPO_ONLY),
         "collisions": _one_of("fail", "keep"),
     },
+    "search": {"auto_index": _boolean},
+    "store": {"shared": _boolean},
     "limits": _LIMIT_KEYS,
     "embedding": {
         "provider": _one_of(*PROVIDERS),

@@ -58,6 +58,9 @@ STABLE_READ_QUIET_NS = 20_000_000
 # git's racy rule: an mtime this close to the recorded sync proves nothing, so the file is hashed again.
 RACY_WINDOW_NS = 2_000_000_000
 REHASH_FRACTION = 100
+# An audit reads one in so many of the files that are said to be unchanged, and at least so many.
+AUDIT_SAMPLE_FRACTION = 100
+AUDIT_SAMPLE_MIN = 100
 
 # --- git, as a child process --------------------------------------------------------------------------------------
 GIT_TIMEOUT_SECONDS = 20.0
@@ -106,9 +109,16 @@ MAX_TOTAL_SEGMENTS_REFERENCED = 256
 MAX_TOMBSTONES_PER_SNAPSHOT = 250_000
 COMPACTION_OVERDUE_SEGMENTS = 48
 COMPACTION_OVERDUE_TOMBSTONES = 200_000
+# A segment with this much text is not merged for its size alone; merged ones hold up to twice as much.
+FULL_GROWN_TEXT_BYTES = 32 * MIB
+# How much of all text may be dead before segments are written again for it.
+COMPACTION_DEAD_SHARE = 0.1
 
 # --- what all stores of a user share ------------------------------------------------------------------------------
 EMBED_CACHE_BYTES = 512 * MIB
+# A store that gave no answer for this long may be collected; readers write down that they were here once in an hour.
+STORE_UNUSED_DAYS = 30
+LAST_USED_SECONDS = 3_600
 
 # --- a remote model -----------------------------------------------------------------------------------------------
 MAX_EMBED_DIMENSION = 8_192

@@ -70,10 +70,14 @@ SKIP_SENTENCES: dict[SkipReason, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A canonical root: the git top level of the requested folder, else the folder itself, links resolved."""
+    """A canonical root: the git top level of the requested folder, else the folder itself, links resolved.
+
+    `of_group`: it is indexed for a group, and its files may belong to any of them.
+    """
 
     path: str
     is_git: bool
+    of_group: bool = False
 
 
 class FileStat(NamedTuple):

@@ -1,8 +1,11 @@
-"""An index on a disk of its own that grows until a sync fits: `python -m tests.faults.full_disk FOLDER FREE STEP MOST`.
+"""An index on a disk of its own that is full, to be run where it may mount. One line of JSON says what came of it.
 
-To be run where it may mount. First the disk has room, and the tree is indexed. Then the tree changes, there are FREE
-bytes left, and a sync is tried; after each refusal there are STEP bytes more, at most MOST times. One line of JSON: how
+`… full_disk grow FOLDER FREE STEP MOST`: first the disk has room, and the tree is indexed. Then the tree changes, there
+are FREE bytes left, and a sync is tried; after each refusal there are STEP bytes more, at most MOST times. Said is how
 each sync ended, and what was wrong with the index between them.
+
+`… full_disk relieve FOLDER FREE STEP MOST`: an index with old snapshots. With FREE bytes left sync and compact are
+tried, then `gc`, with STEP bytes more after each refusal; and what it has freed must do for a sync and a merge.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.faults.one_command import Order
 from tests.faults.people import Owner
+from tests.faults.traced import Stage
 
 _PLENTY = 64 << 20
 
@@ -32,11 +37,15 @@ def wrong(owner: Owner, before: dict[str, bytes]) -> list[str]:
     """What a reader or the checker finds that should not be."""
     found = [] if owner.look() == before else ["a reader does not find the old snapshot"]
     found += [finding.code for finding in owner.errors()]
-    status = owner.run("status")
-    return found if status[0] == 0 else [*found, f"status: {status}"]
+    for question in (("status",), ("search", "def f3", "--no-sync"), ("search", "def f3")):
+        answer = owner.run(*question)
+        if answer[0]:
+            found.append(f"{question}: {answer}")
+    return found
 
 
-def main(folder: str, free: int, step: int, most: int) -> None:
+def grow(folder: str, free: int, step: int, most: int) -> dict[str, object]:
+    """A sync, until there is room for it."""
     owner = Owner(Path(folder), files=40, lines=20)
     owner.home.mkdir()
     mount(owner.home, _PLENTY)
@@ -56,8 +65,55 @@ def main(folder: str, free: int, step: int, most: int) -> None:
     problems += [finding.code for finding in owner.problems()]
     if owner.look() != after:
         problems.append("a reader does not find the new snapshot")
-    print(json.dumps({"ended": ended, "problems": problems}))
+    return {"ended": ended, "problems": problems}
+
+
+def relieve(folder: str, free: int, step: int, most: int) -> dict[str, object]:
+    """`gc`, until there is room for it: how the others ended before, its own refusals, and what it needed and freed."""
+    owner = Owner(Path(folder), files=40, lines=20)
+    owner.home.mkdir()
+    mount(owner.home, _PLENTY)
+    before = _age(owner)
+    owner.write(1_000)
+    taken = used(owner.home)
+    mount(owner.home, taken + free, "remount")
+    ended, problems = [], []
+    for name in ("sync", "compact"):
+        ended.append(_ended(owner, name))
+        if ended[-1][0]:
+            problems += wrong(owner, before)
+        before = owner.look() or {}
+    refused: list[tuple[int, str]] = []
+    while (last := _ended(owner, "gc"))[0] and len(refused) < most:
+        refused.append(last)
+        problems += wrong(owner, before)
+        mount(owner.home, taken + free + step * len(refused), "remount")
+    ended.append(last)
+    freed = taken - used(owner.home)
+    ended += [_ended(owner, "sync"), _ended(owner, "compact")]
+    problems += [finding.code for finding in owner.problems()]
+    if owner.look() != owner.contents():
+        problems.append("a reader does not find the new snapshot")
+    return {"ended": ended, "refused": refused, "freed": freed, "problems": problems}
+
+
+def _age(owner: Owner) -> dict[str, bytes]:
+    """Many snapshots, all of them old enough to be collected; what the last one holds."""
+    with Stage("tests.faults.one_command") as stage:
+        for version in range(10):
+            # The last ones leave something to merge.
+            owner.write(version, every=1 if version < 6 else 40)
+            arguments = ("sync" if version else "index",)
+            order = Order(str(owner.tree), str(owner.home), arguments, ahead=version - 36_000)
+            assert stage.do(json.dumps(order)) == 0
+    return owner.contents()
+
+
+def _ended(owner: Owner, name: str) -> tuple[int, str]:
+    status, out, err = owner.run(name)
+    return status, out + err
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:5]))
+    scenario = {"grow": grow, "relieve": relieve}[sys.argv[1]]
+    print(json.dumps(scenario(sys.argv[2], *map(int, sys.argv[3:6]))))

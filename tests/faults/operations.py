@@ -1,4 +1,4 @@
-"""What a process does to a store: index, sync, clear, take the lease, take over from another that was killed.
+"""What a process does to a store: index, sync, clear, merge, collect, repair, upgrade, take over from a killed one.
 
 Ids and owners are drawn from a counter, so an operation does the same each time, byte for byte.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from types import SimpleNamespace
@@ -18,14 +18,26 @@ from unittest import mock
 import cairn.store.lease
 import cairn.store.writer
 from cairn.clock import rfc3339
+from cairn.store.collect import Collected, collect
+from cairn.store.compact import build, fits, holders, publish_merged, rewrite, workshop
+from cairn.store.draft import Draft, Layer
 from cairn.store.fs import Fs
-from cairn.store.lease import RunKind
-from cairn.store.publish import Draft, Layer, publish
+from cairn.store.lease import Lease, RunKind
+from cairn.store.publish import publish
+from cairn.store.quarantine import Quarantine
+from cairn.store.remedy import treat
+from cairn.store.salvage import Diagnosis, diagnose, open_base
+from cairn.store.seal import Remembered
+from cairn.store.snapshot import SnapshotView, open_view, parts_of
 from cairn.store.staging import staged_records
+from cairn.store.standing import RepairScope
+from cairn.store.tiers import loads_of, plan
 from cairn.store.tombstones import Tombstone, TombstoneReason
 from cairn.store.writer import Writer, open_writer
+from cairn.sync.upgrade import upgrade_store
 from tests.store.disks import Call, MemoryDisk, TracingDisk
-from tests.store.little import FINGERPRINT, GIT, IGNORE, ROOT, STORE_ID, FewProcesses, StillClock, write_batch
+from tests.store.little import FINGERPRINT, GIT, IGNORE, ROOT, STORE_ID, FewProcesses, StillClock, draft, write_batch
+from tests.store.raising import SNAPSHOT, raised
 
 Texts = Mapping[str, bytes]
 
@@ -33,6 +45,7 @@ CLOCK_START = 1_790_000_000_000_000_000
 OLD = {"a": b"one\n", "b": b"two\n", "c": b"three\n"}
 NEW = {"a": b"one\n", "b": b"two, changed\n", "d": b"four\n"}
 NEWER = {"a": b"one\n", "b": b"two, changed again\n", "d": b"four\n", "e": b"five\n"}
+FORGOTTEN = {"a": b"one\n", "d": b"four\n", "e": b"five, changed\n"}
 
 
 class PowerCut(BaseException):
@@ -74,11 +87,17 @@ class Who:
     pid: int = 1
     seconds: int = 0
 
-    def open(self, fs: Fs, *, rebuild: bool = False) -> tuple[Writer, StillClock]:
-        clock = StillClock(CLOCK_START + self.seconds * 1_000_000_000)
-        processes = FewProcesses(self.pid, {self.pid})
-        kind = RunKind.REINDEX if rebuild else RunKind.SYNC
-        return open_writer(fs, "store", kind, clock=clock, processes=processes, rebuild=rebuild), clock
+    @property
+    def clock(self) -> StillClock:
+        return StillClock(CLOCK_START + self.seconds * 1_000_000_000)
+
+    @property
+    def processes(self) -> FewProcesses:
+        return FewProcesses(self.pid, {self.pid})
+
+    def open(self, fs: Fs, kind: RunKind = RunKind.SYNC) -> tuple[Writer, StillClock]:
+        clock, rebuild = self.clock, kind is RunKind.REINDEX
+        return open_writer(fs, "store", kind, clock=clock, processes=self.processes, rebuild=rebuild), clock
 
 
 def catch_up(fs: Fs, who: Who, *looks: Texts, full: bool = False, batches: int = 1) -> int:
@@ -87,7 +106,7 @@ def catch_up(fs: Fs, who: Who, *looks: Texts, full: bool = False, batches: int =
     With several looks the tree moves: each is found stale when it is about to be published, but for the last. Gives the
     epoch under which it was published.
     """
-    writer, clock = who.open(fs, rebuild=full)
+    writer, clock = who.open(fs, RunKind.REINDEX if full else RunKind.SYNC)
     with writer:
         base = writer.base if not full and writer.base and writer.base.completion else None
         known = writer.view.records() if base and writer.view else {}
@@ -125,11 +144,82 @@ def catch_up(fs: Fs, who: Who, *looks: Texts, full: bool = False, batches: int =
 
 def clear(fs: Fs, who: Who) -> int:
     """Publish a snapshot that holds nothing and says that it is not complete."""
-    writer, clock = who.open(fs, rebuild=True)
+    writer, clock = who.open(fs, RunKind.REINDEX)
     with writer:
         made = Draft(ROOT, STORE_ID, FINGERPRINT, IGNORE, GIT, rfc3339(clock.wall_ns()), on_base=False, complete=False)
         assert publish(writer, made, lambda: True, clock) is not None
         return writer.lease.epoch
+
+
+def repair(fs: Fs, who: Who, texts: Texts) -> RepairScope:
+    """Make the store sound, and bring it to the texts if that takes reading some of them again; the scope of it."""
+    clock = who.clock
+    found: list[tuple[Diagnosis, Quarantine]] = []
+
+    def base(lease: Lease, remembered: Remembered) -> SnapshotView | None:
+        diagnosis, quarantine = diagnose(fs, STORE_ID, ROOT, remembered), Quarantine(fs, lease.run_id)
+        found.append((diagnosis, quarantine))
+        treat(fs, lease.run_id, diagnosis.steps, diagnosis.newest, quarantine)
+        return open_base(fs, diagnosis.base, remembered) if diagnosis.base else None
+
+    with open_writer(fs, "store", RunKind.REPAIR, clock=clock, processes=who.processes, base=base) as writer:
+        ((diagnosis, quarantine),) = found
+        if diagnosis.scope in (RepairScope.FILES, RepairScope.FULL):
+            full = diagnosis.scope is RepairScope.FULL
+            assert publish(writer, draft(writer, texts, clock, full=full), lambda: True, clock) is not None
+            after = diagnose(fs, STORE_ID, ROOT, writer.staging.remembered)
+            treat(fs, writer.run, after.steps, after.newest, quarantine)
+    return diagnosis.scope
+
+
+def compact(fs: Fs, who: Who, meanwhile: Callable[[], object] = lambda: None) -> None:
+    """Merge all segments into one; `meanwhile` happens when they are merged and not yet published."""
+    with workshop(fs) as folder:
+        with _newest(fs) as view:
+            built = build(fs, view, plan(loads_of(view), everything=True), folder)
+        meanwhile()
+        writer, clock = who.open(fs, RunKind.COMPACT)
+        with writer:
+            assert fits(built, writer.base)
+            publish_merged(writer, built, clock)
+
+
+def forget(fs: Fs, who: Who, texts: Texts, secret: str) -> None:
+    """Bring the store to the texts, and leave no copy of this file in any segment."""
+    writer, clock = who.open(fs)
+    with writer:
+        assert writer.view is not None
+        rewrites = rewrite(writer, [sorted(holders(writer.view, {secret}))], {secret})
+        made = replace(draft(writer, texts, clock), rewrites=rewrites)
+        assert publish(writer, made, lambda: True, clock) is not None
+    with _newest(fs) as view:
+        assert not any(part.segment.find(secret) is not None for part in parts_of(view))
+
+
+def tend(fs: Fs, who: Who) -> Collected:
+    """Collect, and merge what there is."""
+    writer, clock = who.open(fs, RunKind.GC)
+    with writer:
+        collected = collect(writer, clock)
+    compact(fs, who)
+    return collected
+
+
+def _overtaken(fs: Fs) -> None:
+    """A merge that another process publishes a sync before."""
+    compact(fs, Who(1, 1), lambda: catch_up(fs, Who(3), OLD))
+
+
+def _upgrade(fs: Fs) -> None:
+    who = Who()
+    done = upgrade_store(fs, "store", lambda _: None, clock=who.clock, processes=who.processes)
+    assert len(done.raised) == len(SNAPSHOT)
+
+
+def _newest(fs: Fs) -> SnapshotView:
+    view = open_view(fs, "store")
+    assert view is not None
+    return view
 
 
 # Whoever comes after the operation: another process, when the first is gone.
@@ -158,7 +248,8 @@ def _layer(writer: Writer, tombstones: tuple[Tombstone, ...], changed: Texts, ba
 class Operation:
     """Something that a process does to a store that looks like `prepare`; `wanted` is what the tree holds afterwards.
 
-    `publishes` says whether it ends with a new snapshot: a reader sees either the one before or `wanted`.
+    `publishes` says whether it ends with a new snapshot: a reader sees either the one before or `wanted`. `tended` asks
+    for a merge and a collection when all is over. `world` is what holds for it and for all that comes after it.
     """
 
     name: str
@@ -166,6 +257,8 @@ class Operation:
     run: Callable[[Fs], object]
     wanted: Texts
     publishes: bool = True
+    tended: bool = False
+    world: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 def _empty() -> MemoryDisk:
@@ -193,6 +286,40 @@ def _killed_in(step: str) -> MemoryDisk:
     with steady(2_000), contextlib.suppress(PowerCut):
         catch_up(dying, Who(7, -50), NEWER, batches=2)
     return settled(disk)
+
+
+@cache
+def _in_pieces() -> MemoryDisk:
+    """A store of three segments with dead rows and tombstones."""
+    disk = MemoryDisk()
+    with steady(1_000):
+        for number, texts in enumerate((OLD, NEW, NEWER)):
+            catch_up(disk, Who(1, -100 + number), texts)
+    return settled(disk)
+
+
+@cache
+def _with_history() -> MemoryDisk:
+    """A store with more old snapshots than are kept, two runs that were killed as they came to publish, and a fence."""
+    disk = MemoryDisk()
+    with steady(3_000):
+        for number, texts in enumerate((OLD, NEW, NEWER, OLD, NEW, NEWER, OLD)):
+            catch_up(disk, Who(1, 10_000 * (number - 10)), texts)
+            if number in (1, 6):
+                with contextlib.suppress(PowerCut):
+                    catch_up(_cut_at_the_claim(disk), Who(7, 10_000 * (number - 10) + 1), {"f": b"six\n", **texts})
+    return settled(disk)
+
+
+def _cut_at_the_claim(disk: Fs) -> Fs:
+    dead: list[Call] = []
+
+    def cut(call: Call) -> None:
+        if dead or call.what == "claim":
+            dead.append(call)
+            raise PowerCut(str(call))
+
+    return TracingDisk(disk, cut)
 
 
 def settled(disk: MemoryDisk) -> MemoryDisk:
@@ -223,6 +350,31 @@ def _take_and_let_go(fs: Fs) -> None:
         pass
 
 
+@cache
+def _untidy() -> MemoryDisk:
+    """A store without its pointer, with a state that says nothing and with what no snapshot accounts for."""
+    disk = _indexed().crash("kill")
+    with steady(4_000):
+        catch_up(disk, Who(1, -90), NEW)
+    disk.remove("ACTIVE_SNAPSHOT")
+    stranger = f"{0:026}"
+    disk.make_folder(f"snapshots/{stranger}")
+    disk.create_bytes(f"snapshots/{stranger}/tombstones.jsonl", b"")
+    disk.make_folder(f"segments/seg_{stranger}_0")
+    disk.create_bytes(f"segments/seg_{stranger}_0/data.bin", b"nobody's")
+    disk.seal(f"segments/seg_{stranger}_0")
+    disk.remove("index_state.json")
+    disk.create_bytes("index_state.json", b"rubbish")
+    return settled(disk)
+
+
+def _collect(fs: Fs) -> None:
+    writer, clock = Who().open(fs, RunKind.GC)
+    with writer:
+        done = collect(writer, clock)
+    assert (len(done.snapshots), done.staging) == (2, 1)
+
+
 OPERATIONS = (
     Operation("first publish", _empty, lambda fs: catch_up(fs, Who(), NEW), NEW),
     Operation("sync", _indexed, lambda fs: catch_up(fs, Who(), NEW), NEW),
@@ -233,4 +385,10 @@ OPERATIONS = (
     Operation("lease stolen", lambda: _killed_in("make_folder staging"), _take_and_let_go, OLD, publishes=False),
     Operation("batches adopted", lambda: _killed_in("claim"), lambda fs: catch_up(fs, Who(), NEW), NEW),
     Operation("pointer caught up", lambda: _killed_in("create_bytes ACTIVE"), _take_and_let_go, NEWER, publishes=False),
+    Operation("compact", _in_pieces, lambda fs: compact(fs, Who()), NEWER, tended=True),
+    Operation("compact, a sync in between", _in_pieces, _overtaken, OLD, tended=True),
+    Operation("sync that forgets", _in_pieces, lambda fs: forget(fs, Who(), FORGOTTEN, "b"), FORGOTTEN, tended=True),
+    Operation("upgrade", _in_pieces, _upgrade, NEWER, tended=True, world=lambda: raised(*SNAPSHOT)),
+    Operation("repair", _untidy, lambda fs: repair(fs, Who(), NEW), NEW, publishes=False),
+    Operation("collect", _with_history, _collect, OLD, publishes=False, tended=True),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cairn.errors import CairnError
 from cairn.store.fs import Fs
@@ -18,12 +18,16 @@ from cairn.store.layout import GENERATIONS, LOCKS, POINTER, generation_number
 from cairn.store.lease import read_lease
 from cairn.store.snapshot import open_view
 from cairn.store.verify import Finding, Severity, check
-from tests.faults.operations import NEXT, Operation, Texts, Who, catch_up, steady, walk
+from tests.faults.operations import NEXT, Operation, Texts, Who, catch_up, steady, tend, walk
 from tests.store.disks import Call, MemoryDisk, Mode, TracingDisk
 from tests.store.little import contents
 
 # What is asked of a disk and changes nothing on it.
 MUTE = frozenset({"read", "stat", "list_folder", "open_map", "open_database", "lock"})
+
+
+# Merges and collects when everything else is over, and whatever was kept for a while may go.
+LATER = Who(2, 100_000)
 
 
 class Violation(AssertionError):
@@ -78,12 +82,14 @@ class Marks(tuple[int, int]):
 class Promise:
     """What must hold from this moment on: which texts a reader may find, and what was granted and may not be again.
 
-    `pointed`: the pointer itself names the newest snapshot, for whoever looks no further.
+    `pointed`: the pointer itself names the newest snapshot, for whoever looks no further. `tended`: when the next run
+    is over, its segments can be merged and old snapshots be collected; what a killed merge left is gone only then.
     """
 
     allowed: tuple[Texts | None, ...]
     floor: Marks
     pointed: bool = False
+    tended: bool = False
 
 
 def examine(found: MemoryDisk, promise: Promise, wanted: Texts, who: Who = NEXT) -> None:
@@ -118,6 +124,17 @@ def _examine(found: MemoryDisk, promise: Promise, wanted: Texts, who: Who) -> No
     after = Marks.of(found)
     if not (after[0] > marks[0] and after[1] > marks[1]):
         raise Violation(f"the next run went from {tuple(marks)} to {tuple(after)}")
+    if promise.tended:
+        _tend(found, wanted)
+
+
+def _tend(found: MemoryDisk, wanted: Texts) -> None:
+    with steady(9_500):
+        tend(found, LATER)
+    if texts_in(found) != wanted:
+        raise Violation(f"merging and collecting leave {texts_in(found)}")
+    if findings := check(found):
+        raise Violation(f"merging and collecting leave {_shown(findings)}")
 
 
 def texts_in(disk: Fs) -> Texts | None:
@@ -153,7 +170,7 @@ Examine = Callable[[MemoryDisk, Promise, Texts], object]
 
 
 class Sweep:
-    """One run of an operation, with the power cut before every call and after the last.
+    """One run of an operation, with the power cut before every call, or each so-many-th, and after the last.
 
     `modes` names the ways and how often each is drawn; `forgets` makes the disk skip syncs, to see that it matters.
     """
@@ -166,6 +183,7 @@ class Sweep:
         forgets: Callable[[Call], bool] | None = None,
         examine: Examine = examine,
         most_lost: int = 20,
+        every: int = 1,
     ) -> None:
         self.operation = operation
         self.modes = modes
@@ -174,12 +192,13 @@ class Sweep:
         self._swapped = False
         self._examine = examine
         self._most_lost = most_lost
+        self._every = every
         self._seen: set[object] = set()
         below = ForgetfulDisk(self.disk, forgets) if forgets else self.disk
         self._traced = TracingDisk(below, self._before)
         self._before_texts = texts_in(self.disk)
         # Only what is safe: an epoch whose name no sync has covered was never granted, and may be lost again.
-        self._promise = Promise((self._before_texts,), Marks.of(self.disk.crash("lose")))
+        self._promise = Promise((self._before_texts,), Marks.of(self.disk.crash("lose")), tended=operation.tended)
 
     @property
     def calls(self) -> list[Call]:
@@ -187,14 +206,17 @@ class Sweep:
 
     def run(self) -> Tally:
         """All of it."""
-        with steady():
-            self.operation.run(self._traced)
-        self._before(Call("end", ""))
+        with self.operation.world():
+            with steady():
+                self.operation.run(self._traced)
+            self._before(Call("end", ""))
         return sum(self.tallies.values(), Tally())
 
     def _before(self, call: Call) -> None:
         if self.calls:
             self._advance(self.calls[-1])
+        if len(self.calls) % self._every:
+            return
         for mode, draws in self.modes.items():
             tally = self.tallies[mode]
             tally.runs += draws
@@ -225,7 +247,7 @@ class Sweep:
         """What a call that has just returned promises from here on."""
         allowed, floor, pointed = self._promise.allowed, self._promise.floor, self._promise.pointed
         if done.what == "claim":
-            allowed = (self._before_texts, self.operation.wanted)
+            allowed = allowed if self.operation.wanted in allowed else (*allowed, self.operation.wanted)
             # The pointer has to move again.
             pointed = self._swapped = False
         elif str(done) == f"sync_folder {GENERATIONS}":
@@ -236,7 +258,7 @@ class Sweep:
         elif done == Call("sync_folder", "") and self._swapped:
             pointed = True
         self._swapped = self._swapped or (done.what == "swap" and done.other == POINTER)
-        self._promise = Promise(allowed, floor, pointed)
+        self._promise = replace(self._promise, allowed=allowed, floor=floor, pointed=pointed)
 
 
 def fingerprint(found: MemoryDisk, live: MemoryDisk) -> object:

@@ -8,19 +8,24 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.faults.people import Owner
 
+PAGE = 4096
+# How many sizes of a disk the long run tries, each with a little more room than the last.
+SIZES = int(os.environ.get("CAIRN_DISK_SIZES", "5"))
+MOST_PAGES_FOR_GC = 4
 FULL = "cairn: There is no room left on the disk that holds "
 ADVICE = (
     "(No space left on device).\n  The last good snapshot still answers. Free some space, then run the command again.\n"
 )
 
 
-def grow(folder: Path, free: int, step: int, most: int) -> list[tuple[int, str]]:
-    """How the syncs ended on a disk that grows. Skips where no disk can be mounted."""
+def on_a_small_disk(scenario: str, folder: Path, free: int, step: int, most: int) -> dict[str, Any]:
+    """What came of it. Skips where no disk can be mounted."""
     # Only this process and what it starts see the disk, and it goes with them.
     apart = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
     try:
@@ -31,10 +36,16 @@ def grow(folder: Path, free: int, step: int, most: int) -> list[tuple[int, str]]
         pytest.skip(f"no disk can be mounted here: {missing}")
     if probe.returncode:
         pytest.skip(f"no disk can be mounted here: {probe.stderr.strip()}")
-    command = [*apart, sys.executable, "-m", "tests.faults.full_disk", str(folder), str(free), str(step), str(most)]
-    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    numbers = [str(free), str(step), str(most)]
+    command = [*apart, sys.executable, "-m", "tests.faults.full_disk", scenario, str(folder), *numbers]
+    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     assert found["problems"] == []
-    return [(status, said) for status, said in found["ended"]]
+    return found
+
+
+def grow(folder: Path, free: int, step: int, most: int) -> list[tuple[int, str]]:
+    """How the syncs ended on a disk that grows."""
+    return [(status, said) for status, said in on_a_small_disk("grow", folder, free, step, most)["ended"]]
 
 
 def judge(ended: list[tuple[int, str]], *, at_least: int) -> None:
@@ -47,6 +58,27 @@ def judge(ended: list[tuple[int, str]], *, at_least: int) -> None:
 
 def test_a_full_disk_refuses_the_sync_and_answers_until_there_is_room(tmp_path: Path) -> None:
     judge(grow(tmp_path, 0, 120_000, 20), at_least=2)
+
+
+def relieve(folder: Path, free: int) -> tuple[int, int]:
+    """How many pages more a collection wanted than were free, and how many bytes it freed."""
+    found = on_a_small_disk("relieve", folder, free, PAGE, 40)
+    sync, _, gc, *later = found["ended"]
+    for status, said in [*found["ended"], *found["refused"]]:
+        assert status == 0 or (status, said.startswith(FULL), said.endswith(ADVICE)) == (81, True, True), said
+    # There is room for next to nothing at first, and for everything when the collection is over.
+    assert (sync[0], gc[0], [status for status, _ in later]) == (81, 0, [0, 0])
+    return len(found["refused"]), found["freed"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(SIZES))
+def test_a_collection_makes_room_however_little_is_left(tmp_path: Path, number: int) -> None:
+    free = number * number * PAGE
+    wanted, freed = relieve(tmp_path, free)
+    assert freed > 100 * PAGE
+    # It needs some pages for the lease and its guard, and what a refused sync has sealed may have taken the last ones.
+    assert wanted <= MOST_PAGES_FOR_GC
 
 
 @pytest.mark.long

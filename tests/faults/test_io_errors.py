@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+from random import Random
 
 import pytest
 
@@ -10,7 +11,7 @@ from cairn.store.generations import read_generation
 from cairn.store.snapshot import open_view
 from cairn.store.verify import check
 from tests.conformance import conforms
-from tests.faults.failing import AGAIN, KINDS, Failing, calls_of, telling
+from tests.faults.failing import AGAIN, KINDS, Failing, Hit, calls_of, telling
 from tests.faults.operations import OPERATIONS, catch_up, steady
 from tests.faults.sweep import texts_in
 from tests.store.disks import FailingDisk, Fault
@@ -25,7 +26,7 @@ def test_whichever_call_fails_the_store_stays_whole_and_the_next_run_ends_it(nam
     """Every fifth call, its kind of failure in turn; the long run does every call with every kind."""
     calls = telling(calls_of(BY_NAME[name]))
     turn = NAMES.index(name)
-    faults = [(at, KINDS[(place + turn) % len(KINDS)]) for place, at in enumerate(calls) if (place + turn) % 5 == 0]
+    faults = [Hit(at, KINDS[(place + turn) % len(KINDS)]) for place, at in enumerate(calls) if (place + turn) % 5 == 0]
     assert Failing(BY_NAME[name]).run(faults).lost == []
 
 
@@ -33,18 +34,37 @@ def test_whichever_call_fails_the_store_stays_whole_and_the_next_run_ends_it(nam
 @pytest.mark.parametrize("name", NAMES)
 def test_every_call_may_fail_in_every_way(name: str) -> None:
     calls = calls_of(BY_NAME[name])
-    tally = Failing(BY_NAME[name]).run((at, kind) for kind in KINDS for at in range(1, len(calls) + 1))
+    tally = Failing(BY_NAME[name]).run(Hit(at, kind) for kind in KINDS for at in range(1, len(calls) + 1))
     assert tally.lost == []
     assert tally.runs == len(calls) * len(KINDS)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("later", [1, 2, 5])
-@pytest.mark.parametrize("name", ["sync", "batches adopted"])
-def test_a_second_failure_while_the_first_is_cleaned_up_loses_nothing(name: str, later: int) -> None:
+# What follows a failure is short, but where a run goes on in spite of it.
+PAIRED = ("sync", "batches adopted", "compact", "sync that forgets", "collect")
+FARTHEST = 20
+
+
+@pytest.mark.parametrize("name", PAIRED)
+def test_two_failures_in_one_run_lose_nothing(name: str) -> None:
+    """A few pairs, drawn by the name of the operation; the long run has them all."""
+    chance = Random(name)
     calls = telling(calls_of(BY_NAME[name]))
-    pairs = [(at, kind) for at in calls for kind in KINDS[:2]]
-    assert Failing(BY_NAME[name]).run(pairs, later).lost == []
+    hits = [
+        Hit(chance.choice(calls), chance.choice(KINDS), chance.randint(1, 12), chance.choice(KINDS)) for _ in range(12)
+    ]
+    assert Failing(BY_NAME[name]).run(hits).lost == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", PAIRED)
+def test_no_pair_of_failures_loses_anything(name: str) -> None:
+    """Any call that fails, and after it any call that the run still makes, up to twenty calls later."""
+    calls = telling(calls_of(BY_NAME[name]))
+    kinds = len(KINDS)
+    hits = [Hit(at, KINDS[place % kinds], then=KINDS[place // kinds % kinds]) for place, at in enumerate(calls)]
+    tally = Failing(BY_NAME[name]).run_pairs(hits, FARTHEST)
+    assert tally.lost == []
+    assert tally.runs > 5 * len(calls)
 
 
 @conforms("000.LIFE4")

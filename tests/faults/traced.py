@@ -1,4 +1,4 @@
-"""Runs of `one_publish` under strace: which calls they make, and what comes of a kill or an error at one of them."""
+"""Runs of `one_publish` and `one_command` under strace: the calls they make, and what a hit at one of them does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WRITING = (
     "?write,?pwrite64,?writev,?fsync,?fdatasync,?ftruncate,?rename,?renameat,?renameat2,?link,?linkat,?unlink,"
     "?unlinkat,?rmdir,?mkdir,?mkdirat,?chmod,?fchmod,?fchmodat,?fchmodat2,?open,?openat"
 )
-_CALL = re.compile(r"^\d+ +(\w+)\((.*)$", re.MULTILINE)
+_CALL = re.compile(r"^(?:\d+ +)?(\w+)\((.*)$", re.MULTILINE)
 
 
 class Point(NamedTuple):
@@ -69,11 +69,14 @@ def _same_file(points: list[Point]) -> bool:
 
 
 class Stage(AbstractContextManager["Stage"]):
-    """A process that publishes on command, and the tracer that is put on each run."""
+    """A process that runs something on command, and the tracer that is put on each run."""
+
+    def __init__(self, module: str = "tests.faults.one_publish") -> None:
+        self._module = module
 
     def __enter__(self) -> Stage:
         self._server = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.one_publish"],
+            [sys.executable, "-m", self._module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -88,22 +91,37 @@ class Stage(AbstractContextManager["Stage"]):
 
     def run(self, home: Path, *injections: str) -> Traced:
         """One publish into the store below this home. Skips the test where nothing can be traced."""
-        server, log = self._server, home.with_name(home.name + ".strace")
-        assert server.stdin is not None
-        assert server.stdout is not None
-        server.stdin.write(f"{home}\n")
-        server.stdin.flush()
-        pid = int(server.stdout.readline())
+        return self.trace(str(home), home.with_name(home.name + ".strace"), *injections)
+
+    def do(self, order: str) -> int:
+        """One run that nobody watches; its status."""
+        self._start(order)
+        return self._ended()
+
+    def _start(self, order: str) -> int:
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(f"{order}\n")
+        self._server.stdin.flush()
+        return int(self._server.stdout.readline())
+
+    def _ended(self) -> int:
+        assert self._server.stdout is not None
+        return int(self._server.stdout.readline())
+
+    def trace(self, order: str, log: Path, *injections: str, options: tuple[str, ...] = ("-f",)) -> Traced:
+        """One run of anything. Skips the test where nothing can be traced."""
+        pid = self._start(order)
         faults = [option for injection in injections for option in ("-e", f"inject={injection}")]
         watched = f"trace=getppid,{WRITING}"
         begin = f"inject=getppid:retval={TRACED}"
-        command = ["strace", "-f", "-qq", "-s", "64", "-o", str(log), "-p", str(pid), "-e", watched, "-e", begin]
+        command = ["strace", *options, "-qq", "-s", "64", "-o", str(log), "-p", str(pid), "-e", watched, "-e", begin]
         traced = subprocess.run([*command, *faults], capture_output=True, text=True, check=False)
         if traced.returncode:
             os.kill(pid, signal.SIGKILL)
-            server.stdout.readline()
+            self._ended()
             pytest.skip(f"no process can be traced here: {traced.stderr.strip()}")
-        return Traced(int(server.stdout.readline()), log.read_text())
+        return Traced(self._ended(), log.read_text(errors="replace"))
 
 
 def require_strace() -> None:

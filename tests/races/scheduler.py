@@ -15,14 +15,14 @@ from typing import NamedTuple, TypeVar
 
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
-from cairn.store.layout import GENERATIONS, POINTER
+from cairn.store.layout import GENERATIONS, POINTER, READERS_LOCK
 from cairn.store.lease import LEASE
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 
 T = TypeVar("T")
 
 _COMMON = (POINTER, GENERATIONS, LEASE)
-_CHANGES = ("claim", "swap", "create_bytes", "move")
+_CHANGES = ("claim", "swap", "remove")
 
 
 class Stop(NamedTuple):
@@ -188,11 +188,14 @@ class ActorDisk(TracingDisk):
         with contextlib.ExitStack() as stack:
             while True:
                 world.point()
+                if path == READERS_LOCK and exclusive:
+                    world.meetings.append(len(world.widths))
                 try:
                     stack.enter_context(self.inner.lock(path, exclusive=exclusive, timeout=0))
                     break
                 except TimeoutError:
-                    if not world.wait():
+                    # Who only tries does not wait for anybody.
+                    if timeout <= 0 or not world.wait():
                         clock.seconds = max(clock.seconds, until)
                         raise
             yield

@@ -156,7 +156,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cairn.store.lease._GUARD_SECONDS", 0.2)
 
 
-@conforms("003.LS9", "003.LS10", "003.LS12")
+@conforms("003.LS9", "003.LS10", "003.LS12", "003.CIT3")
 @pytest.mark.parametrize("step", CHOSEN.values(), ids=CHOSEN)
 def test_a_writer_that_was_stopped_and_robbed_publishes_nothing_more(tmp_path: Path, step: int) -> None:
     assert rob(tmp_path, step) == ("published 2" if step > CLAIM else "LeaseLost")

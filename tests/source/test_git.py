@@ -498,6 +498,16 @@ def test_a_repository_of_another_user_is_refused_by_git_and_scanned_without_it(r
         git.tracked()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to someone else")
+def test_a_repository_that_is_indexed_for_a_group_may_belong_to_any_member(repo: Path) -> None:
+    head = commit(repo, {b"a": b"1"})
+    for path in [repo, *repo.rglob("*")]:
+        os.chown(path, 12345, 12345, follow_symlinks=False)
+    git = Git(Root(str(repo), is_git=True, of_group=True))
+    assert git.head() == head
+    assert git.tracked() == {b"a"}
+
+
 # --- a child that misbehaves --------------------------------------------------------------------------------------
 
 

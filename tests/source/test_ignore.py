@@ -174,7 +174,7 @@ def test_a_written_rule_decides_as_written(gitignore: bytes, path: bytes, ignore
     assert _decided(gitignore, path) is ignored
 
 
-@conforms("003.IGN1")
+@conforms("003.IGN1", "003.CIT3")
 def test_git_agrees_with_every_written_case(tmp_path: Path) -> None:
     paths = []
     for number, (gitignore, path, _) in enumerate(GOLDEN):

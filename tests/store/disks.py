@@ -26,15 +26,13 @@ from random import Random
 from typing import Literal, NamedTuple, NoReturn, TypeVar
 
 from cairn.store.fs import (
-    FILE_MODE,
-    FOLDER_MODE,
-    SEALED_FILE_MODE,
-    SEALED_FOLDER_MODE,
+    PRIVATE,
     Condemned,
     Data,
     FileStat,
     Fs,
     Map,
+    Modes,
     Writer,
     check_path,
     database_of,
@@ -81,9 +79,10 @@ class MemoryDisk:
     A lock that is held is refused at once, whatever the timeout: nobody else can run while we wait.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, modes: Modes = PRIVATE) -> None:
+        self.modes = modes
         self._files: dict[int, _File] = {}
-        self._folders: dict[int, _Folder] = {_ROOT: _Folder({}, {}, FOLDER_MODE, FOLDER_MODE, 0)}
+        self._folders: dict[int, _Folder] = {_ROOT: _Folder({}, {}, modes.folder, modes.folder, 0)}
         self._unsafe_files: set[int] = set()
         self._unsafe_folders: set[int] = set()
         self._moves: list[_Move] = []
@@ -96,7 +95,7 @@ class MemoryDisk:
     def crash(self, mode: Mode, seed: int = 0) -> MemoryDisk:
         """The disk after the machine died here: `kill` keeps all that was asked for, `lose` only what was made safe,
         `tear` draws by the seed from everything that may be found. Locks are gone."""
-        after = MemoryDisk()
+        after = MemoryDisk(self.modes)
         after._files = self._files.copy()
         after._folders = self._folders.copy()
         after._last_inode, after._step = self._last_inode, self._step
@@ -172,7 +171,7 @@ class MemoryDisk:
         folder, name = self._free(path)
         inode = self._new_inode()
         self._step += 1
-        self._files[inode] = _File(b"", 0, FILE_MODE, FILE_MODE, self._step, self._step)
+        self._files[inode] = _File(b"", 0, self.modes.file, self.modes.file, self._step, self._step)
         self._name(folder, name, inode)
         return _MemoryWriter(self, inode)
 
@@ -184,7 +183,7 @@ class MemoryDisk:
         folder, name = self._free(path)
         inode = self._new_inode()
         self._step += 1
-        self._folders[inode] = _Folder({}, {}, FOLDER_MODE, FOLDER_MODE, self._step)
+        self._folders[inode] = _Folder({}, {}, self.modes.folder, self.modes.folder, self._step)
         self._name(folder, name, inode)
 
     def move(self, old: str, new: str) -> None:
@@ -233,11 +232,11 @@ class MemoryDisk:
     def seal(self, path: str) -> None:
         check_path(path)
         inode = self._inode(path)
-        self._chmod(inode, SEALED_FOLDER_MODE if inode in self._folders else SEALED_FILE_MODE)
+        self._chmod(inode, self.modes.sealed_folder if inode in self._folders else self.modes.sealed_file)
 
     def unseal(self, path: str) -> None:
         check_path(path)
-        self._chmod(self._folder(path), FOLDER_MODE)
+        self._chmod(self._folder(path), self.modes.folder)
 
     def sync_file(self, path: str) -> None:
         inode = self._file(path)
@@ -451,6 +450,10 @@ class _Around:
 
     def __init__(self, inner: Fs) -> None:
         self.inner = inner
+
+    @property
+    def modes(self) -> Modes:
+        return self.inner.modes
 
     def around(self, call: Call, do: Callable[[], T], half: Callable[[], object] | None = None) -> T:
         """Do it; `half` does half of a write."""

@@ -204,11 +204,12 @@ class FsContract:
                 fs.make_folder(path)
         assert everything(fs) == {"file": b"first", "folder": None}
 
-    def test_new_files_and_folders_are_for_the_user_alone(self, fs: Fs) -> None:
+    def test_new_files_and_folders_are_for_the_user_or_the_group_alone(self, fs: Fs) -> None:
         fs.make_folder("folder")
         fs.create_bytes("folder/file", b"")
-        assert mode(fs, "") == mode(fs, "folder") == 0o700
-        assert mode(fs, "folder/file") == 0o600
+        folder, file = (0o2770, 0o660) if fs.modes.shared else (0o700, 0o600)
+        assert mode(fs, "") == mode(fs, "folder") == folder
+        assert mode(fs, "folder/file") == file
         assert fs.stat("folder").uid == fs.stat("folder/file").uid == fs.stat("").uid
 
     def test_reading_stops_at_the_cap(self, fs: Fs) -> None:
@@ -373,8 +374,8 @@ class FsContract:
         fs.create_bytes("folder/file", b"rows")
         fs.seal("folder/file")
         fs.seal("folder")
-        assert mode(fs, "folder/file") == 0o400
-        assert mode(fs, "folder") == 0o500
+        assert mode(fs, "folder/file") == (0o440 if fs.modes.shared else 0o400)
+        assert mode(fs, "folder") == (0o2770 if fs.modes.shared else 0o500)
         fs.sync_file("folder/file")
         fs.sync_folder("folder")
         assert fs.read("folder/file", 4) == b"rows"
@@ -382,13 +383,18 @@ class FsContract:
             assert bytes(mapped.view) == b"rows"
 
     @pytest.mark.parametrize("what", CHANGES_ITS_FOLDER)
-    def test_a_sealed_folder_takes_no_change_of_its_names(self, fs: Fs, what: str) -> None:
+    def test_a_sealed_folder_of_one_user_takes_no_change_of_its_names(self, fs: Fs, what: str) -> None:
         for path in ("sealed", "sealed/folder", "folder"):
             fs.make_folder(path)
         for path in ("sealed/file", "file"):
             fs.create_bytes(path, path.encode())
         fs.seal("sealed")
         before = everything(fs)
+        if fs.modes.shared:
+            # A member could not unseal what another one has sealed.
+            CHANGES_ITS_FOLDER[what](fs)
+            assert everything(fs) != before
+            return
         with pytest.raises(PermissionError):
             CHANGES_ITS_FOLDER[what](fs)
         assert everything(fs) == before
@@ -397,10 +403,11 @@ class FsContract:
         fs.make_folder("folder")
         fs.create_bytes("folder/file", b"")
         fs.seal("folder")
-        with pytest.raises(PermissionError):
-            fs.move("folder", "elsewhere")
+        if not fs.modes.shared:
+            with pytest.raises(PermissionError):
+                fs.move("folder", "elsewhere")
         fs.unseal("folder")
-        assert mode(fs, "folder") == 0o700
+        assert mode(fs, "folder") == (0o2770 if fs.modes.shared else 0o700)
         fs.move("folder", "elsewhere")
         fs.remove("elsewhere/file")
         fs.remove_folder("elsewhere")

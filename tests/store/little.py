@@ -12,10 +12,11 @@ from cairn.clock import Clock, Processes, ProcessId, rfc3339
 from cairn.config import Config
 from cairn.fingerprint import EmbeddingIdentity, IndexParts, index_fingerprint
 from cairn.store.build import SegmentBuilder
+from cairn.store.draft import Draft, Layer
 from cairn.store.fs import Fs
 from cairn.store.lease import RunKind
 from cairn.store.manifest import GitState, Manifest
-from cairn.store.publish import Draft, Layer, publish
+from cairn.store.publish import publish
 from cairn.store.snapshot import SnapshotView, open_view
 from cairn.store.tombstones import Tombstone, TombstoneReason
 from cairn.store.writer import Writer, open_writer

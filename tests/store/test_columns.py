@@ -122,12 +122,12 @@ def added(files: list[list[tuple[str, str, str]]]) -> tuple[References, list[Use
     final = array("I", [0, 3, 2, 1])
     for number, uses in enumerate(files):
         references = [Reference(*use, 5 * place, 0, 0, -1) for place, use in enumerate(uses)]
-        builder.add(references, [chunk(0, 0, 10), chunk(1, 10, 20), chunk(2, 20, 50)], NUMBER)
+        builder.add(references, [chunk(0, 0, 10), chunk(1, 10, 20), chunk(2, 20, 50)])
         for kind, name, receiver, start, *_ in references:
             row = 0 if start < 10 else 1 if start < 20 else 2
             called = (final[NUMBER[name]], final[NUMBER[receiver]], kind)
             expected.append(Use(3 * number + row, start - [0, 10, 20][row], *called))
-    return References(views(builder.finish(final)), 3 * len(files)), expected
+    return References(views(builder.finish(NUMBER, final)), 3 * len(files)), expected
 
 
 @given(USES)
@@ -146,8 +146,8 @@ def test_many_rows_and_many_ways_take_wider_numbers() -> None:
     number = {str(place): place for place in range(wide)}
     builder = ReferencesBuilder()
     references = [Reference("call", str(place), "0", 2 * place, 0, 0, -1) for place in range(wide)]
-    builder.add(references, [chunk(i, 2 * i, 2 * i + 2) for i in range(wide)], number)
-    sections = views(builder.finish(array("I", range(wide))))
+    builder.add(references, [chunk(i, 2 * i, 2 * i + 2) for i in range(wide)])
+    sections = views(builder.finish(number, array("I", range(wide))))
     assert len(sections["ways.row"]) == len(sections["refs.way"]) == 4 * wide
     found = References(sections, wide)
     assert found.named(69_999) == found.between(69_999, 70_000) == [Use(69_999, 0, 69_999, 0, "call")]
@@ -168,10 +168,8 @@ def test_many_rows_and_many_ways_take_wider_numbers() -> None:
 )
 def test_uses_that_do_not_fit_are_damage(name: str, by: int) -> None:
     builder = ReferencesBuilder()
-    builder.add(
-        [Reference("call", "a", "", 0, 0, 0, -1), Reference("type", "b", "", 3, 0, 0, -1)], [chunk(0, 0, 9)], NUMBER
-    )
-    sections = views(builder.finish(array("I", range(4))))
+    builder.add([Reference("call", "a", "", 0, 0, 0, -1), Reference("type", "b", "", 3, 0, 0, -1)], [chunk(0, 0, 9)])
+    sections = views(builder.finish(NUMBER, array("I", range(4))))
     assert len(References(sections, 1).between(0, 1)) == 2
     with pytest.raises(StoreCorrupt, match="references do not fit"):
         References(cut(sections, name, by), 1)

@@ -17,10 +17,13 @@ from cairn.store.container import (
     MAGIC,
     MOST_SECTIONS,
     Section,
+    container_version,
     read_container,
     write_container,
 )
+from cairn.store.versions import SEGMENT_DATA, reading_newer
 from tests.store.disks import MemoryDisk
+from tests.store.raising import raised
 
 SECTIONS: list[Section] = [("text", b"hello\n"), ("none", b""), ("refs.at", b"12345678" * 9), ("z", b"\0")]
 
@@ -159,3 +162,14 @@ def test_the_size_is_compared_before_anything_behind_the_header_is_looked_at() -
     cut[32:] = bytes(len(cut) - 32)
     with pytest.raises(StoreCorrupt, match="length"):
         read(bytes(cut))
+
+
+def test_a_container_of_a_later_version_is_read_where_somebody_asked_for_it() -> None:
+    with raised(SEGMENT_DATA, written=CONTAINER_FORMAT + 1):
+        data = memoryview(container([("a", b"known"), ("later", b"unknown")]))
+    with reading_newer() as met:
+        assert bytes(read_container(data)["a"]) == b"known"
+    assert container_version(data) == CONTAINER_FORMAT + 1
+    assert met == {SEGMENT_DATA.name: CONTAINER_FORMAT + 1}
+    with pytest.raises(Incompatible):
+        read_container(data)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cairn.errors import Incompatible, StoreCorrupt
 from cairn.store.document import Fields, is_absolute_path, is_git_id, is_store_id, is_time, seal, unseal
-from cairn.store.versions import Artifact
+from cairn.store.versions import Artifact, reading_newer
 
 THING = Artifact("thing", oldest=1, newest=1, written=1)
 JSON = st.recursive(
@@ -180,3 +180,35 @@ def test_the_bytes_are_plain_json_for_every_other_reader() -> None:
     data = seal(THING, "digest", {"path": 'quote " and \\ and \x01 and \u2028', "n": 2**64})
     assert json.loads(data)["n"] == 2**64
     assert data.count(b"\n") == 1
+
+
+# --- of a later version -----------------------------------------------------------------------------------------------
+
+NEXT = replace(THING, written=THING.newest + 1)
+
+
+def test_fields_that_a_later_version_has_added_are_passed_over() -> None:
+    data = seal(NEXT, "digest", {"a": 1, "b": {"c": 2, "new": 3}, "d": [{"new": 4}], "new": 5})
+    with reading_newer():
+        fields = unseal(THING, "digest", data, 1_000)
+        assert (fields.version, fields.number("a")) == (NEXT.written, 1)
+        inner = fields.object("b")
+        assert inner.number("c") == 2
+        inner.end()
+        [listed] = fields.objects("d", 1)
+        listed.end()
+        fields.end()
+
+
+def test_a_field_that_a_later_version_has_changed_is_no_damage() -> None:
+    with reading_newer():
+        fields = unseal(THING, "digest", seal(NEXT, "digest", {"a": "one"}), 1_000)
+        with pytest.raises(Incompatible, match=f"version {NEXT.written}"):
+            fields.number("a")
+
+
+def test_a_field_too_many_is_damage_in_a_version_that_is_known() -> None:
+    with reading_newer():
+        fields = unseal(THING, "digest", seal(THING, "digest", {"new": 1}), 1_000)
+        with pytest.raises(StoreCorrupt, match="does not know"):
+            fields.end()

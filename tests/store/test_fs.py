@@ -22,11 +22,11 @@ import pytest
 from cairn import errors
 from cairn.errors import StoreError, StoreNotOurs, StoreUnwritable
 from cairn.store.disk import Disk
-from cairn.store.fs import Fs, store_trouble
+from cairn.store.fs import PRIVATE, SHARED, Fs, store_trouble
 from tests.store.disks import FAULTS, Call, FailingDisk, Fault, MemoryDisk, Mode, TracingDisk
 from tests.store.fs_contract import NEEDS_IT, TAKES_A_PATH, FsContract, database, everything, hold, mode, refused
 
-DISKS = ["real", "memory", "failing real", "failing memory", "traced memory"]
+DISKS = ["real", "memory", "failing real", "failing memory", "traced memory", "shared real", "shared memory"]
 
 
 @pytest.fixture
@@ -40,10 +40,21 @@ def disk(home: Path) -> Iterator[Disk]:
         yield disk
 
 
+@pytest.fixture
+def shared_disk(home: Path) -> Iterator[Disk]:
+    with Disk.at(str(home), "data/store", create=True, modes=SHARED) as disk:
+        yield disk
+
+
 @pytest.fixture(params=DISKS)
 def fs(request: pytest.FixtureRequest) -> Fs:
     kind = request.param
-    inner: Fs = request.getfixturevalue("disk") if kind.endswith("real") else MemoryDisk()
+    shared = kind.startswith("shared")
+    inner: Fs
+    if kind.endswith("real"):
+        inner = request.getfixturevalue("shared_disk" if shared else "disk")
+    else:
+        inner = MemoryDisk(SHARED if shared else PRIVATE)
     if kind.startswith("failing"):
         return FailingDisk(inner)
     return TracingDisk(inner) if kind.startswith("traced") else inner
@@ -169,7 +180,7 @@ def test_a_home_that_is_read_only_is_one_clear_sentence(home: Path, monkeypatch:
         Disk.at(str(home), "data", create=True)
 
 
-@pytest.mark.parametrize("below", ["", "..", "/abs", "data/../x"])
+@pytest.mark.parametrize("below", ["..", "/", "/abs", "data//x", "data/../x"])
 def test_a_base_outside_the_home_is_refused(home: Path, below: str) -> None:
     with refused(errno.EINVAL):
         Disk.at(str(home), below, create=True)
@@ -1058,3 +1069,52 @@ def test_a_swap_needs_its_temporary_file_synced_but_not_the_temporary_name() -> 
             disk.swap("temp", "pointer")
             found = outcomes(disk, lambda after: after.read("pointer", 10))
             assert (found == {b"1\n", b"2\n"}) == sync_bytes
+
+
+# --- what is asked about folders --------------------------------------------------------------------------------------
+
+
+def test_the_home_folder_itself_can_be_the_base(home: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Disk.at(str(home), "")
+    with Disk.at(str(home), "", create=True) as disk:
+        assert (disk.path, disk.list_folder("")) == (str(home), [])
+    home.chmod(0o777)
+    with pytest.raises(StoreNotOurs):
+        Disk.at(str(home), "")
+
+
+def test_a_listing_with_stats_names_everything_and_follows_no_link(disk: Disk, home: Path) -> None:
+    disk.create_bytes("b", b"123")
+    disk.make_folder("a")
+    (home / "data" / "store" / "my notes").symlink_to("/")
+    listed = disk.list_stats("")
+    assert [name for name, _ in listed] == ["a", "b", "my notes"]
+    assert [found.is_folder for _, found in listed] == [True, False, False]
+    assert dict(listed)["b"] == disk.stat("b")
+
+
+def test_what_goes_during_a_listing_is_left_out(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk.create_bytes("a", b"")
+    disk.create_bytes("b", b"")
+
+    class Gone:
+        name = "gone"
+
+        def stat(self, *, follow_symlinks: bool) -> os.stat_result:
+            raise FileNotFoundError
+
+    real = os.scandir
+
+    @contextlib.contextmanager
+    def scandir(folder: int) -> Iterator[Iterator[os.DirEntry[str] | Gone]]:
+        with real(folder) as entries:
+            yield iter([Gone(), *entries])
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert [name for name, _ in disk.list_stats("")] == ["a", "b"]
+
+
+def test_the_room_that_is_left_is_that_of_the_disk_below(disk: Disk, home: Path) -> None:
+    found = os.statvfs(home)
+    assert 0 < disk.free_bytes() <= found.f_blocks * found.f_frsize

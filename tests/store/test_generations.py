@@ -204,6 +204,16 @@ def test_a_fence_goes_behind_whoever_was_faster_and_is_safe() -> None:
     assert read_generation(after, 4) is None
 
 
+def test_a_number_that_is_collected_while_others_are_read_is_passed_over() -> None:
+    fs, _ = three()
+    reading = published(fs, read_claims(fs), damage := [])
+    assert next(reading).generation == 3
+    assert next(reading).generation == 2
+    fs.remove(generation_path(1))
+    assert list(reading) == []
+    assert damage == []
+
+
 # --- is it published? -------------------------------------------------------------------------------------------------
 
 

@@ -63,6 +63,7 @@ def test_a_store_has_its_required_files_under_their_names_and_one_kind_of_segmen
         "generations/2",
         "index_state.json",
         "last_used",
+        "locks/compact.flock",
         "locks/lease.flock",
         "locks/readers.lock",
         "locks/writer_lease.json",

@@ -691,7 +691,7 @@ def test_the_guard_of_a_dead_process_is_removed() -> None:
     disk, clock = new_disk(), FakeClock()
     disk.create_bytes(GUARD, b"4711\n")
     take(disk, clock).check()
-    assert disk.list_folder("locks") == ["lease.flock", "readers.lock", "writer_lease.json"]
+    assert disk.list_folder("locks") == ["compact.flock", "lease.flock", "readers.lock", "writer_lease.json"]
 
 
 @conforms("003.LS6")
@@ -791,7 +791,7 @@ def test_whatever_a_crash_leaves_the_next_writer_gets_a_higher_epoch() -> None:
             lease = take(after, FakeClock(), FakeProcesses(replace(HERE, pid=300), HERE, THERE), floor=5)
             assert lease.epoch > max([5, *granted, seen.lease_epoch if seen else 0])
             lease.check()
-            assert after.list_folder("locks") == ["lease.flock", "readers.lock", "writer_lease.json"]
+            assert after.list_folder("locks") == ["compact.flock", "lease.flock", "readers.lock", "writer_lease.json"]
             states += 1
 
     life(TracingDisk(memory, crash), FakeClock(), granted)
@@ -822,7 +822,7 @@ def test_whichever_call_fails_it_is_said_and_the_next_writer_gets_a_higher_epoch
         lease = take(disk, clock, FakeProcesses(HERE, THERE), floor=5)
         assert lease.epoch > max([5, *granted])
         lease.check()
-        assert disk.list_folder("locks") == ["lease.flock", "readers.lock", "writer_lease.json"]
+        assert disk.list_folder("locks") == ["compact.flock", "lease.flock", "readers.lock", "writer_lease.json"]
         lease.fence_owed = False
         lease.release()
     assert at > 60
@@ -880,7 +880,7 @@ def test_on_a_real_disk_a_lease_is_granted_beaten_checked_and_released(real: Dis
         assert there(real).process == SYSTEM_PROCESSES.me()
         assert real.stat(LEASE).mode & 0o777 == 0o600
     assert not is_alive(there(real), SYSTEM_PROCESSES)
-    assert real.list_folder("locks") == ["lease.flock", "readers.lock", "writer_lease.json"]
+    assert real.list_folder("locks") == ["compact.flock", "lease.flock", "readers.lock", "writer_lease.json"]
 
 
 @conforms("003.LS5")

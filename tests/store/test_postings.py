@@ -157,14 +157,26 @@ def test_a_segment_without_rows_answers_every_question_with_nothing() -> None:
 
 
 def test_too_many_rows_or_terms_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_ROWS", 1)
+    monkeypatch.setattr(module, "MOST_ROWS", 1)
     builder = PostingsBuilder()
     builder.add("one", [], "", b"")
     with pytest.raises(ValueError, match="so many rows"):
         builder.add("two", [], "", b"")
-    monkeypatch.setattr(module, "_MOST_TERMS", 0)
+    monkeypatch.setattr(module, "MOST_TERMS", 0)
     with pytest.raises(ValueError, match="so many terms"):
         builder.sections()
+
+
+def test_several_terms_are_looked_up_at_once_as_one_by_one() -> None:
+    reader = Postings(built(SAMPLE))
+    for field in FIELDS:
+        expected = [(term, *reader.postings(field, term)) for term in range(reader.terms)]
+        held = [one for one in expected if len(one[1])]
+        found = reader.several(field, range(reader.terms))
+        assert held
+        assert [(term, rows.tolist(), tf.tolist()) for term, rows, tf in found] == [
+            (term, rows.tolist(), tf.tolist()) for term, rows, tf in held
+        ]
 
 
 def test_the_views_are_the_sections_themselves() -> None:
@@ -235,6 +247,8 @@ def test_a_row_beyond_the_segment_is_refused_when_it_is_asked_for() -> None:
     holder = next(i for i in range(reader.terms) if reader._fields["body"].starts[i + 1])
     with pytest.raises(StoreCorrupt, match="names a row that is not there"):
         reader.postings("body", holder)
+    with pytest.raises(StoreCorrupt, match="names a row that is not there"):
+        reader.several("body", [holder])
     assert "body.row names a row that is not there" in list(reader.problems())
 
 

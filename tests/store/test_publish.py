@@ -13,14 +13,15 @@ import pytest
 
 from cairn.errors import CairnError, LeaseLost, PublishRefused, StoreCorrupt, TooManySegments
 from cairn.limits import MAX_SEGMENTS_PER_SNAPSHOT
+from cairn.store import install as installing
 from cairn.store import manifest as manifests
-from cairn.store import publish as publishing
+from cairn.store.draft import Draft, Layer
 from cairn.store.fs import Fs
 from cairn.store.generations import is_published, plant_fence, read_generation
 from cairn.store.layout import POINTER, generation_path, manifest_path, segment_folder, snapshot_folder
 from cairn.store.lease import LEASE, RunKind
 from cairn.store.manifest import Manifest, decode_manifest
-from cairn.store.publish import Draft, Layer, publish
+from cairn.store.publish import publish
 from cairn.store.snapshot import open_view
 from cairn.store.state import decode_state, state_of
 from cairn.store.tombstones import Tombstone, TombstoneReason
@@ -430,7 +431,7 @@ def test_what_a_reader_could_not_read_is_not_published(monkeypatch: pytest.Monke
     fs = MemoryDisk()
     save(fs, {**FIRST, "old.txt": b"old\n"})
     save(fs, FIRST)
-    monkeypatch.setattr(publishing, limit, 1)
+    monkeypatch.setattr(installing, limit, 1)
     files = {"new.txt": b"new\n"} if "SEGMENTS" not in limit else SECOND
     assert says in refused(fs, lambda _, made: made, TooManySegments, files)
 

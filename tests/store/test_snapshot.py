@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 from cairn.errors import Incompatible, NoValidSnapshot
 from cairn.store import manifest as manifests
 from cairn.store.disk import Disk
+from cairn.store.draft import Layer
 from cairn.store.fs import Fs
 from cairn.store.layout import (
     DIGESTS,
@@ -25,7 +27,7 @@ from cairn.store.layout import (
 )
 from cairn.store.lease import RunKind
 from cairn.store.manifest import Manifest, encode_manifest
-from cairn.store.publish import Layer, publish
+from cairn.store.publish import publish
 from cairn.store.seal import Remembered
 from cairn.store.snapshot import LiveCounts, SnapshotView, open_view
 from cairn.store.tombstones import Tombstone, TombstoneReason
@@ -245,12 +247,30 @@ def test_a_view_answers_the_same_when_every_file_of_the_store_has_lost_its_name(
         disk.close()
 
 
-def test_a_view_holds_the_readers_lock_until_it_is_closed_and_no_longer() -> None:
+@conforms("003.RDR6")
+def test_idx_must_005_the_readers_lock_is_shared_while_a_view_is_opened_and_no_longer() -> None:
+    disk, _ = store(FIRST)
+    held: list[bool] = []
+
+    def look(call: Call) -> None:
+        if call.what in ("open_map", "open_database"):
+            with contextlib.suppress(TimeoutError), disk.lock(READERS_LOCK, exclusive=True, timeout=0):
+                held.append(False)
+                return
+            held.append(True)
+            with disk.lock(READERS_LOCK, exclusive=False, timeout=0):
+                pass
+
+    with view_of(TracingDisk(disk, look)) as view, disk.lock(READERS_LOCK, exclusive=True, timeout=0):
+        assert contents(view) == FIRST
+    assert held
+    assert all(held)
+
+
+def test_a_collector_that_was_stopped_with_the_lock_in_its_hand_keeps_no_reader_out_for_ever() -> None:
     fs, _ = store(FIRST)
-    with view_of(fs), view_of(fs), pytest.raises(TimeoutError), fs.lock(READERS_LOCK, exclusive=True, timeout=0):
-        pass
     with fs.lock(READERS_LOCK, exclusive=True, timeout=0):
-        pass
+        assert load(fs) == FIRST
 
 
 def test_a_store_whose_locks_were_removed_can_still_be_read() -> None:

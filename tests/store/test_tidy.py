@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 
-from cairn.store.files import remove_tree
-from cairn.store.layout import GENERATIONS, SEGMENTS, SNAPSHOTS, STAGING, manifest_path
+from cairn.errors import LeaseLost
+from cairn.store.files import remove_file, remove_tree
+from cairn.store.fs import Fs
+from cairn.store.layout import COMPACT_LOCK, GENERATIONS, SEGMENTS, SNAPSHOTS, STAGING, WORKSHOP, manifest_path
 from cairn.store.lease import RunKind
 from cairn.store.verify import check
 from cairn.store.writer import Writer, open_writer
-from tests.store.disks import MemoryDisk
+from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.store.little import FewProcesses, StillClock, draft, load, save, write_batch
 
 OLD = {"a": b"one\n", "b": b"two\n"}
@@ -15,7 +19,7 @@ NEW = {"a": b"one\n", "c": b"three\n"}
 NEVER = "0" * 26
 
 
-def opened(disk: MemoryDisk, pid: int = 2) -> Writer:
+def opened(disk: Fs, pid: int = 2) -> Writer:
     return open_writer(disk, "store", RunKind.SYNC, clock=StillClock(), processes=FewProcesses(pid, {pid}))
 
 
@@ -98,6 +102,21 @@ def test_a_segment_in_use_stays_though_the_snapshot_that_brought_it_is_gone() ->
     assert load(disk) == NEW
 
 
+def test_of_a_snapshot_whose_collector_was_killed_only_what_later_ones_use_is_left() -> None:
+    disk = published(OLD, NEW)
+    run = next(name for name in disk.list_folder(SNAPSHOTS) if name != newest(disk))
+    disk.remove("generations/1")
+    # A power cut can bring back what had been removed.
+    disk.make_folder(f"segments/seg_{run}_7")
+    disk.create_bytes(f"segments/seg_{run}_7/data.bin", b"")
+    with opened(disk) as writer:
+        assert writer.adopted == ()
+    assert disk.list_folder(f"snapshots/{run}") == ["segment_file_index.jsonl"]
+    assert f"seg_{run}_0" in disk.list_folder(SEGMENTS)
+    assert load(disk) == NEW
+    assert check(disk) == []
+
+
 def test_in_a_copied_store_the_two_names_of_a_manifest_are_two_files() -> None:
     disk = published(OLD)
     own = manifest_path(newest(disk))
@@ -155,3 +174,48 @@ def _copy_staging(source: MemoryDisk, target: MemoryDisk, folder: str = STAGING)
             _copy_staging(source, target, path)
         else:
             target.create_bytes(path, source.read(path, 1 << 30))
+
+
+@pytest.mark.parametrize("look", ["stat", "read"])
+def test_a_number_that_a_collector_which_was_robbed_takes_away_meanwhile_is_no_trouble(look: str) -> None:
+    disk = published(OLD, NEW)
+    disk.make_folder(f"staging/{NEVER}")
+
+    def wakes_up(call: Call) -> None:
+        if call == Call(look, f"{GENERATIONS}/1"):
+            remove_file(disk, f"{GENERATIONS}/1")
+
+    with opened(TracingDisk(disk, wakes_up)):
+        assert disk.list_folder(GENERATIONS) == ["2"]
+    with opened(disk):
+        assert check(disk) == []
+    assert load(disk) == NEW
+
+
+def test_who_is_robbed_by_a_collector_while_it_tidies_up_takes_nothing_away() -> None:
+    disk = published(OLD, NEW)
+    disk.make_folder(f"staging/{NEVER}")
+
+    def robs(call: Call) -> None:
+        if call == Call("read", f"{GENERATIONS}/1"):
+            with opened(disk, pid=3):
+                remove_file(disk, f"{GENERATIONS}/1")
+
+    with pytest.raises(LeaseLost):
+        opened(TracingDisk(disk, robs))
+    assert load(disk) == NEW
+
+
+@pytest.mark.parametrize("building", [False, True])
+def test_what_a_killed_merge_left_goes_unless_somebody_is_merging(building: bool) -> None:
+    fs = MemoryDisk()
+    save(fs, {"a": b"one\n"})
+    fs.make_folder(WORKSHOP)
+    fs.make_folder(f"{WORKSHOP}/0")
+    fs.create_bytes(f"{WORKSHOP}/0/data.bin", b"half")
+    with ExitStack() as stack:
+        if building:
+            stack.enter_context(fs.lock(COMPACT_LOCK, exclusive=True, timeout=0.0))
+        save(fs, {"a": b"two\n"})
+    assert (fs.list_folder("staging") == []) is not building
+    assert load(fs) == {"a": b"two\n"}

@@ -12,11 +12,15 @@ import pytest
 from cairn.errors import Incompatible
 from cairn.store import manifest as manifests
 from cairn.store import verify
+from cairn.store.collect import collect
 from cairn.store.disk import Disk
+from cairn.store.draft import Draft, Layer
+from cairn.store.fs import SHARED
 from cairn.store.layout import INDEX_STATE, POINTER, create_store, generation_path, manifest_path, segment_folder
 from cairn.store.lease import RunKind
 from cairn.store.manifest import Manifest, encode_manifest
-from cairn.store.publish import Draft, Layer, publish
+from cairn.store.publish import publish
+from cairn.store.sharing import declare
 from cairn.store.state import encode_state, state_of
 from cairn.store.verify import Finding, Severity, check
 from cairn.store.versions import MANIFEST
@@ -298,6 +302,18 @@ def test_rights_of_others_are_found_one_level_deep(path: str) -> None:
     assert "mode_wrong" in codes(check(fs))
 
 
+@pytest.mark.parametrize(
+    ("path", "rights"), [("segments", 0o770), ("segments", 0o2777), ("generations/1", 0o664), ("sharing.json", 0o600)]
+)
+def test_rights_that_are_not_those_of_a_groups_store_are_found(path: str, rights: int) -> None:
+    fs = MemoryDisk(SHARED)
+    declare(fs)
+    save(fs, FIRST)
+    assert check(fs) == []
+    open_up(fs, path, rights)
+    assert {(each.code, each.place) for each in check(fs)} >= {("mode_wrong", path)}
+
+
 def test_segments_and_snapshots_that_others_may_use_are_found() -> None:
     fs, made = store()
     open_up(fs, segment_folder(made[0].segments[0].name), 0o555)
@@ -343,6 +359,43 @@ def test_a_store_of_the_future_is_refused_and_not_judged(monkeypatch: pytest.Mon
     monkeypatch.setattr(manifests, "MANIFEST", replace(MANIFEST, oldest=0, newest=0))
     with pytest.raises(Incompatible):
         check(fs)
+
+
+@pytest.mark.parametrize("call", ["read generations/1", "open_database segments/{first}/rows.sqlite"])
+def test_a_snapshot_that_is_collected_while_it_is_read_is_not_taken_for_damage(call: str) -> None:
+    clock = StillClock()
+    disk = MemoryDisk()
+    made = []
+    for number in range(6):
+        clock.advance(3_600)
+        made.append(save(disk, {"a.txt": b"%d\n" % number}, clock=clock, full=True))
+    clock.advance(3_600)
+    assert made[0] is not None
+    wanted = call.format(first=made[0].segments[0].name)
+    met = []
+
+    def meanwhile(now: Call) -> None:
+        if str(now) == wanted and not met:
+            met.append(now)
+            with open_writer(disk, "here", RunKind.GC, clock=clock, processes=FewProcesses()) as writer:
+                assert collect(writer, clock).snapshots
+
+    assert check(TracingDisk(disk, meanwhile)) == []
+    assert met
+
+
+def test_what_later_snapshots_use_of_collected_ones_is_no_stranger_and_all_else_is() -> None:
+    fs, made = store()
+    for number in (1, 2):
+        fs.remove(generation_path(number))
+        fs.remove(manifest_path(made[number - 1].snapshot_id))
+    assert codes(check(fs)) == []
+    own = f"snapshots/{made[0].snapshot_id}"
+    for name in ("manifest.json", "tombstones-7.jsonl"):
+        fs.create_bytes(f"{own}/{name}", b"")
+    fs.make_folder(f"segments/seg_{made[0].snapshot_id}_7")
+    places = [f"{own}/manifest.json", f"{own}/tombstones-7.jsonl", f"segments/seg_{made[0].snapshot_id}_7"]
+    assert sorted(finding.place for finding in check(fs)) == sorted(places)
 
 
 def test_no_error_is_found_while_another_run_publishes_at_any_moment() -> None:

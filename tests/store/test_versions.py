@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from importlib import resources
+from threading import Thread
 
 import pytest
 
 from cairn.errors import Incompatible, StoreCorrupt
-from cairn.store.versions import ARTIFACTS, RESPONSES, Artifact, check_version
+from cairn.store.versions import (
+    ARTIFACTS,
+    CHUNK_ROWS,
+    RESPONSES,
+    SEGMENT_DATA,
+    Artifact,
+    check_version,
+    reading_newer,
+)
 from tests.conformance import conforms
 
 
@@ -15,6 +24,7 @@ from tests.conformance import conforms
 def test_every_artifact_declares_what_is_read_and_what_is_written() -> None:
     names = [artifact.name for artifact in ARTIFACTS]
     documents = ["manifest", "index state", "writer lease", "staged batch", "remembered digests", "progress of a run"]
+    documents += ["sharing of a store"]
     assert names == [*documents, "chunk row schema", "data file of a segment", "response schema"]
     for artifact in ARTIFACTS:
         assert 1 <= artifact.oldest <= artifact.written <= artifact.newest, "what is written can be read again"
@@ -53,3 +63,40 @@ def test_a_format_of_the_future_is_not_taken_for_damage() -> None:
     # Damage may be repaired; a newer store must be left as it is.
     assert not issubclass(Incompatible, StoreCorrupt)
     assert Incompatible.code != StoreCorrupt.code
+
+
+# --- reading what is later --------------------------------------------------------------------------------------------
+
+
+@conforms("003.DOWN2")
+def test_later_versions_are_read_only_where_somebody_asked_for_it_and_are_told() -> None:
+    thing = Artifact("thing", oldest=2, newest=4, written=3)
+    with reading_newer() as met:
+        for version in (9, 5, 4, 2):
+            check_version(thing, version)
+        with pytest.raises(Incompatible):
+            check_version(thing, 1)
+        assert met == {"thing": 9}
+    with pytest.raises(Incompatible):
+        check_version(thing, 5)
+
+
+def test_who_reads_what_is_later_changes_nothing_for_other_threads() -> None:
+    refused: list[Exception] = []
+
+    def read() -> None:
+        try:
+            check_version(ARTIFACTS[0], 999)
+        except Incompatible as problem:
+            refused.append(problem)
+
+    with reading_newer() as met:
+        other = Thread(target=read)
+        other.start()
+        other.join()
+    assert len(refused) == 1
+    assert met == {}
+
+
+def test_a_store_is_named_after_the_oldest_versions_so_that_an_upgrade_stays_in_it() -> None:
+    assert CHUNK_ROWS.oldest >= SEGMENT_DATA.oldest, "rows that cannot be read any more must not share a store"

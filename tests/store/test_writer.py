@@ -378,3 +378,19 @@ def test_what_is_planted_under_a_name_that_a_publish_needs_is_refused_or_replace
         else:
             assert load(fs) == FIRST
     assert list(elsewhere.iterdir()) == []
+
+
+def test_what_a_thief_tidied_away_while_a_run_began_is_told_as_the_loss_of_the_lease() -> None:
+    """It had to make a swap that was owed; meanwhile somebody took the lease, and its temporary file away."""
+    fs = MemoryDisk()
+    save(fs, {"a": b"one\n"})
+    fs.remove(POINTER)
+
+    def robs(call: Call) -> None:
+        if call.what == "swap" and call.other == POINTER:
+            with begin(fs, pid=2, alive={2}):
+                pass
+
+    with pytest.raises(LeaseLost):
+        begin(TracingDisk(fs, robs))
+    assert load(fs) == {"a": b"one\n"}

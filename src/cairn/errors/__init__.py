@@ -12,12 +12,17 @@ from cairn.errors.base import OUR_TROUBLE, CairnError
 from cairn.errors.stores import (
     FilesFailed,
     Incompatible,
+    IndexDrifted,
     LeaseError,
     LeaseLapsed,
     LeaseLost,
     LeaseStuck,
+    NotUpgraded,
     NoValidSnapshot,
     PublishRefused,
+    SharedMismatch,
+    SharedUnfit,
+    SharingDiffers,
     StoreCorrupt,
     StoreError,
     StoreFull,
@@ -32,6 +37,7 @@ from cairn.errors.stores import (
 
 __all__ = [
     "OUR_TROUBLE",
+    "Ambiguous",
     "AssertionsDisabled",
     "BadContinuation",
     "BadPathKey",
@@ -44,6 +50,7 @@ __all__ = [
     "GitFailed",
     "GrammarMismatch",
     "Incompatible",
+    "IndexDrifted",
     "Interrupted",
     "InvalidPattern",
     "InvalidQuery",
@@ -55,9 +62,11 @@ __all__ = [
     "ModelUnavailable",
     "NameCollision",
     "NoValidSnapshot",
+    "NotFound",
     "NotIndexed",
     "NotNow",
     "NotReady",
+    "NotUpgraded",
     "OutOfResources",
     "PathNotFound",
     "PathOutsideRoot",
@@ -67,6 +76,9 @@ __all__ = [
     "RootNotAFolder",
     "RootNotFound",
     "RootUnreadable",
+    "SharedMismatch",
+    "SharedUnfit",
+    "SharingDiffers",
     "SourceError",
     "StoreBusy",
     "StoreCorrupt",
@@ -79,6 +91,7 @@ __all__ = [
     "StoreUnwritable",
     "TooManySegments",
     "TreeMoving",
+    "Unsupported",
     "UsageError",
     "WatchFailed",
 ]
@@ -207,6 +220,36 @@ class QueryTimeout(NotNow):
     code = "timeout"
     exit_status = 14
     retryable = True
+
+
+class NotFound(CairnError):
+    """{problem}
+
+    {advice}.
+    """
+
+    code = "not_found"
+    exit_status = 15
+
+
+class Ambiguous(CairnError):
+    """{count} definitions are called {name}.
+
+    Name one of them by its place, such as {place}, or with more of the names around it.
+    """
+
+    code = "ambiguous"
+    exit_status = 16
+
+
+class Unsupported(CairnError):
+    """Cairn knows no definitions of {path}: as {language} it was cut by lines and not parsed.
+
+    `cairn read` shows its text and `cairn search` finds what is in it; the manual lists the languages that are parsed.
+    """
+
+    code = "unsupported"
+    exit_status = 17
 
 
 # --- 20-29: the source tree ---------------------------------------------------------------------------------------

@@ -106,7 +106,8 @@ class StoreOutOfResources(StoreError):
 class StoreNotOurs(StoreError):
     """The folder {path} is no safe place for a store: {why}.
 
-    Make it a folder of your own that only you may write in (`chmod go-w`), or name another one in CAIRN_HOME.
+    Make it a folder of your own that only you may write in (`chmod go-w`), or name another one in CAIRN_HOME. In a
+    folder of a group, `cairn index --shared` makes an index for all of it.
     """
 
     code = "store_not_ours"
@@ -148,7 +149,7 @@ class FilesFailed(PublishRefused):
 class TooManySegments(PublishRefused):
     """The index would have {count} {what}, and {most} are the most that are read at once.
 
-    Run `cairn reindex`, which writes it anew in a few pieces.
+    Run `cairn compact`, which makes few of many, then the command again; `cairn reindex` builds it anew.
     """
 
     code = "too_many_segments"
@@ -161,7 +162,7 @@ class TooManySegments(PublishRefused):
 class StoreUnreadable(CairnError):
     """The {artifact} of the index cannot be used.
 
-    Run `cairn reindex` to build the index again; your files are untouched.
+    Run `cairn repair`, which keeps what is whole and reads the rest again; your files are untouched.
     """
 
     code = "store_unreadable"
@@ -171,7 +172,7 @@ class StoreUnreadable(CairnError):
 class NoValidSnapshot(StoreUnreadable):
     """Store corrupt: no snapshot in {path} is whole ({why}).
 
-    Run `cairn reindex` to build the index again; your files are untouched.
+    Run `cairn repair`, which keeps what is whole and reads the rest again; your files are untouched.
     """
 
     code = "no_valid_snapshot"
@@ -181,7 +182,7 @@ class NoValidSnapshot(StoreUnreadable):
 class StoreCorrupt(StoreUnreadable):
     """The {artifact} of the index is damaged: {why}.
 
-    Run `cairn reindex` to build the index again; your files are untouched.
+    Run `cairn repair`, which keeps what is whole and reads the rest again; your files are untouched.
     """
 
     code = "store_corrupt"
@@ -196,3 +197,56 @@ class Incompatible(StoreUnreadable):
 
     code = "incompatible"
     exit_status = 92
+
+
+class IndexDrifted(StoreUnreadable):
+    """The index of {path} is sound, and {count} of its files have changed since.
+
+    Run `cairn sync` to catch up.
+    """
+
+    code = "index_drifted"
+    exit_status = 93
+
+
+class NotUpgraded(StoreUnreadable):
+    """The index was not upgraded, because {place} in it is damaged: {why}.
+
+    Nothing was changed. Run `cairn repair`, then `cairn upgrade-store` again; your files are untouched.
+    """
+
+    code = "not_upgraded"
+    exit_status = 94
+
+
+# --- 95-97: stores of a group -------------------------------------------------------------------------------------
+
+
+class SharingDiffers(StoreError):
+    """The store {path} was made for {made}, and was asked for as one for {wanted}.
+
+    That is fixed when a store is made. Leave `--shared` and `shared` aside, or name another folder in CAIRN_HOME.
+    """
+
+    code = "sharing_differs"
+    exit_status = 95
+
+
+class SharedUnfit(StoreError):
+    """The folder {path} cannot hold a store for a group: {why}.
+
+    Name a folder of your group on a local disk in CAIRN_HOME (`chgrp GROUP`, then `chmod 2770`).
+    """
+
+    code = "shared_unfit"
+    exit_status = 96
+
+
+class SharedMismatch(StoreError):
+    """The group's index of {path} was made with other settings or by another version; these differ: {fields}.
+
+    Nothing was changed. Use what the group uses, or an index of your own: name another folder in CAIRN_HOME.
+    """
+
+    code = "shared_mismatch"
+    exit_status = 97

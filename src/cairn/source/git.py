@@ -225,7 +225,9 @@ class Git:
             "GIT_WORK_TREE": root,
             **(extra or {}),
         }
-        command = (self._program, *_ARGUMENTS, *arguments)
+        # git refuses what another user owns, for fear of programs that its settings name; ours can start none of them.
+        group = ("-c", f"safe.directory={root}") if self._root.of_group else ()
+        command = (self._program, *_ARGUMENTS, *group, *arguments)
         for attempt in range(GIT_LOCK_ATTEMPTS):
             try:
                 answer = _run(command, cwd or root, environment, self._clock, feed)

@@ -6,6 +6,8 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import count
+from operator import itemgetter, le, lt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +45,8 @@ MOST_TEXT_BYTES = (1 << 32) - 1
 # A use of a name is placed in its chunk by a 16-bit number.
 MOST_CHUNK_BYTES = (1 << 16) - 1
 
+_WIDE_FILES = 64
+
 _HASH = re.compile("[0-9a-f]{64}")
 _SYMBOL_CODES = {kind: code for code, kind in enumerate(SYMBOL_KINDS)}
 
@@ -64,6 +68,7 @@ class SegmentBuilder:
         self._names, self._references = NamesBuilder(), ReferencesBuilder()
         self._postings = PostingsBuilder()
         self._vectors = [quantize(np.empty((0, dimension), np.float32))]
+        self._wide: list[NDArray[np.float32]] = []
 
     def add(self, facts: FileFacts, vectors: NDArray[np.float32]) -> None:
         """Add a file and the vector of each of its chunks."""
@@ -87,8 +92,8 @@ class SegmentBuilder:
                     for module, name, alias, at, _ in facts.syntax.imports
                 ]
             )
-            self._references.add(facts.syntax.references, facts.chunks, number)
-        self._vectors.append(quantize(vectors))
+            self._references.add(facts.syntax.references, facts.chunks)
+        self._add_vectors(vectors)
         self._text += data
         self._text += b"\n"
         self._paths.add(source.key)
@@ -119,7 +124,7 @@ class SegmentBuilder:
                 ("chunk.at", memoryview(self._chunk_at)),
                 ("chunk.line", memoryview(self._chunk_line)),
                 *names,
-                *self._references.finish(final),
+                *self._references.finish(self._names.ids, final),
                 *vector_sections(self._all_vectors()),
                 *self._postings.sections(),
             ]
@@ -144,18 +149,30 @@ class SegmentBuilder:
         self._tables.files.append((source.key, *stat, *found, *rest))
 
     def _add_chunks(self, facts: FileFacts, number: dict[str, int]) -> None:
-        base, data, symbols = len(self._text), memoryview(facts.source.data), facts.syntax.symbols
+        base, data, symbols = len(self._text), facts.source.data, facts.syntax.symbols
         for chunk in facts.chunks:
             crumbs = array(U32, [number[name] for name in chunk.breadcrumb])
             self._tables.chunks.append((bytes.fromhex(chunk.chunk_hash), CHUNK_KINDS.index(chunk.kind), crumbs))
             self._chunk_at.append(base + chunk.start_byte)
             self._chunk_line.append(chunk.start_line)
             begun = [symbols[index] for index in chunk.symbols]
-            names = [*(symbol.name for symbol in begun), *chunk.breadcrumb]
-            comment = "\n".join(symbol.doc for symbol in begun if symbol.doc)
-            self._postings.add(facts.source.key, names, comment, bytes(data[chunk.start_byte : chunk.end_byte]))
+            names = [*[symbol.name for symbol in begun], *chunk.breadcrumb]
+            comment = "\n".join([symbol.doc for symbol in begun if symbol.doc])
+            self._postings.add(facts.source.key, names, comment, data[chunk.start_byte : chunk.end_byte])
+
+    def _add_vectors(self, vectors: NDArray[np.float32]) -> None:
+        self._wide.append(vectors)
+        # Together, for most files have a handful of them; but not all, for they take four times the room.
+        if len(self._wide) == _WIDE_FILES:
+            self._quantize()
+
+    def _quantize(self) -> None:
+        if self._wide:
+            self._vectors.append(quantize(np.concatenate(self._wide)))
+            self._wide.clear()
 
     def _all_vectors(self) -> Vectors:
+        self._quantize()
         vectors, scales = zip(*self._vectors, strict=True)
         return Vectors(np.concatenate(vectors), np.concatenate(scales))
 
@@ -194,41 +211,45 @@ def _check_chunks(facts: FileFacts, chunker: str) -> None:
 def _check_syntax(facts: FileFacts) -> None:
     """Refuse facts that would not come back from the segment as they are."""
     syntax, size = facts.syntax, len(facts.source.data)
-    begins = [symbol.start_byte for symbol in syntax.symbols]
-    if sorted(begins) != begins or any(not 0 <= s.start_byte <= s.end_byte <= size for s in syntax.symbols):
-        raise ValueError("definitions lie in the file, in order of their start")
-    for index, symbol in enumerate(syntax.symbols):
-        if not -1 <= symbol.parent < index or not 0 <= symbol.name_byte <= size:
-            raise ValueError("a definition comes after the one around it, and its name is in the file")
-    uses = [reference.start_byte for reference in syntax.references]
-    if sorted(set(uses)) != uses or (uses and not 0 <= uses[0] <= uses[-1] < size):
+    if syntax.symbols:
+        _check_symbols(syntax.symbols, size)
+    uses = [reference[3] for reference in syntax.references]
+    if not all(map(lt, uses, uses[1:])) or (uses and not 0 <= uses[0] <= uses[-1] < size):
         raise ValueError("references lie in the file, in order of their place, one at each")
     if any(not 0 <= each.start_byte <= size for each in syntax.imports):
         raise ValueError("imports lie in the file")
-    kinds = {symbol.kind for symbol in syntax.symbols}
-    if not kinds <= _SYMBOL_CODES.keys() or not {use.kind for use in syntax.references} <= set(REFERENCE_KINDS):
-        raise ValueError("the kind of a definition or a reference is one of ours")
+    if not set(map(itemgetter(0), syntax.references)) <= set(REFERENCE_KINDS):
+        raise ValueError("the kind of a reference is one of ours")
     if syntax.state not in STATES or any(not 0 < line <= 1 << 31 for lines in syntax.partial for line in lines):
         raise ValueError("a file has one of our states, and its lines count from 1")
     if not all(map(_HASH.fullmatch, (facts.source.file_hash, syntax.interface_hash or facts.source.file_hash))):
         raise ValueError("a hash is 64 digits of hex")
     # Half of a surrogate pair cannot be written as UTF-8, and this says so as a ValueError.
-    for text in (syntax.language, *(symbol.signature for symbol in syntax.symbols), *(s.doc for s in syntax.symbols)):
-        text.encode()
+    syntax.language.encode()
+
+
+def _check_symbols(symbols: Sequence[Symbol], size: int) -> None:
+    kinds, _, _, signatures, docs, begins, ends, _, _, names, _, parents = zip(*symbols, strict=True)
+    if list(begins) != sorted(begins) or begins[0] < 0 or max(ends) > size or not all(map(le, begins, ends)):
+        raise ValueError("definitions lie in the file, in order of their start")
+    if min(parents) < -1 or not all(map(lt, parents, count())) or min(names) < 0 or max(names) > size:
+        raise ValueError("a definition comes after the one around it, and its name is in the file")
+    if not set(kinds) <= _SYMBOL_CODES.keys():
+        raise ValueError("the kind of a definition is one of ours")
+    # As above: no half of a surrogate pair.
+    "".join(signatures).encode()
+    "".join(docs).encode()
 
 
 def _names_of(facts: FileFacts) -> set[str]:
-    syntax = facts.syntax
+    syntax, symbols = facts.syntax, facts.syntax.symbols
     names = set(syntax.exports)
-    for use in syntax.references:
-        names.add(use[1])
-        names.add(use[2])
-    for symbol in syntax.symbols:
-        names.add(symbol.name)
-        if symbol.container != _derived(syntax.symbols, symbol.parent):
-            names.add(symbol.container)
-    for each in syntax.imports:
-        names.update(each[:3])
+    names.update(map(itemgetter(1), syntax.references))
+    names.update(map(itemgetter(2), syntax.references))
+    names.update(map(itemgetter(1), symbols))
+    names.update([each.container for each in symbols if each.container != _derived(symbols, each.parent)])
+    for imported in syntax.imports:
+        names.update(imported[:3])
     for chunk in facts.chunks:
         names.update(chunk.breadcrumb)
     "".join(names).encode()

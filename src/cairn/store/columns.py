@@ -48,9 +48,9 @@ class NamesBuilder:
     def add(self, names: Iterable[str]) -> dict[str, int]:
         """The numbers so far, in which all of these have one."""
         ids = self.ids
-        # In order: a set has another one in every process, and equal input gives equal bytes.
-        for name in sorted(names):
-            ids.setdefault(name, len(ids))
+        for name in names:
+            if name not in ids:
+                ids[name] = len(ids)
         return ids
 
     def finish(self) -> tuple[list[Section], array[int]]:
@@ -95,6 +95,17 @@ class Names:
 # --- uses of names ----------------------------------------------------------------------------------------------------
 
 
+class _Ways(dict[tuple[str, str, str], int]):
+    """Kind, name and receiver of a use → a number for this way of using the name."""
+
+    def __missing__(self, way: tuple[str, str, str]) -> int:
+        self[way] = number = len(self)
+        return number
+
+
+_WAY = itemgetter(0, 1, 2)
+
+
 class ReferencesBuilder:
     """Collects uses in order of their place.
 
@@ -103,46 +114,49 @@ class ReferencesBuilder:
     """
 
     def __init__(self) -> None:
-        self._ways: dict[tuple[int, int, int], int] = {}
+        self._ways = _Ways()
         self._at, self._way, self._offset = array(U32, [0]), array(U32), array(U16)
 
-    def add(self, references: Sequence[Reference], chunks: Sequence[Chunk], number: dict[str, int]) -> None:
-        """Add the uses of a file, each of which lies in a chunk; `number` has a number for each of their names."""
-        ways, place = self._ways, 0
+    def add(self, references: Sequence[Reference], chunks: Sequence[Chunk]) -> None:
+        """Add the uses of a file, in order of their place, each of which lies in a chunk."""
+        # This runs for every use in a repository: whole lists, nothing one by one but in C.
+        starts = [use[3] for use in references]
+        first = len(self._way)
+        self._way.extend(map(self._ways.__getitem__, map(_WAY, references)))
+        place = 0
         for chunk in chunks:
-            start, end = chunk.start_byte, chunk.end_byte
-            while place < len(references) and references[place].start_byte < end:
-                kind, name, receiver, at, *_ = references[place]
-                way = (number[name], number[receiver], _KIND_CODES[kind])
-                self._way.append(ways.setdefault(way, len(ways)))
-                self._offset.append(at - start)
-                place += 1
-            self._at.append(len(self._way))
+            start, after = chunk.start_byte, bisect_left(starts, chunk.end_byte, place)
+            self._offset.extend([at - start for at in starts[place:after]])
+            self._at.append(first + after)
+            place = after
 
-    def finish(self, final: array[int]) -> list[Section]:
-        """The sections, once names have their final numbers."""
-        ways = sorted((final[name], final[receiver], kind, way) for (name, receiver, kind), way in self._ways.items())
+    def finish(self, number: Mapping[str, int], final: array[int]) -> list[Section]:
+        """The sections, given the number of every name and the final one of each number."""
+        ways = sorted(
+            (final[number[name]], final[number[receiver]], _KIND_CODES[kind], way)
+            for (kind, name, receiver), way in self._ways.items()
+        )
         rank = array(U32, bytes(4 * len(ways)))
         for place, way in enumerate(ways):
             rank[way[3]] = place
         ranks = [rank[way] for way in self._way]
         rows: list[list[int]] = [[] for _ in ways]
         for row, (first, last) in enumerate(pairwise(self._at)):
-            for each in sorted(set(ranks[first:last])):
+            for each in set(ranks[first:last]):
                 rows[each].append(row)
         return [
             ("ways.name", memoryview(array(U32, [way[0] for way in ways]))),
             ("ways.receiver", memoryview(array(U32, [way[1] for way in ways]))),
             ("ways.kind", bytes([way[2] for way in ways])),
             ("ways.at", memoryview(array(U32, accumulate(map(len, rows), initial=0)))),
-            ("ways.row", memoryview(array(_width(len(self._at) - 1), chain.from_iterable(rows)))),
+            ("ways.row", memoryview(array(width_for(len(self._at) - 1), chain.from_iterable(rows)))),
             ("refs.at", memoryview(self._at)),
-            ("refs.way", memoryview(array(_width(len(ways)), ranks))),
+            ("refs.way", memoryview(array(width_for(len(ways)), ranks))),
             ("refs.offset", memoryview(self._offset)),
         ]
 
 
-def _width(count: int) -> Width:
+def width_for(count: int) -> Width:
     """The type of numbers below this count."""
     return U16 if count <= 1 << 16 else U32
 
@@ -163,9 +177,9 @@ class References:
     def __init__(self, sections: Mapping[str, memoryview], rows: int) -> None:
         self.name, self.receiver = numbers(sections, "ways.name"), numbers(sections, "ways.receiver")
         self.kind, self.at = section(sections, "ways.kind"), numbers(sections, "ways.at")
-        self.row = numbers(sections, "ways.row", _width(rows))
+        self.row = numbers(sections, "ways.row", width_for(rows))
         self.first = numbers(sections, "refs.at")
-        self.way = numbers(sections, "refs.way", _width(len(self.name)))
+        self.way = numbers(sections, "refs.way", width_for(len(self.name)))
         self.offset = numbers(sections, "refs.offset", U16)
         ways = {len(self.name), len(self.receiver), len(self.kind), len(self.at) - 1}
         if len(ways) != 1 or self.at[-1] != len(self.row) or len(self.first) != rows + 1:

@@ -139,23 +139,30 @@ def _ways(segment: Segment) -> Iterator[str]:
 
 
 def _uses(segment: Segment) -> Iterator[str]:
-    uses = segment.uses
-    ends = [*numbers(segment.sections, "chunk.at")[1:], len(segment.whole_text())]
-    found: list[list[int]] = [[] for _ in uses.name]
+    from cairn.store.soundness import uses_are_sound  # noqa: PLC0415
+
+    if uses_are_sound(segment):
+        return
+    yield from list(_misplaced(segment)) or ["A name is said to be used in other chunks than it is."]
+
+
+def _misplaced(segment: Segment) -> Iterator[str]:
+    uses, starts = segment.uses, numbers(segment.sections, "chunk.at")
+    ends = [*starts[1:], len(segment.whole_text())]
     for row, (first, last) in enumerate(pairwise(uses.first)):
         own, offsets = uses.way[first:last], uses.offset[first:last].tolist()
-        inside = not offsets or offsets[-1] < ends[row] - numbers(segment.sections, "chunk.at")[row]
-        if not inside or not _strictly_ascending(offsets) or any(way >= len(found) for way in own):
+        inside = not offsets or offsets[-1] < ends[row] - starts[row]
+        if not inside or not _strictly_ascending(offsets) or any(way >= len(uses.name) for way in own):
             yield f"The references in chunk {row} are not in it, or not in order, or used in no way."
-            continue
-        for way in set(own):
-            found[way].append(row)
-    if [list(uses.row[first:last]) for first, last in pairwise(uses.at)] != found:
-        yield "A name is said to be used in other chunks than it is."
 
 
 def _facts(segment: Segment) -> Iterator[str]:
+    from cairn.store.soundness import sound_files  # noqa: PLC0415
+
+    sound = sound_files(segment)
     for file_id, record in enumerate(segment.records()):
+        if file_id in sound:
+            continue
         segment.chunks(file_id)
         segment.exports(file_id)
         segment.partial(file_id)

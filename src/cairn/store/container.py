@@ -89,6 +89,12 @@ def read_container(view: memoryview) -> dict[str, memoryview]:
     return found
 
 
+def container_version(view: memoryview) -> int:
+    """The format version of a container that `read_container` has accepted."""
+    version: int = _HEAD.unpack_from(view)[1]
+    return version
+
+
 def _places(lengths: Iterable[int]) -> tuple[list[int], int]:
     """Where each section begins, and where the last byte ends. An empty section is nowhere, and said to be at 0."""
     lengths = list(lengths)

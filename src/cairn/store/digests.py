@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from cairn.errors import StoreUnreadable
 from cairn.limits import MAX_DIGESTS_BYTES, MAX_TOTAL_SEGMENTS_REFERENCED
 from cairn.store.document import is_sha256, seal, unseal
-from cairn.store.files import replace_file
+from cairn.store.files import read_whole, replace_file
 from cairn.store.fs import Fs
 from cairn.store.layout import DIGESTS as PATH
 from cairn.store.layout import temp_path
@@ -25,12 +25,19 @@ _MOST_FILES = 8 * MAX_TOTAL_SEGMENTS_REFERENCED
 
 def load_digests(fs: Fs) -> Remembered:
     """What is remembered; nothing when the file is missing, damaged or of another version."""
-    remembered = Remembered()
     with contextlib.suppress(OSError, StoreUnreadable):
-        fields = unseal(DIGESTS, _FIELD, fs.read(PATH, MAX_DIGESTS_BYTES), MAX_DIGESTS_BYTES)
-        for file in fields.objects("files", _MOST_FILES):
-            stat = tuple(file.number(name) for name in _STAT_FIELDS)
-            remembered[stat] = file.text("sha256", is_sha256)
+        return read_digests(fs)
+    return Remembered()
+
+
+def read_digests(fs: Fs) -> Remembered:
+    """The same for who wants to know: trouble and damage are raised."""
+    remembered = Remembered()
+    data = read_whole(fs, PATH, MAX_DIGESTS_BYTES, DIGESTS.name)
+    fields = unseal(DIGESTS, _FIELD, data, MAX_DIGESTS_BYTES)
+    for file in fields.objects("files", _MOST_FILES):
+        stat = tuple(file.number(name) for name in _STAT_FIELDS)
+        remembered[stat] = file.text("sha256", is_sha256)
     return remembered
 
 

@@ -7,23 +7,22 @@ import errno
 import fcntl
 import mmap
 import os
+import re
 import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
 from cairn.clock import SYSTEM_CLOCK, Clock
-from cairn.errors import StoreNotOurs
+from cairn.errors import SharedUnfit, StoreNotOurs
 from cairn.limits import KIB
 from cairn.store.fs import (
-    FILE_MODE,
-    FOLDER_MODE,
-    SEALED_FILE_MODE,
-    SEALED_FOLDER_MODE,
+    PRIVATE,
     Condemned,
     Data,
     FileStat,
     Map,
+    Modes,
     Writer,
     check_path,
     database_of,
@@ -48,34 +47,41 @@ class Disk(AbstractContextManager["Disk"]):
     Every path is walked name by name from there without following a link, so nothing can be swapped in on the way.
     """
 
-    __slots__ = ("_base", "_clock", "_condemned", "path")
+    __slots__ = ("_base", "_clock", "_condemned", "modes", "path")
 
-    def __init__(self, base: int, path: str, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, base: int, path: str, clock: Clock = SYSTEM_CLOCK, modes: Modes = PRIVATE) -> None:
         self._base = base
         self._clock = clock
         self._condemned = Condemned()
+        self.modes = modes
         self.path = path
 
     @classmethod
-    def at(cls, home: str, below: str, *, create: bool = False, clock: Clock = SYSTEM_CLOCK) -> Disk:
+    def at(
+        cls, home: str, below: str, *, create: bool = False, modes: Modes = PRIVATE, clock: Clock = SYSTEM_CLOCK
+    ) -> Disk:
         """The disk whose base is this path below the user's home folder of Cairn, which may itself be a link.
 
+        The empty path is that folder itself.
+
         With `create`, what is missing is made and made safe. Refuses with `StoreNotOurs` when any of these folders is a
-        link, belongs to somebody else, or lets others write; a base that is not there is a FileNotFoundError.
+        link, belongs to somebody else, or lets others write; a base that is not there is a FileNotFoundError. With the
+        modes of a group they may belong to any member; `SharedUnfit` when one is open to all, or closed to the group.
         """
-        check_path(below)
+        if below:
+            check_path(below)
         shown = home = os.path.abspath(home)
         try:
-            fd = _enter(home, None, shown, create=create)
-            for name in below.split("/"):
+            fd = _enter(home, None, shown, modes, create=create)
+            for name in filter(None, below.split("/")):
                 shown = os.path.join(shown, name)
                 with _closing(fd) as outer:
-                    fd = _enter(name, outer, shown, create=create)
+                    fd = _enter(name, outer, shown, modes, create=create)
         except OSError as error:
             if isinstance(error, FileNotFoundError) and not create:
                 raise
             raise store_trouble(shown, error) from error
-        return cls(fd, shown, clock)
+        return cls(fd, shown, clock, modes)
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -89,10 +95,10 @@ class Disk(AbstractContextManager["Disk"]):
 
     def create(self, path: str) -> Writer:
         with self._changing(path) as (at, name):
-            fd = os.open(name, _CREATE, FILE_MODE, dir_fd=at)
+            fd = os.open(name, _CREATE, self.modes.file, dir_fd=at)
             try:
                 # The umask can take bits away, even our own.
-                os.fchmod(fd, FILE_MODE)
+                os.fchmod(fd, self.modes.file)
             except BaseException:
                 os.close(fd)
                 raise
@@ -104,7 +110,7 @@ class Disk(AbstractContextManager["Disk"]):
 
     def make_folder(self, path: str) -> None:
         with self._changing(path) as (at, name):
-            _make_folder(name, at)
+            _make_folder(name, at, self.modes)
 
     def move(self, old: str, new: str) -> None:
         self._condemned.refuse_below(old)
@@ -148,11 +154,11 @@ class Disk(AbstractContextManager["Disk"]):
             is_folder = stat.S_ISDIR(found.st_mode)
             if not is_folder:
                 _require_file(found, path)
-            os.fchmod(fd, SEALED_FOLDER_MODE if is_folder else SEALED_FILE_MODE)
+            _change_mode(fd, found, self.modes.sealed_folder if is_folder else self.modes.sealed_file)
 
     def unseal(self, path: str) -> None:
         with self._opened(path, _FOLDER) as fd:
-            os.fchmod(fd, FOLDER_MODE)
+            _change_mode(fd, os.fstat(fd), self.modes.folder)
 
     def sync_file(self, path: str) -> None:
         with self._opened(path, _READ) as fd:
@@ -221,6 +227,20 @@ class Disk(AbstractContextManager["Disk"]):
     def list_folder(self, path: str) -> list[str]:
         with self._opened_folder(path) as fd:
             return sorted(os.listdir(fd))
+
+    def list_stats(self, path: str) -> list[tuple[str, FileStat]]:
+        """The names in a folder, sorted, with their stats; one that goes meanwhile is left out. Any name is listed."""
+        found = []
+        with self._opened_folder(path) as fd, os.scandir(fd) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):
+                    found.append((entry.name, _file_stat(entry.stat(follow_symlinks=False))))
+        return sorted(found)
+
+    def free_bytes(self) -> int:
+        """How much more may be written to the disk that the base folder is on."""
+        found = os.fstatvfs(self._base)
+        return found.f_bavail * found.f_frsize
 
     @contextlib.contextmanager
     def lock(self, path: str, *, exclusive: bool, timeout: float) -> Iterator[None]:
@@ -314,11 +334,24 @@ class _DiskWriter(AbstractContextManager[Writer]):
             os.close(fd)
 
 
-def _enter(name: str, at: int | None, shown: str, *, create: bool) -> int:
-    """A descriptor of one folder on the way to the base, which has proven to be ours alone to write."""
+def file_system(path: str) -> str:
+    """What the kernel calls the file system that holds this folder; empty where it does not say."""
+    try:
+        with _closing(os.open(path, _STEP & ~os.O_NOFOLLOW)) as fd, open(f"/proc/self/fdinfo/{fd}", "rb") as info:
+            mount = re.search(rb"^mnt_id:\s*([0-9]+)$", info.read(), re.MULTILINE)
+        with open("/proc/self/mountinfo", "rb") as mounts:
+            # `ID PARENT DEVICE ROOT PLACE OPTIONS... - KIND SOURCE OPTIONS`; blanks in names are escaped.
+            kinds = {line.split(b" ", 1)[0]: line.partition(b" - ")[2].split(b" ", 1)[0] for line in mounts}
+    except OSError:
+        return ""
+    return kinds.get(mount[1], b"").decode("ascii", "replace") if mount else ""
+
+
+def _enter(name: str, at: int | None, shown: str, modes: Modes, *, create: bool) -> int:
+    """A descriptor of one folder on the way to the base, which is ours, or our group's, alone to write."""
     if create:
         with contextlib.suppress(FileExistsError):
-            _make_folder(name, at)
+            _make_folder(name, at, modes)
         # Also when it was there: whoever made it may have been killed before this line.
         with _closing(os.open(os.path.dirname(name) + "/." if at is None else ".", _FOLDER, dir_fd=at)) as parent:
             os.fsync(parent)
@@ -327,21 +360,47 @@ def _enter(name: str, at: int | None, shown: str, *, create: bool) -> int:
     except NotADirectoryError:
         raise StoreNotOurs(path=shown, why="it is a file or a link, not a folder") from None
     try:
-        found = os.fstat(fd)
-        if found.st_uid != os.geteuid():
-            raise StoreNotOurs(path=shown, why="it belongs to another user")
-        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise StoreNotOurs(path=shown, why="others may write in it")
+        (_require_group if modes.shared else _require_ours)(os.fstat(fd), shown)
     except BaseException:
         os.close(fd)
         raise
     return fd
 
 
-def _make_folder(name: str, at: int | None) -> None:
-    os.mkdir(name, FOLDER_MODE, dir_fd=at)
-    # The umask can take bits away, even our own; nobody else can write where we are, so the name is still our folder.
-    os.chmod(name, FOLDER_MODE, dir_fd=at)
+def _require_ours(found: os.stat_result, shown: str) -> None:
+    if found.st_uid != os.geteuid():
+        raise StoreNotOurs(path=shown, why="it belongs to another user")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise StoreNotOurs(path=shown, why="others may write in it")
+
+
+def _require_group(found: os.stat_result, shown: str) -> None:
+    if found.st_mode & stat.S_IWOTH:
+        raise SharedUnfit(path=shown, why="everybody may write in it")
+    if found.st_gid not in {os.getegid(), *os.getgroups()}:
+        raise SharedUnfit(path=shown, why="you are not in its group")
+    # Without setgid what is made in there gets the first group of its maker, and the others cannot use it.
+    wanted = stat.S_ISGID | stat.S_IRWXG
+    if found.st_mode & wanted != wanted:
+        raise SharedUnfit(path=shown, why="it is not open to its group")
+
+
+def _make_folder(name: str, at: int | None, modes: Modes) -> None:
+    os.mkdir(name, modes.folder, dir_fd=at)
+    # The umask can take bits away, even our own.
+    if modes.shared:
+        # Another member may put a link in its place meanwhile, so the name is not asked a second time.
+        with _closing(os.open(name, _STEP, dir_fd=at)) as made:
+            os.chmod(f"/proc/self/fd/{made}", modes.folder)
+    else:
+        # Nobody else can write where we are, so the name is still our folder.
+        os.chmod(name, modes.folder, dir_fd=at)
+
+
+def _change_mode(fd: int, found: os.stat_result, mode: int) -> None:
+    # Of what another member of the group owns we could not; but that has the right mode already.
+    if stat.S_IMODE(found.st_mode) != mode:
+        os.fchmod(fd, mode)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, NoReturn, TypeVar
 
-from cairn.errors import StoreCorrupt
+from cairn.errors import Incompatible, StoreCorrupt
 from cairn.limits import MAX_PATH_KEY_BYTES
 from cairn.store.versions import Artifact, check_version
 
@@ -54,20 +54,25 @@ def unseal(artifact: Artifact, digest_field: str, data: bytes, most_bytes: int) 
         _refuse(artifact, "it is not an object")
     if document.pop(digest_field, None) != _digest(document):
         _refuse(artifact, "its digest does not match")
-    fields = Fields(artifact, document)
-    check_version(artifact, fields.number(_VERSION, most=_MOST_VERSION))
-    return fields
+    version = Fields(artifact, document).number(_VERSION, most=_MOST_VERSION)
+    check_version(artifact, version)
+    return Fields(artifact, document, version=version)
 
 
 class Fields:
-    """One JSON object, taken apart field by field. Each refusal is a `StoreCorrupt` that says where and what."""
+    """One JSON object, taken apart field by field. Each refusal is a `StoreCorrupt` that says where and what.
 
-    __slots__ = ("_artifact", "_left", "_where")
+    Of a later version than we know (see `reading_newer`), fields that we do not know are passed over, and a field that
+    is not what we know is no damage: it is `Incompatible`.
+    """
 
-    def __init__(self, artifact: Artifact, values: dict[str, Any], where: str = "") -> None:
+    __slots__ = ("_artifact", "_left", "_where", "version")
+
+    def __init__(self, artifact: Artifact, values: dict[str, Any], where: str = "", version: int = 0) -> None:
         self._artifact = artifact
         self._left = values
         self._where = where
+        self.version = version
 
     def number(self, name: str, *, least: int = 0, most: int = U64) -> int:
         value = self._take(name)
@@ -98,7 +103,7 @@ class Fields:
         value = self._take(name)
         if not isinstance(value, dict):
             self.refuse(f"{name} is not an object")
-        return Fields(self._artifact, value, f"{self._where}{name}.")
+        return Fields(self._artifact, value, f"{self._where}{name}.", self.version)
 
     def object_or_none(self, name: str) -> Fields | None:
         if name in self._left and self._left[name] is None:
@@ -110,7 +115,8 @@ class Fields:
         values = self._take(name)
         if not isinstance(values, list) or len(values) > most or not all(isinstance(value, dict) for value in values):
             self.refuse(f"{name} is not a list of at most {most} objects")
-        return [Fields(self._artifact, value, f"{self._where}{name}[{i}].") for i, value in enumerate(values)]
+        where = f"{self._where}{name}"
+        return [Fields(self._artifact, value, f"{where}[{i}].", self.version) for i, value in enumerate(values)]
 
     def texts(self, name: str, most: int, fits: Callable[[str], bool]) -> list[tuple[str, str]]:
         """The entries of an object that holds texts, in order of the keys, which must fit."""
@@ -126,11 +132,18 @@ class Fields:
 
     def end(self) -> None:
         """Nothing is left over; an unknown field is refused."""
-        if self._left:
+        if self._left and not self._is_later:
             _refuse(self._artifact, f"{self._where.rstrip('.') or 'it'} has a field that this version does not know")
 
     def refuse(self, why: str) -> NoReturn:
+        if self._is_later:
+            known = self._artifact
+            raise Incompatible(artifact=known.name, version=self.version, oldest=known.oldest, newest=known.newest)
         _refuse(self._artifact, self._where + why)
+
+    @property
+    def _is_later(self) -> bool:
+        return self.version > self._artifact.newest
 
     def _entries(self, name: str, most: int, fits: Callable[[str], bool], kind: type[T]) -> list[tuple[str, T]]:
         found = self._take(name)

@@ -21,12 +21,28 @@ from cairn.errors import OUR_TROUBLE, StoreError, StoreFull, StoreIo, StoreOutOf
 
 Data = bytes | bytearray | memoryview
 
-FOLDER_MODE, FILE_MODE = 0o700, 0o600
-SEALED_FOLDER_MODE, SEALED_FILE_MODE = 0o500, 0o400
-
 # Every name in a store is ours to choose. Nothing else is let through: a manifest that names `../x` is not believed.
 _NAME = r"(?!\.{1,2}(?:/|$))[A-Za-z0-9._-]{1,200}"
 _PATH = re.compile(rf"{_NAME}(?:/{_NAME})*")
+
+
+class Modes(NamedTuple):
+    """Who may do what with the folders and files of a store, before and after they are sealed; whatever the umask."""
+
+    folder: int
+    file: int
+    sealed_folder: int
+    sealed_file: int
+
+    @property
+    def shared(self) -> bool:
+        """Whether it is the store of a group."""
+        return bool(self.folder & stat.S_IWGRP)
+
+
+PRIVATE = Modes(0o700, 0o600, 0o500, 0o400)
+# A member cannot change the mode of what another one owns, so whoever tidies up must find a sealed folder open.
+SHARED = Modes(0o2770, 0o660, 0o2770, 0o440)
 
 
 class FileStat(NamedTuple):
@@ -90,21 +106,26 @@ class Fs(Protocol):
     Files are written once: `create` fails if the name exists. A file is *there* for other processes after `create`; it
     is *safe* after `sync_file` and `sync_folder` of its folder, each of which covers what came before it. Without a
     sync between them, no two changes reach the disk in any order. Removing a name never disturbs a reader that has
-    opened it. A sealed folder takes no change of its names, whoever asks.
+    opened it. `modes` says which rights files and folders get. In a store of one user a sealed folder takes no change
+    of its names, whoever asks; in that of a group it does, and only its files are read-only.
 
     Trouble is an `OSError` with its number. A failed `sync_file` condemns the file, since the system may have dropped
     the bytes and will not say so twice: every further use of it through this Fs raises until it is removed, so write a
     new one. An interrupted call goes on and a short write is completed, unseen.
     """
 
+    @property
+    def modes(self) -> Modes:
+        """The rights that everything gets; the same as long as the store lives."""
+
     def create(self, path: str) -> Writer:
-        """A new, empty file of mode 0600, open for writing; FileExistsError when the name is taken, even by a link."""
+        """A new, empty file, open for writing; FileExistsError when the name is taken, even by a link."""
 
     def create_bytes(self, path: str, data: Data) -> None:
         """A new file with these bytes. When it raises, a part of it may be there: remove it."""
 
     def make_folder(self, path: str) -> None:
-        """A new, empty folder of mode 0700; FileExistsError when the name is taken."""
+        """A new, empty folder; FileExistsError when the name is taken."""
 
     def move(self, old: str, new: str) -> None:
         """Give a folder another name; FileExistsError when it is taken. Seal it afterwards: a sealed one stays put.
@@ -125,10 +146,10 @@ class Fs(Protocol):
         """Take an empty folder away."""
 
     def seal(self, path: str) -> None:
-        """Make a file (0400) or a folder (0500) read-only."""
+        """Make a file or a folder read-only, as far as `modes` goes."""
 
     def unseal(self, path: str) -> None:
-        """Let a sealed folder's names be removed again (0700)."""
+        """Let a sealed folder's names be removed again."""
 
     def sync_file(self, path: str) -> None:
         """Make the file's bytes and mode safe; when it raises, the file is condemned."""

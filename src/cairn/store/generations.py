@@ -133,6 +133,9 @@ def _read(fs: Fs, path: str) -> bytes:
 def _sound(fs: Fs, number: int, damage: list[StoreCorrupt]) -> Iterator[Manifest]:
     try:
         manifest = read_generation(fs, number)
+    except FileNotFoundError:
+        # It was collected since we looked.
+        return
     except StoreCorrupt as found:
         damage.append(found)
         return

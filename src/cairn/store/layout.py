@@ -5,7 +5,10 @@ snapshots/ID/                       manifest.json, tombstones.jsonl (and -1, -2â
 segments/NAME/                      rows.sqlite, data.bin; read-only
 generations/N                       the manifest that won this number, or a fence: an empty file
 staging/RUN/K/, staging/RUN/K.json  batches of a run that has not published yet, and the seal of each
-locks/                              writer_lease.json, lease_guard.lock, lease.flock, readers.lock
+staging/compact_work/K/             merged segments that are being built, by who holds no lease
+locks/                              writer_lease.json, lease_guard.lock, lease.flock, readers.lock, compact.flock
+quarantine/RUN/                     what a repair put aside, at the path that it had
+sharing.json                        says that it is the store of a group; without it, it is one user's
 index_state.json, digests.json, tree.bin, last_used, progress.json      side files: each can be thrown away
 """
 
@@ -17,6 +20,7 @@ import re
 from cairn.store.fs import Fs
 
 POINTER = "ACTIVE_SNAPSHOT"
+SHARING = "sharing.json"
 INDEX_STATE = "index_state.json"
 DIGESTS = "digests.json"
 TREE = "tree.bin"
@@ -25,8 +29,17 @@ PROGRESS = "progress.json"
 SIDE_FILES = (INDEX_STATE, DIGESTS, TREE, LAST_USED, PROGRESS)
 
 SNAPSHOTS, SEGMENTS, GENERATIONS, STAGING, LOCKS = FOLDERS = "snapshots", "segments", "generations", "staging", "locks"
-LEASE_LOCK, READERS_LOCK = "locks/lease.flock", "locks/readers.lock"
-LOCK_NAMES = ("writer_lease.json", "lease_guard.lock", "lease.flock", "readers.lock")
+LEASE_LOCK, READERS_LOCK, COMPACT_LOCK = "locks/lease.flock", "locks/readers.lock", "locks/compact.flock"
+_LOCK_FILES = (LEASE_LOCK, READERS_LOCK, COMPACT_LOCK)
+LOCK_NAMES = ("writer_lease.json", "lease_guard.lock", "lease.flock", "readers.lock", "compact.flock")
+
+# Not the name of a run, so no run that writes looks there.
+WORKSHOP = "staging/compact_work"
+
+# Made by the first repair that needs it; only a person empties it.
+QUARANTINE = "quarantine"
+# Everything that may stand in the folder of a store itself.
+OWN_NAMES = frozenset({POINTER, SHARING, QUARANTINE, *SIDE_FILES, *FOLDERS})
 
 MANIFEST = "manifest.json"
 MAPPING = "segment_file_index.jsonl"
@@ -40,7 +53,7 @@ def create_store(fs: Fs) -> None:
     for folder in FOLDERS:
         with contextlib.suppress(FileExistsError):
             fs.make_folder(folder)
-    for lock in (LEASE_LOCK, READERS_LOCK):
+    for lock in _LOCK_FILES:
         with contextlib.suppress(FileExistsError):
             fs.create_bytes(lock, b"")
     fs.sync_folder(LOCKS)
@@ -50,7 +63,7 @@ def create_store(fs: Fs) -> None:
 def is_created(fs: Fs) -> bool:
     """Whether all of it is there: after a power cut any part may be missing while `create_store` had not ended."""
     try:
-        for name in (*FOLDERS, LEASE_LOCK, READERS_LOCK):
+        for name in (*FOLDERS, *_LOCK_FILES):
             fs.stat(name)
     except FileNotFoundError:
         return False

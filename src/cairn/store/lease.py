@@ -38,7 +38,7 @@ _TEMP = f"{LEASE}.tmp"
 _DIGEST = "lease_sha256"
 _GUARD_SECONDS = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
-_MOST_TTL_MS = 24 * 60 * 60 * 1000
+MOST_TTL_MS = 24 * 60 * 60 * 1000
 _MOST_PID = (1 << 31) - 1
 _OWNER = re.compile("[0-9A-Za-z_-]{1,64}")
 _BOOT_ID = re.compile("[0-9a-f-]{0,64}")
@@ -124,7 +124,7 @@ def decode_lease(data: bytes) -> LeaseRecord:
         heartbeat=fields.number("heartbeat"),
         boottime_ms=fields.number("boottime_ms"),
         lease_epoch=fields.number("lease_epoch", least=1),
-        lease_ttl_ms=fields.number("lease_ttl_ms", least=1, most=_MOST_TTL_MS),
+        lease_ttl_ms=fields.number("lease_ttl_ms", least=1, most=MOST_TTL_MS),
         staging_txn_id=fields.text("staging_txn_id", is_snapshot_id),
         run_kind=RunKind(fields.text("run_kind", tuple(RunKind).__contains__)),
         released=fields.flag("released"),

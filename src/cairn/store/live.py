@@ -12,12 +12,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from cairn.store.columns import last_newline
 from cairn.store.postings import Postings
 from cairn.store.rows import ChunkRow
-from cairn.store.segment import Segment
+from cairn.store.segment import Outline, Passage, Reach, Segment
 from cairn.store.snapshot import SnapshotView
 from cairn.store.vectors import Vectors, read_vectors
 from cairn.types import StoredFile, Symbol
+
+__all__ = ["LivePart", "Outline", "Passage", "Reach", "live_parts"]
 
 Numbers = NDArray[np.int64]
 
@@ -75,6 +78,26 @@ class LivePart:
         starts = self._numbers("chunk.at")[first:last]
         base = int(self._numbers("file.text")[number])
         return first + max(0, int(np.searchsorted(starts, base + offset, "right")) - 1)
+
+    def passage(self, number: int, row: int) -> Passage:
+        """What is shown of a chunk row of a file."""
+        return self._segment.passage(number, row)
+
+    def line_start(self, number: int, offset: int) -> int:
+        """Where the line begins that holds this place of a file."""
+        return last_newline(self._segment.text(number), offset) + 1
+
+    def reaching(self, number: int, before: int, until: int) -> list[Reach]:
+        """The definitions of a file that begin before one byte of it and reach another, in order."""
+        return self._segment.reaching(number, before, until)
+
+    def outline(self, definition: int) -> Outline:
+        """What a definition is, by its number."""
+        return self._segment.outline(definition)
+
+    def defined_in(self, number: int, name: str) -> list[tuple[str, int]]:
+        """Kind and first byte of each definition of this very name in a file."""
+        return self._segment.defined_in(number, name)
 
     def symbols(self, number: int) -> list[Symbol]:
         return self._segment.symbols(number)

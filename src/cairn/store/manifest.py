@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 from cairn.errors import StoreUnreadable
 from cairn.fingerprint import fingerprint_of
 from cairn.limits import (
+    KIB,
     MAX_DEGRADED_ERRORS,
     MAX_MANIFEST_BYTES,
     MAX_SEGMENTS_PER_SNAPSHOT,
@@ -24,7 +26,7 @@ from cairn.limits import (
 from cairn.store.document import Fields, is_absolute_path, is_git_id, is_sha256, is_store_id, is_time, seal, unseal
 from cairn.store.ids import is_segment_name, is_snapshot_id
 from cairn.store.tombstones import is_path_key, is_tombstone_path, snapshot_of
-from cairn.store.versions import CHUNK_ROWS, MANIFEST, check_version
+from cairn.store.versions import CHUNK_ROWS, MANIFEST, Artifact, check_version, is_reading_newer
 from cairn.types import SkipReason
 
 COMPLETION_KIND = "cairn_index_completion_v1"
@@ -131,6 +133,9 @@ class Manifest:
     errors: tuple[FileError, ...] = ()
 
 
+_MOST_REMEMBERED_BYTES = 64 * KIB
+
+
 def encode_manifest(manifest: Manifest) -> bytes:
     """The bytes of a manifest in the written version. Refuses, as a mistake of the writer, what could not be read."""
     fields = asdict(manifest) | {
@@ -150,6 +155,18 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 def decode_manifest(data: bytes) -> Manifest:
     """The manifest in these bytes. Refuses damage (`StoreCorrupt`) and versions we cannot read (`Incompatible`)."""
+    # A run that writes asks for the same few manifests again and again.
+    if len(data) > _MOST_REMEMBERED_BYTES or is_reading_newer():
+        return _decoded(data)
+    return _remembered(data, MANIFEST, CHUNK_ROWS)
+
+
+@lru_cache(32)
+def _remembered(data: bytes, *_: Artifact) -> Manifest:
+    return _decoded(data)
+
+
+def _decoded(data: bytes) -> Manifest:
     fields = unseal(MANIFEST, _DIGEST, data, MAX_MANIFEST_BYTES)
     rows_version = fields.number("chunk_row_schema_version", most=(1 << 31) - 1)
     check_version(CHUNK_ROWS, rows_version)
@@ -179,6 +196,11 @@ def decode_manifest(data: bytes) -> Manifest:
     for contradiction in _contradictions(manifest):
         fields.refuse(contradiction)
     return manifest
+
+
+def manifest_version(data: bytes) -> int:
+    """The format version of the manifest in these bytes. Refuses what `decode_manifest` refuses for its envelope."""
+    return unseal(MANIFEST, _DIGEST, data, MAX_MANIFEST_BYTES).version
 
 
 # --- one object each --------------------------------------------------------------------------------------------------

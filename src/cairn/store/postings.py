@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -34,8 +34,8 @@ _MOST_NARROW_ROWS = 1 << 16
 _COUNT_BITS = 8
 _ROW_BITS = 28
 _TERM_SHIFT = np.uint64(_ROW_BITS + _COUNT_BITS)
-_MOST_ROWS = 1 << _ROW_BITS
-_MOST_TERMS = 1 << (64 - _ROW_BITS - _COUNT_BITS)
+MOST_ROWS = 1 << _ROW_BITS
+MOST_TERMS = 1 << (64 - _ROW_BITS - _COUNT_BITS)
 # Words that wait to be counted together: enough that numpy is fast, few enough that it is a few megabytes.
 _BATCH_WORDS = 1 << 18
 
@@ -50,18 +50,25 @@ def term_hash(term: str) -> bytes:
 # --- building ---------------------------------------------------------------------------------------------------------
 
 
+class _Terms(dict[str, int]):
+    """Term → its id, given when it is first asked for."""
+
+    def __missing__(self, term: str) -> int:
+        self[term] = found = len(self)
+        return found
+
+
 class _Vocabulary(dict[str, int]):
     """Word → its id, given when it is first asked for; and for each word id the ids of its terms."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.terms: dict[str, int] = {}
+        self.terms = _Terms()
         self.starts = array("I", [0])
         self.flat = array("I")
 
     def __missing__(self, word: str) -> int:
-        known = self.terms
-        self.flat.extend([known.setdefault(term, len(known)) for term in terms_of(word)])
+        self.flat.extend(map(self.terms.__getitem__, terms_of(word)))
         self.starts.append(len(self.flat))
         self[word] = found = len(self)
         return found
@@ -100,13 +107,10 @@ class _FieldBuilder:
         """The field's sections, when `places` says which id each term has at last."""
         keys = np.concatenate(self.counted) if self.counted else np.zeros(0, np.uint64)
         self.counted.clear()
-        keys = places[keys >> _TERM_SHIFT] << _TERM_SHIFT | keys & np.uint64((1 << int(_TERM_SHIFT)) - 1)
+        keys = with_final_terms(keys, places)
         keys.sort()
-        borders = np.arange(len(places) + 1, dtype=np.uint64) << _TERM_SHIFT
-        yield f"{field}.start", _data(np.searchsorted(keys, borders), "<u4")
-        yield f"{field}.row", _data(keys >> np.uint64(_COUNT_BITS) & np.uint64(_MOST_ROWS - 1), _row_type(rows))
-        yield f"{field}.tf", _data(keys & np.uint64(_MOST_TF), "u1")
-        yield f"{field}.length", _data(np.concatenate(self.lengths) if rows else np.zeros(0), "<u2")
+        lengths = np.concatenate(self.lengths) if rows else np.zeros(0, np.uint16)
+        yield from field_sections(field, keys, lengths, len(places))
 
 
 class PostingsBuilder:
@@ -122,13 +126,13 @@ class PostingsBuilder:
 
     def add(self, path: str, symbols: Sequence[str], comment: str | bytes, body: str | bytes) -> None:
         """Take in the next row: the words of each of its fields. Bytes are read as UTF-8."""
-        if self.rows == _MOST_ROWS:
+        if self.rows == MOST_ROWS:
             raise ValueError("a segment cannot hold so many rows")
         texts = (path, " ".join(symbols), comment, body)
         identify = self._vocabulary.__getitem__
         for field, text in zip(self._fields.values(), texts, strict=True):
-            found = words(text if isinstance(text, str) else str(text, "utf-8", "replace"))
-            field.waiting.extend(map(identify, found))
+            if text:
+                field.waiting.extend(map(identify, words(text)))
             field.ends.append(len(field.waiting))
         self.rows += 1
         if sum(len(field.waiting) for field in self._fields.values()) >= _BATCH_WORDS:
@@ -145,17 +149,13 @@ class PostingsBuilder:
         texts = [names[place].encode() for place in order.tolist()]
         places = np.empty(len(names), dtype=np.uint64)
         places[order] = np.arange(len(names), dtype=np.uint64)
-        found: list[Section] = [
-            ("term.hash", _data(hashes[order], "<u8")),
-            ("term.at", _data(np.fromiter(accumulate(map(len, texts), initial=0), np.int64), "<u4")),
-            ("term.text", b"".join(texts)),
-        ]
+        found = term_sections(hashes[order], texts)
         for field, builder in self._fields.items():
             found += builder.sections(field, places, self.rows)
         return found
 
     def _count(self) -> None:
-        if len(self._vocabulary.terms) > _MOST_TERMS:
+        if len(self._vocabulary.terms) > MOST_TERMS:
             raise ValueError("a segment cannot hold so many terms")
         for field in self._fields.values():
             if field.ends:
@@ -169,6 +169,45 @@ def _runs(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int6
     return keys[first], np.diff(first, append=len(keys))
 
 
+def packed(terms: NDArray[np.uint64], rows: NDArray[np.uint64], counts: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """One number for each posting, which sorts them as they are stored."""
+    return terms << _TERM_SHIFT | rows << np.uint64(_COUNT_BITS) | counts
+
+
+def terms_in(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The terms of packed postings."""
+    return keys >> _TERM_SHIFT
+
+
+def with_final_terms(keys: NDArray[np.uint64], places: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Packed postings with the id that each term has at last."""
+    final: NDArray[np.uint64] = places[keys >> _TERM_SHIFT]
+    return final << _TERM_SHIFT | keys & np.uint64((1 << int(_TERM_SHIFT)) - 1)
+
+
+def strictly_ascending(keys: NDArray[np.uint64]) -> bool:
+    """Are packed postings in order, and none of a term and a row there twice?"""
+    return bool((keys[1:] >> np.uint64(_COUNT_BITS) > keys[:-1] >> np.uint64(_COUNT_BITS)).all())
+
+
+def term_sections(hashes: NDArray[np.uint64], texts: Sequence[bytes]) -> list[Section]:
+    """The sections of the terms, which come in order of their hashes."""
+    return [
+        ("term.hash", _data(hashes, "<u8")),
+        ("term.at", _data(np.fromiter(accumulate(map(len, texts), initial=0), np.int64), "<u4")),
+        ("term.text", b"".join(texts)),
+    ]
+
+
+def field_sections(field: str, keys: NDArray[np.uint64], lengths: NDArray[np.uint16], terms: int) -> Iterator[Section]:
+    """The sections of a field: its packed postings in order, and the length of each row."""
+    borders = np.arange(terms + 1, dtype=np.uint64) << _TERM_SHIFT
+    yield f"{field}.start", _data(np.searchsorted(keys, borders), "<u4")
+    yield f"{field}.row", _data(keys >> np.uint64(_COUNT_BITS) & np.uint64(MOST_ROWS - 1), _row_type(len(lengths)))
+    yield f"{field}.tf", _data(keys & np.uint64(_MOST_TF), "u1")
+    yield f"{field}.length", _data(lengths, "<u2")
+
+
 def _row_type(rows: int) -> str:
     return "<u2" if rows <= _MOST_NARROW_ROWS else "<u4"
 
@@ -180,7 +219,7 @@ def _data(values: NDArray[Any], kind: str) -> memoryview:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-class _Field:
+class FieldColumns:
     """One field's arrays, as they lie in the sections."""
 
     __slots__ = ("lengths", "rows", "starts", "tf")
@@ -202,20 +241,20 @@ class Postings:
 
     def __init__(self, sections: Mapping[str, memoryview]) -> None:
         self.rows = len(_array(sections, f"{FIELDS[0]}.length", "<u2"))
-        self._hashes: NDArray[np.uint64] = _array(sections, "term.hash", "<u8")
-        self.terms = len(self._hashes)
-        if (self._hashes[1:] < self._hashes[:-1]).any():
+        self.hashes: NDArray[np.uint64] = _array(sections, "term.hash", "<u8")
+        self.terms = len(self.hashes)
+        if (self.hashes[1:] < self.hashes[:-1]).any():
             _refuse("term.hash is out of order")
         self._texts = _section(sections, "term.text")
         self._at: NDArray[np.uint32] = _array(sections, "term.at", "<u4", self.terms + 1)
         _check_offsets("term.at", self._at, len(self._texts))
-        self._fields = {field: _Field(sections, field, self.rows, self.terms) for field in FIELDS}
+        self._fields = {field: FieldColumns(sections, field, self.rows, self.terms) for field in FIELDS}
 
     def find(self, terms: Sequence[str]) -> NDArray[np.int64]:
         """The ids of these terms, -1 for each that no row holds."""
         found = np.full(len(terms), -1, dtype=np.int64)
         wanted = np.frombuffer(b"".join(map(_remembered_hash, terms)), dtype="<u8")
-        first, end = self._hashes.searchsorted(wanted, "left"), self._hashes.searchsorted(wanted, "right")
+        first, end = self.hashes.searchsorted(wanted, "left"), self.hashes.searchsorted(wanted, "right")
         # Few terms get this far in a small segment. A hash is not proof: only the same text is the same term.
         for number in np.flatnonzero(first < end).tolist():
             text = terms[number].encode()
@@ -233,12 +272,29 @@ class Postings:
 
     def postings(self, field: str, term_id: int) -> tuple[Rows, NDArray[np.uint8]]:
         """The rows that hold this term in this field, ascending, and how often each does; views, not copies."""
+        return self._between(field, *self._fields[field].starts[term_id : term_id + 2].tolist())
+
+    def several(self, field: str, term_ids: Sequence[int]) -> list[tuple[int, Rows, NDArray[np.uint8]]]:
+        """The place in the list, and what `postings` gives, of each of these terms that stands in this field."""
+        starts, ids = self._fields[field].starts, np.array(term_ids, np.int64)
+        ends = zip(starts[ids].tolist(), starts[ids + 1].tolist(), strict=True)
+        return [(place, *self._between(field, first, end)) for place, (first, end) in enumerate(ends) if first < end]
+
+    def _between(self, field: str, first: int, end: int) -> tuple[Rows, NDArray[np.uint8]]:
         columns = self._fields[field]
-        first, end = columns.starts[term_id : term_id + 2].tolist()
         rows = columns.rows[first:end]
         if first < end and rows[-1] >= self.rows:
             _refuse(f"{field}.row names a row that is not there")
         return rows, columns.tf[first:end]
+
+    def columns(self, field: str) -> FieldColumns:
+        """All postings of a field."""
+        return self._fields[field]
+
+    def texts(self) -> list[bytes]:
+        """The bytes of every term by its id."""
+        text = bytes(self._texts)
+        return [text[first:end] for first, end in pairwise(self._at.tolist())]
 
     def lengths(self, field: str) -> NDArray[np.uint16]:
         """How many terms each row has in this field."""
@@ -266,13 +322,13 @@ class Postings:
                 yield f"{field}.length disagrees with the postings"
 
     def _term_problems(self) -> Iterator[str]:
-        texts = [bytes(self._text(place)) for place in range(self.terms)]
+        texts = self.texts()
         try:
             hashes = b"".join(term_hash(text.decode()) for text in texts)
         except UnicodeDecodeError:
             yield "a term is not UTF-8"
             return
-        if not np.array_equal(np.frombuffer(hashes, dtype="<u8"), self._hashes):
+        if not np.array_equal(np.frombuffer(hashes, dtype="<u8"), self.hashes):
             yield "term.hash disagrees with the terms"
         if len(set(texts)) < len(texts):
             yield "a term is there twice"

@@ -11,26 +11,21 @@ waits for readers.
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from hashlib import sha256
 
 from cairn.clock import Clock, rfc3339
-from cairn.errors import PublishRefused, TooManySegments
-from cairn.fingerprint import IndexFingerprint
-from cairn.limits import MAX_SEGMENTS_PER_SNAPSHOT, MAX_TOMBSTONE_FILES, MAX_TOMBSTONES_PER_SNAPSHOT
+from cairn.errors import PublishRefused
 from cairn.store.conform import segment_problems
 from cairn.store.digests import save_digests
+from cairn.store.draft import Draft
 from cairn.store.files import remove_file, remove_tree, replace_file
 from cairn.store.fs import Fs
 from cairn.store.generations import claim
+from cairn.store.install import install
 from cairn.store.layout import (
     INDEX_STATE,
     LAST_USED,
-    MAPPING,
-    SEGMENTS,
     SNAPSHOTS,
     manifest_path,
     segment_folder,
@@ -40,52 +35,20 @@ from cairn.store.layout import (
 from cairn.store.manifest import (
     Completion,
     Counts,
-    FileError,
-    GitState,
     Manifest,
     SegmentRef,
     TombstoneRef,
     encode_manifest,
 )
+from cairn.store.mapping import mapping_lines, mapping_path
 from cairn.store.seal import Remembered
 from cairn.store.snapshot import Part, assemble, find_live, live_counts, read_tombstones
-from cairn.store.staging import Batch
 from cairn.store.state import encode_state, state_of
-from cairn.store.tombstones import Tombstone, encode_tombstones, tombstone_path
 from cairn.store.versions import CHUNK_ROWS
 from cairn.store.writer import Writer, finish_swap, point_to
 
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """One step of a draft: these tombstones hide what lies below, then these batches come on top."""
-
-    tombstones: tuple[Tombstone, ...] = ()
-    batches: tuple[Batch, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """All that a new snapshot will say.
-
-    `on_base` keeps the segments of the snapshot before; without it only the layers count. `expected` names every file
-    that was looked at, with the hash of its bytes, or None when it must be gone; `files` is how many the tree holds.
-    A draft that is not `complete` clears the index.
-    """
-
-    root: str
-    store_id: str
-    fingerprint: IndexFingerprint
-    ignore_fingerprint: str
-    git: GitState
-    read_at: str
-    on_base: bool
-    layers: tuple[Layer, ...] = ()
-    expected: Mapping[str, str | None] = field(default_factory=dict)
-    files: int = 0
-    skipped: tuple[tuple[str, int], ...] = ()
-    errors: tuple[FileError, ...] = ()
-    complete: bool = True
+# A merged segment holds the whole tree: then one pass over the paths is cheaper than to look up each.
+_MANY_FILES = 1_000
 
 
 def publish(writer: Writer, draft: Draft, is_fresh: Callable[[], bool], clock: Clock) -> Manifest | None:
@@ -118,30 +81,6 @@ def publish(writer: Writer, draft: Draft, is_fresh: Callable[[], bool], clock: C
             finish_swap(fs, writer.run, manifest)
     settle(writer, manifest, remembered, clock)
     return manifest
-
-
-def install(writer: Writer, draft: Draft) -> tuple[tuple[SegmentRef, ...], tuple[TombstoneRef, ...]]:
-    """Put batches and tombstones where a manifest may name them, each of them safe: nothing is described before."""
-    fs, base = writer.fs, writer.base if draft.on_base else None
-    segments = list(base.segments) if base else []
-    tombstones = list(base.tombstones) if base else []
-    _require_room(draft, segments, tombstones)
-    fs.make_folder(snapshot_folder(writer.run))
-    taken = [ref.sequence for ref in segments] + [ref.sequence for ref in tombstones]
-    sequence = 1 + max(taken, default=-1)
-    before = len(tombstones)
-    for layer in draft.layers:
-        if layer.tombstones:
-            path = tombstone_path(writer.run, len(tombstones) - before)
-            tombstones.append(_write_tombstones(fs, path, sequence, layer.tombstones))
-        for batch in layer.batches:
-            name = writer.staging.install(batch)
-            segments.append(SegmentRef(name, sequence, batch.rows, batch.files, batch.size_bytes, batch.sha256))
-            sequence += 1
-        sequence += not layer.batches
-    # IDX.MUST.003, the barrier: the files, the folders they are in and the folder above, before a manifest names them.
-    fs.sync_folder(SEGMENTS)
-    return tuple(segments), tuple(tombstones)
 
 
 def describe(
@@ -188,7 +127,7 @@ def write_manifest(fs: Fs, manifest: Manifest, parts: tuple[Part, ...]) -> None:
         data = encode_manifest(manifest)
     except ValueError as problem:
         raise PublishRefused(path=folder, why=str(problem).removesuffix(".")) from problem
-    fs.create_bytes(f"{folder}/{MAPPING}", "".join(_mapping(manifest, parts)).encode())
+    fs.create_bytes(mapping_path(manifest.snapshot_id), "".join(_mapping(manifest, parts)).encode())
     path = manifest_path(manifest.snapshot_id)
     fs.create_bytes(path, data)
     try:
@@ -219,7 +158,7 @@ def problems(draft: Draft, manifest: Manifest, parts: tuple[Part, ...]) -> Itera
             yield "a file is in it twice"
         fresh.update((record.key, record.file_hash) for record in live)
     older = [part for part in parts if not _is_own(manifest, part)]
-    if any(find_live(older, key) for key in fresh):
+    if _any_live(older, fresh):
         yield "a file is in it twice"
     counted = live_counts(parts)
     if draft.complete and counted.files + counted.skip_records != draft.files:
@@ -228,6 +167,15 @@ def problems(draft: Draft, manifest: Manifest, parts: tuple[Part, ...]) -> Itera
         found = fresh[path] if path in fresh else _hash_in(older, path)
         if found != file_hash:
             yield "a changed file is neither in it nor gone from it"
+
+
+def _any_live(parts: Iterable[Part], keys: Collection[str]) -> bool:
+    """Whether one of these files is live in one of the parts. Looked up one by one, unless there are very many."""
+    if len(keys) < _MANY_FILES:
+        return any(find_live(parts, key) for key in keys)
+    return any(
+        key in keys and file_id not in part.hidden for part in parts for file_id, key in enumerate(part.segment.keys())
+    )
 
 
 def _hash_in(parts: Iterable[Part], path: str) -> str | None:
@@ -250,35 +198,11 @@ def settle(writer: Writer, manifest: Manifest, remembered: Remembered, clock: Cl
         writer.staging.end()
 
 
-def _require_room(draft: Draft, segments: list[SegmentRef], tombstones: list[TombstoneRef]) -> None:
-    counted = (
-        ("segments", len(segments) + sum(len(x.batches) for x in draft.layers), MAX_SEGMENTS_PER_SNAPSHOT),
-        ("tombstone files", len(tombstones) + sum(bool(x.tombstones) for x in draft.layers), MAX_TOMBSTONE_FILES),
-        (
-            "tombstones",
-            sum(ref.count for ref in tombstones) + sum(len(x.tombstones) for x in draft.layers),
-            MAX_TOMBSTONES_PER_SNAPSHOT,
-        ),
-    )
-    for what, count, most in counted:
-        if count > most:
-            raise TooManySegments(path=draft.root, what=what, count=count, most=most)
-
-
-def _write_tombstones(fs: Fs, path: str, sequence: int, tombstones: tuple[Tombstone, ...]) -> TombstoneRef:
-    data = encode_tombstones(tombstones)
-    fs.create_bytes(path, data)
-    fs.sync_file(path)
-    return TombstoneRef(path, sequence, len(tombstones), len(data), sha256(data).hexdigest())
-
-
 def _mapping(manifest: Manifest, parts: tuple[Part, ...]) -> Iterator[str]:
     """One line for every file that this snapshot brought. A hint for repairs, so it is not synced."""
     for part in parts:
         if _is_own(manifest, part):
-            name = json.dumps(part.ref.name)
-            for key in part.segment.keys():  # noqa: SIM118 - no dict
-                yield f'{{"path_key":{json.dumps(key, ensure_ascii=False)},"segment_id":{name}}}\n'
+            yield from mapping_lines(part.ref.name, part.segment.keys())
 
 
 def _is_own(manifest: Manifest, part: Part) -> bool:

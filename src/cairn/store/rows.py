@@ -215,6 +215,8 @@ def encode_rows(meta: Meta, tables: Tables) -> bytes:
         db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {ROW_SCHEMA}")
+        # Nobody else sees it, and nothing is ever rolled back.
+        db.execute("PRAGMA journal_mode = OFF")
         db.executescript(f"BEGIN; {SCHEMA}")
         db.execute("INSERT INTO segment VALUES (?, ?, ?, ?)", meta)
         for insert, rows in zip(_INSERTS, tables, strict=True):

@@ -14,12 +14,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from itertools import groupby, pairwise
-from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
+from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 from cairn.collector import no_cycle_collection
 from cairn.errors import StoreCorrupt
 from cairn.store.columns import U32, Names, References, Use, lines_of, numbers, scopes, section
-from cairn.store.container import read_container
+from cairn.store.container import container_version, read_container
 from cairn.store.fs import Fs
 from cairn.store.rows import (
     APPLICATION_ID,
@@ -52,14 +52,55 @@ SELECT dimension, chunker, files, rows,
 FROM segment
 """
 _CHUNKS = "SELECT id, hash, kind, breadcrumb FROM chunks WHERE id >= ? AND id < ? ORDER BY id"
-_SYMBOLS = "SELECT * FROM symbols WHERE id >= ? AND id < ? ORDER BY id"
-_NAMED = "SELECT * FROM symbols WHERE name = ? ORDER BY id"
+# By name: a later version may have more of them.
+_COLUMNS = "id, name, kind, container, start, length, name_at, exported, up, signature, doc"
+_SYMBOLS = f"SELECT {_COLUMNS} FROM symbols WHERE id >= ? AND id < ? ORDER BY id"  # noqa: S608 - names of our own
+_NAMED = f"SELECT {_COLUMNS} FROM symbols WHERE name = ? ORDER BY id"  # noqa: S608 - names of our own
 _SPANS = "SELECT start, start + length, start + name_at FROM symbols WHERE id >= ? AND id < ? ORDER BY id"
 _AROUND = "SELECT name, container, up FROM symbols WHERE id = ?"
+_PASSAGE = """
+SELECT chunks.kind, chunks.breadcrumb, files.language, files.hash FROM chunks, files
+WHERE chunks.id = ? AND files.id = ?
+"""
+_REACHING = """
+SELECT id, start, length FROM symbols
+WHERE id >= ? AND id < ? AND start < ? AND start + length - (length > 0) >= ? ORDER BY id
+"""
+_OUTLINE = "SELECT name, kind, container, up FROM symbols WHERE id = ?"
+_OWN = "SELECT kind, start FROM symbols WHERE name = ? AND id >= ? AND id < ?"
 _IMPORTS = "SELECT module, name, alias, start FROM imports WHERE id >= ? AND id < ? ORDER BY id"
 
 # What bytes that are not what a builder wrote can lead to, however they came about.
-_DAMAGE = (sqlite3.DatabaseError, LookupError, TypeError, ValueError, OverflowError, AttributeError)
+DAMAGE = (sqlite3.DatabaseError, LookupError, TypeError, ValueError, OverflowError, AttributeError)
+
+
+class Passage(NamedTuple):
+    """A chunk row as far as it is shown. `nested` says that definitions are around its start."""
+
+    kind: str
+    nested: bool
+    language: str
+    file_hash: str
+    data: bytes
+    start_line: int
+    byte_start: int
+    byte_end: int
+
+
+class Outline(NamedTuple):
+    """What a definition is, what it is inside of, and its name."""
+
+    kind: str
+    container: str
+    name: str
+
+
+class Reach(NamedTuple):
+    """The number of a definition, where it begins in its file, and its bytes."""
+
+    number: int
+    start: int
+    length: int
 
 
 def _reading(method: Callable[Concatenate[Segment, P], T]) -> Callable[Concatenate[Segment, P], T]:
@@ -71,13 +112,14 @@ def _reading(method: Callable[Concatenate[Segment, P], T]) -> Callable[Concatena
             raise ValueError("the segment is closed")
         try:
             return method(self, *args, **kwargs)
-        except _DAMAGE as error:
-            _damaged(error)
+        except DAMAGE as error:
+            damaged(error)
 
     return read
 
 
-def _damaged(error: Exception) -> NoReturn:
+def damaged(error: Exception) -> NoReturn:
+    """Raise what the error of somebody who read a segment means: the disk cannot be read, or its bytes are wrong."""
     # A disk that cannot be read says nothing about what is on it.
     if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR:
         raise OSError(errno.EIO, os.strerror(errno.EIO), ROWS_FILE) from error
@@ -97,6 +139,7 @@ class Segment(AbstractContextManager["Segment"]):
         if application != APPLICATION_ID:
             _refuse("it is another kind of file")
         check_version(CHUNK_ROWS, version)
+        self.rows_version, self.data_version = version, 0
         ((*meta, files, rows, symbols, imports),) = db.execute(_META).fetchall()
         self.meta = Meta(*meta)
         self.dimension, self.files, self.rows = self.meta.dimension, self.meta.files, self.meta.rows
@@ -125,8 +168,9 @@ class Segment(AbstractContextManager["Segment"]):
                 db = fs.open_database(f"{folder}/{ROWS_FILE}")
                 stack.callback(db.close)
                 segment = cls(db, read_container(data.view), stack)
-            except _DAMAGE as error:
-                _damaged(error)
+                segment.data_version = container_version(data.view)
+            except DAMAGE as error:
+                damaged(error)
             segment._resources = stack.pop_all()
             return segment
 
@@ -226,14 +270,29 @@ class Segment(AbstractContextManager["Segment"]):
         """One chunk row by its number."""
         return self._chunk_rows(bisect_right(self._row_at, row) - 1, range(row, row + 1))[0]
 
+    @_reading
+    def passage(self, file_id: int, row: int) -> Passage:
+        """What is shown of one chunk row of a file; `chunk` has to find out much more."""
+        if row not in self._range(self._row_at, file_id):
+            raise IndexError(row)
+        ((kind, crumbs, language, content),) = self._db.execute(_PASSAGE, (row, file_id)).fetchall()
+        start, end = self._chunk_bytes(file_id, row)
+        data = bytes(self.text(file_id)[start:end])
+        nested = bool(array(U32, crumbs or b""))
+        return Passage(CHUNK_KINDS[kind], nested, language, content.hex(), data, self._chunk_line[row], start, end)
+
+    def _chunk_bytes(self, file_id: int, row: int) -> tuple[int, int]:
+        """Where a chunk row lies in its file."""
+        base = self._text_at[file_id]
+        is_last = row + 1 == self._row_at[file_id + 1]
+        return self._chunk_at[row] - base, len(self.text(file_id)) if is_last else self._chunk_at[row + 1] - base
+
     def _chunk_rows(self, file_id: int, rows: range) -> list[ChunkRow]:
         file, text = self.file(file_id), self.text(file_id)
-        base, first = self._text_at[file_id], self._row_at[file_id]
-        begins = self._begins(file_id)
+        first, begins = self._row_at[file_id], self._begins(file_id)
         found = []
         for row, content, code, crumbs in self._db.execute(_CHUNKS, (rows.start, rows.stop)):
-            start = self._chunk_at[row] - base
-            end = self._chunk_at[row + 1] - base if row + 1 < self._row_at[file_id + 1] else len(text)
+            start, end = self._chunk_bytes(file_id, row)
             payload, line, kind = bytes(text[start:end]), self._chunk_line[row], CHUNK_KINDS[code]
             identity = chunk_id(content.hex(), self.meta.chunker, kind)
             fields = ChunkRow(
@@ -297,6 +356,25 @@ class Segment(AbstractContextManager["Segment"]):
         """One definition by its number."""
         rows = self._db.execute(_SYMBOLS, (number, number + 1)).fetchall()
         return self._symbols(bisect_right(self._symbol_at, number) - 1, rows)[0]
+
+    @_reading
+    def reaching(self, file_id: int, before: int, until: int) -> list[Reach]:
+        """The definitions that begin before one byte of a file and reach another, in order."""
+        span = self._range(self._symbol_at, file_id)
+        return list(map(Reach._make, self._db.execute(_REACHING, (*_ends(span), before, until))))
+
+    @_reading
+    def outline(self, number: int) -> Outline:
+        """What one definition is, by its number."""
+        ((named, kind, container, up),) = self._db.execute(_OUTLINE, (number,)).fetchall()
+        around = self.names[container] if container is not None else self._inside(number - up, {}) if up else ""
+        return Outline(SYMBOL_KINDS[kind], around, self.names[named])
+
+    @_reading
+    def defined_in(self, file_id: int, name: str) -> list[tuple[str, int]]:
+        """Kind and first byte of each definition of this very name in a file."""
+        number, span = self.names.find(name), self._range(self._symbol_at, file_id)
+        return [(SYMBOL_KINDS[kind], start) for kind, start in self._db.execute(_OWN, (number, *_ends(span)))]
 
     @_reading
     def references(self, file_id: int) -> list[Reference]:

@@ -6,7 +6,6 @@ what it says. A row that a tombstone hides cannot be reached through it.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from hashlib import sha256
@@ -18,16 +17,14 @@ from cairn.store.digests import load_digests
 from cairn.store.files import read_whole
 from cairn.store.fs import Fs
 from cairn.store.generations import published, read_claims
-from cairn.store.layout import READERS_LOCK, segment_folder
+from cairn.store.layout import segment_folder
 from cairn.store.manifest import Manifest, SegmentRef, TombstoneRef
+from cairn.store.readers import reading
 from cairn.store.rows import ChunkRow
 from cairn.store.seal import Remembered, require
 from cairn.store.segment import Segment
-from cairn.store.tombstones import decode_tombstones
+from cairn.store.tombstones import Tombstone, decode_tombstones
 from cairn.types import Import, Reference, StoredFile, Symbol
-
-# A collector holds the lock alone for moments only.
-_LOCK_SECONDS = 5.0
 
 
 class Part(NamedTuple):
@@ -130,10 +127,8 @@ def open_view(
     wrong is passed over for an older snapshot; `NoValidSnapshot` when there is none. `place` names the store to people.
     """
     damage: list[StoreCorrupt] = []
-    with ExitStack() as stack:
-        # Where there is no lock there is no collector to keep out: the store was never begun, or they were removed.
-        with contextlib.suppress(FileNotFoundError):
-            stack.enter_context(fs.lock(READERS_LOCK, exclusive=False, timeout=_LOCK_SECONDS))
+    # Only while it is opened: then its files can lose their names, and it still reads them.
+    with reading(fs):
         known = load_digests(fs) if remembered is None else remembered
         for manifest in published(fs, read_claims(fs), damage):
             if snapshot is not None and manifest.snapshot_id != snapshot:
@@ -145,8 +140,7 @@ def open_view(
                 except StoreCorrupt as found:
                     damage.append(found)
                     continue
-                stack.push(files.pop_all())
-            view = SnapshotView(manifest, parts, stack.pop_all())
+                view = SnapshotView(manifest, parts, files.pop_all())
             view.damage = tuple(damage)
             return view
     if damage:
@@ -154,7 +148,13 @@ def open_view(
     return None
 
 
-# --- what a view is made of; also used by publish and verify ----------------------------------------------------------
+# --- what a view is made of; for the rest of the store only -----------------------------------------------------------
+
+
+def parts_of(view: SnapshotView) -> tuple[Part, ...]:
+    """The segments of a view, in order of their sequence."""
+    return view._parts
+
 
 Buried = Mapping[str, int]
 
@@ -163,18 +163,23 @@ def read_tombstones(fs: Fs, refs: Iterable[TombstoneRef]) -> Buried:
     """For every path that is named by a tombstone, the highest sequence: rows of earlier segments are gone."""
     buried: dict[str, int] = {}
     for ref in refs:
-        try:
-            data = read_whole(fs, ref.path, MAX_TOMBSTONE_BYTES, "tombstone file")
-        except FileNotFoundError:
-            raise StoreCorrupt(artifact="tombstone file", why="it is missing") from None
-        if len(data) != ref.size_bytes or sha256(data).hexdigest() != ref.sha256:
-            raise StoreCorrupt(artifact="tombstone file", why="its bytes are not the ones that were written")
-        tombstones = decode_tombstones(data)
-        if len(tombstones) != ref.count:
-            raise StoreCorrupt(artifact="tombstone file", why="its count is not the one in the manifest")
         # In order of their sequence, so a later one wins.
-        buried.update((tombstone.path_key, ref.sequence) for tombstone in tombstones)
+        buried.update((tombstone.path_key, ref.sequence) for tombstone in read_tombstone_file(fs, ref))
     return buried
+
+
+def read_tombstone_file(fs: Fs, ref: TombstoneRef) -> tuple[Tombstone, ...]:
+    """The tombstones in one file; `StoreCorrupt` when it is not the one that the manifest means."""
+    try:
+        data = read_whole(fs, ref.path, MAX_TOMBSTONE_BYTES, "tombstone file")
+    except FileNotFoundError:
+        raise StoreCorrupt(artifact="tombstone file", why="it is missing") from None
+    if len(data) != ref.size_bytes or sha256(data).hexdigest() != ref.sha256:
+        raise StoreCorrupt(artifact="tombstone file", why="its bytes are not the ones that were written")
+    tombstones = decode_tombstones(data)
+    if len(tombstones) != ref.count:
+        raise StoreCorrupt(artifact="tombstone file", why="its count is not the one in the manifest")
+    return tombstones
 
 
 def assemble(

@@ -63,10 +63,18 @@ class Staging:
         self._fs.make_folder(folder)
         return folder
 
-    def seal(self, rows: int, files: int) -> Batch:
-        """The batch begun last is complete: its files are safe and read-only from here on."""
+    def seal(self, rows: int, files: int, *, adoptable: bool = True) -> Batch:
+        """The batch begun last is complete: its files are safe and read-only from here on.
+
+        What is not adoptable is of no use to another run: rows that were merged stand in the base as well.
+        """
         sealed = seal_files(self._fs, batch_folder(self.run, self._next), self.remembered)
-        return self._added(sealed, rows, files)
+        return self._added(sealed, rows, files, adoptable=adoptable)
+
+    def take(self, folder: str, sealed: Sealed, rows: int, files: int) -> Batch:
+        """Take in a merged segment that was built and sealed elsewhere in the store; not adoptable."""
+        self._fs.move(folder, self._place())
+        return self._added(sealed, rows, files, adoptable=False)
 
     def drop(self) -> None:
         """The batch begun last is not wanted."""
@@ -113,11 +121,12 @@ class Staging:
             self._fs.make_folder(staging_folder(self.run))
         return batch_folder(self.run, self._next)
 
-    def _added(self, sealed: Sealed, rows: int, files: int) -> Batch:
+    def _added(self, sealed: Sealed, rows: int, files: int, *, adoptable: bool = True) -> Batch:
         batch = Batch(self._next, rows, files, sealed.size_bytes, sealed.sha256)
-        fields = {"rows": rows, "files": files, "size_bytes": batch.size_bytes, "sha256": batch.sha256}
-        # Not synced: after a power cut it may be missing, and the work is done again.
-        self._fs.create_bytes(batch_seal(self.run, self._next), seal(STAGED_BATCH, _DIGEST, fields))
+        if adoptable:
+            fields = {"rows": rows, "files": files, "size_bytes": batch.size_bytes, "sha256": batch.sha256}
+            # Not synced: after a power cut it may be missing, and the work is done again.
+            self._fs.create_bytes(batch_seal(self.run, self._next), seal(STAGED_BATCH, _DIGEST, fields))
         self._next += 1
         return batch
 

@@ -62,6 +62,27 @@ class WriterInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class DiskUse:
+    """What a store takes, part by part, what all stores share, and what the disk has left; None: it could not be told.
+
+    `live` is what the active snapshot reads, `older` what only earlier ones read, `other` the rest.
+    """
+
+    live: int = 0
+    older: int = 0
+    staging: int = 0
+    quarantine: int = 0
+    other: int = 0
+    embedding_cache: int | None = None
+    free: int | None = None
+
+    @property
+    def total(self) -> int:
+        """All that the store takes."""
+        return self.live + self.older + self.staging + self.quarantine + self.other
+
+
+@dataclass(frozen=True, slots=True)
 class StoreStatus:
     """Where a store stands. `siblings` counts the stores of the same root that were made with other settings."""
 
@@ -78,6 +99,8 @@ class StoreStatus:
     embedding_model: str | None = None
     last_sync_at: str | None = None
     siblings: int = 0
+    warnings: tuple[str, ...] = ()
+    disk: DiskUse = DiskUse()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +126,107 @@ class Freshness:
     checked_at: str | None = None
     trouble: str | None = None
     snapshot: str | None = None
+
+
+# --- all stores of a user ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StoreTrouble:
+    """Why a store cannot be used as it is: a stable code, and the sentence for a person."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEntry:
+    """One store. What is None could not be told; `root_exists` is None when the root could not be."""
+
+    store_id: str
+    path: str
+    size_bytes: int
+    root: str | None = None
+    root_exists: bool | None = None
+    created_at: str | None = None
+    last_used_at: str | None = None
+    active_snapshot_id: str | None = None
+    config_fingerprint: str | None = None
+    writer_alive: bool = False
+    trouble: StoreTrouble | None = None
+
+
+class KeptBecause(StrEnum):
+    """Why a store was not collected."""
+
+    RECENT = "used_recently"
+    CURRENT = "current"
+    BUSY = "busy"
+    TROUBLE = "trouble"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptStore:
+    """A store that stays, and the sentence that says why."""
+
+    entry: StoreEntry
+    because: KeptBecause
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoresCollected:
+    """What a collection of unused stores removed, or would; `notes` are sentences about what it left half done."""
+
+    removed: tuple[StoreEntry, ...] = ()
+    kept: tuple[KeptStore, ...] = ()
+    freed_bytes: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stayed:
+    """A name in the user's folder that a purge left, and why."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What a purge removed, or would: names below the user's folder."""
+
+    removed: tuple[str, ...] = ()
+    stayed: tuple[Stayed, ...] = ()
+    freed_bytes: int = 0
+
+
+# --- repairs ----------------------------------------------------------------------------------------------------------
+
+
+class RepairScope(StrEnum):
+    """How much a repair has to do: nothing, put things in order, read some files again, or all of them."""
+
+    NONE = "none"
+    TIDY = "tidy"
+    FILES = "files"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class RepairAction:
+    """One step of a repair: what is done (`kind` is stable), to which path below the store, and why."""
+
+    kind: str
+    path: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepairPlan:
+    """What a repair would do. `base` is the snapshot that it builds on, `files` how many files it expects to read."""
+
+    scope: RepairScope
+    actions: tuple[RepairAction, ...] = ()
+    files: int = 0
+    base: str | None = None

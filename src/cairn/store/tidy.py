@@ -6,18 +6,22 @@ run may be killed while it tidies up behind another: so everything that no snaps
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 from cairn.errors import StoreUnreadable
-from cairn.store.files import despite_a_sleeper, remove_tree
+from cairn.store.accounts import Accounts, accounts_of, run_of, unaccounted
+from cairn.store.files import despite_a_sleeper, remove_file, remove_tree
 from cairn.store.fs import Fs
 from cairn.store.generations import is_published, read_generation
 from cairn.store.ids import is_segment_name, is_snapshot_id
 from cairn.store.layout import (
+    COMPACT_LOCK,
     GENERATIONS,
     SEGMENTS,
     SNAPSHOTS,
     STAGING,
+    WORKSHOP,
     generation_number,
     generation_path,
     is_temp,
@@ -26,16 +30,16 @@ from cairn.store.layout import (
 )
 from cairn.store.lease import Lease
 from cairn.store.staging import Batch, Staging, remove_temps
-from cairn.store.tombstones import snapshot_of
 
 
 class _Traces(NamedTuple):
-    """Which runs have left something, and where."""
+    """Which runs have left something, and where; and whether somebody has merged segments."""
 
     snapshots: set[str]
     staged: set[str]
     installed: set[str]
     temps: set[str]
+    merging: bool
 
 
 def tidy(fs: Fs, staging: Staging, lease: Lease) -> list[Batch]:
@@ -46,6 +50,8 @@ def tidy(fs: Fs, staging: Staging, lease: Lease) -> list[Batch]:
     traces = _look(fs)
     # After the look: had we been robbed before it, the thief's own run would be among the traces.
     lease.require_ours()
+    if traces.merging:
+        _sweep_workshop(fs)
     numbers = [number for name in fs.list_folder(GENERATIONS) if (number := generation_number(name)) is not None]
     won = _winners(fs, traces.snapshots, numbers)
     for run in sorted(won):
@@ -55,47 +61,71 @@ def tidy(fs: Fs, staging: Staging, lease: Lease) -> list[Batch]:
         if run in traces.temps:
             remove_temps(fs, run)
     others = traces.snapshots.union(traces.staged, traces.installed, traces.temps) - won - {staging.run}
-    kept = _named_by_manifests(fs, numbers) if others else frozenset()
-    # Unknown is what a damaged manifest names: then nothing is taken away.
-    losers = [] if kept is None else sorted(others - kept)
-    return [batch for run in losers for batch in staging.adopt(run)]
+    accounts = _accounts(fs, numbers, lease) if others else None
+    if accounts is None:
+        return []
+    adopted = []
+    for run in sorted(others - accounts.runs):
+        lease.beat()
+        adopted += staging.adopt(run)
+    _finish_collecting(fs, accounts, (others & accounts.runs) - accounts.published)
+    return adopted
+
+
+def _sweep_workshop(fs: Fs) -> None:
+    """Clear away what was being merged, unless somebody is at it: the lock of one who died is free."""
+    with suppress(TimeoutError), fs.lock(COMPACT_LOCK, exclusive=True, timeout=0.0):
+        remove_tree(fs, WORKSHOP)
 
 
 def _look(fs: Fs) -> _Traces:
+    snapshots, staging = fs.list_folder(SNAPSHOTS), fs.list_folder(STAGING)
     return _Traces(
-        snapshots=set(filter(is_snapshot_id, fs.list_folder(SNAPSHOTS))),
-        staged=set(filter(is_snapshot_id, fs.list_folder(STAGING))),
-        installed={_run_of(name) for name in fs.list_folder(SEGMENTS) if is_segment_name(name)},
+        snapshots=set(filter(is_snapshot_id, snapshots)),
+        staged=set(filter(is_snapshot_id, staging)),
+        installed={run_of(name) for name in fs.list_folder(SEGMENTS) if is_segment_name(name)},
         temps={run for name in fs.list_folder("") if is_temp(name) and is_snapshot_id(run := name.split(".")[-2])},
+        merging=WORKSHOP.rpartition("/")[2] in staging,
     )
 
 
 def _winners(fs: Fs, snapshots: set[str], numbers: list[int]) -> set[str]:
     """The runs whose manifest has won a number, damaged or not: two names of one file need not be read."""
-    claimed = {fs.stat(generation_path(number))[:2] for number in numbers}
-    return {run for run in snapshots if _inode(fs, run) in claimed or is_published(fs, run)}
+    claimed = {_inode(fs, generation_path(number)) for number in numbers}
+    found = {run: _inode(fs, manifest_path(run)) for run in snapshots}
+    # Without a manifest it is what a collected snapshot left to later ones.
+    return {run for run, inode in found.items() if inode and (inode in claimed or is_published(fs, run))}
 
 
-def _inode(fs: Fs, run: str) -> tuple[int, ...] | None:
+def _inode(fs: Fs, path: str) -> tuple[int, ...] | None:
     try:
-        return fs.stat(manifest_path(run))[:2]
+        return fs.stat(path)[:2]
     except FileNotFoundError:
         return None
 
 
-def _named_by_manifests(fs: Fs, numbers: list[int]) -> frozenset[str] | None:
-    """The runs of which something is in use, even if their own manifest is gone; None when that cannot be known."""
-    try:
-        manifests = [read_generation(fs, number) for number in numbers]
-    except StoreUnreadable:
-        return None
-    found = [manifest for manifest in manifests if manifest is not None]
-    return frozenset(
-        [manifest.snapshot_id for manifest in found]
-        + [_run_of(ref.name) for manifest in found for ref in manifest.segments]
-        + [snapshot_of(ref.path) for manifest in found for ref in manifest.tombstones]
-    )
+def _accounts(fs: Fs, numbers: list[int], lease: Lease) -> Accounts | None:
+    """What is in use, even if the manifest that brought it is gone; None when that cannot be known.
+
+    A damaged manifest may name anything: then nothing is taken away.
+    """
+    manifests = []
+    for number in numbers:
+        try:
+            manifests.append(read_generation(fs, number))
+        except FileNotFoundError:
+            # A collector that was robbed by us woke up and went on, which is well. Or one has robbed us: then later
+            # snapshots, which are not among the numbers, may use what this one had brought.
+            lease.require_ours()
+        except StoreUnreadable:
+            return None
+    return accounts_of(manifest for manifest in manifests if manifest is not None)
 
 
-def _run_of(segment: str) -> str:
-    return segment.split("_")[1]
+def _finish_collecting(fs: Fs, accounts: Accounts, runs: set[str]) -> None:
+    """Of snapshots that were collected only what later ones use is left."""
+    for path in list(unaccounted(fs, accounts, runs)):
+        try:
+            remove_file(fs, path)
+        except IsADirectoryError:
+            remove_tree(fs, path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from enum import StrEnum
 from itertools import pairwise
@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from cairn.errors import StoreCorrupt, StoreUnreadable
 from cairn.limits import MAX_MANIFEST_BYTES, MAX_STATE_BYTES
+from cairn.store.accounts import accounts_of
 from cairn.store.conform import segment_problems
 from cairn.store.files import read_whole
-from cairn.store.fs import FILE_MODE, FOLDER_MODE, SEALED_FILE_MODE, SEALED_FOLDER_MODE, Fs
+from cairn.store.fs import Fs
 from cairn.store.generations import Claims, read_claims, read_generation
 from cairn.store.layout import (
     FOLDERS,
@@ -26,11 +27,9 @@ from cairn.store.layout import (
     INDEX_STATE,
     LOCK_NAMES,
     LOCKS,
-    MANIFEST,
-    MAPPING,
+    OWN_NAMES,
     POINTER,
     SEGMENTS,
-    SIDE_FILES,
     SNAPSHOTS,
     STAGING,
     generation_number,
@@ -63,6 +62,14 @@ class Finding(NamedTuple):
 
 def check(fs: Fs) -> list[Finding]:
     """Every finding, in a fixed order; none in a store that is sound and tidy."""
+    before, findings = _taken(fs), _check(fs)
+    while findings and not before <= (now := _taken(fs)):
+        # A collector took snapshots away while we read them: what was missing says nothing.
+        before, findings = now, _check(fs)
+    return findings
+
+
+def _check(fs: Fs) -> list[Finding]:
     # The pointer and the state first: what they name was published before, even while a run goes on.
     claims, state = read_claims(fs), _read_state(fs)
     generations = dict(_generations(fs))
@@ -84,11 +91,19 @@ def check(fs: Fs) -> list[Finding]:
 # --- who is who -------------------------------------------------------------------------------------------------------
 
 
+def _taken(fs: Fs) -> set[int]:
+    """Every number that is taken."""
+    return {number for name in _names(fs, GENERATIONS) if (number := generation_number(name)) is not None}
+
+
 def _generations(fs: Fs) -> Iterator[tuple[int, Manifest | str | None]]:
     """Every number that is taken: its manifest, None for a fence, or what is wrong with it."""
-    for number in sorted(n for name in _names(fs, GENERATIONS) if (n := generation_number(name)) is not None):
+    for number in sorted(_taken(fs)):
         try:
             yield number, read_generation(fs, number)
+        except FileNotFoundError:
+            # It was collected since we looked.
+            continue
         except StoreUnreadable as problem:
             yield number, problem.sentence
 
@@ -168,6 +183,9 @@ def _content(fs: Fs, manifest: Manifest, *, deep: bool) -> Iterator[Finding]:
                 yield from _rows(parts)
             yield from _counts(place, manifest, parts)
             yield from _twice(place, parts)
+        except FileNotFoundError:
+            # Gone between two looks: unless it was collected, somebody else was at it.
+            yield _error("artifact_damaged", place, "A part of it is gone.")
         except StoreCorrupt as problem:
             yield _error("artifact_damaged", place, problem.sentence)
 
@@ -198,17 +216,14 @@ def _twice(place: str, parts: Iterable[Part]) -> Iterator[Finding]:
 
 def _strangers(fs: Fs, manifests: list[Manifest]) -> Iterator[Finding]:
     """Names that no manifest accounts for, outside of staging."""
-    snapshots = {manifest.snapshot_id for manifest in manifests}
-    known: dict[str, set[str]] = {
-        "": {POINTER, *SIDE_FILES, *FOLDERS},
-        SNAPSHOTS: snapshots,
-        SEGMENTS: {ref.name for manifest in manifests for ref in manifest.segments},
+    accounts = accounts_of(manifests)
+    known: dict[str, Collection[str]] = {
+        "": OWN_NAMES,
+        SNAPSHOTS: accounts.runs,
+        SEGMENTS: accounts.segments,
         LOCKS: set(LOCK_NAMES) - {"lease_guard.lock"},
+        **{snapshot_folder(run): names for run, names in accounts.files.items()},
     }
-    for manifest in manifests:
-        own = snapshot_folder(manifest.snapshot_id)
-        tombstones = {ref.path.rpartition("/")[2] for ref in manifest.tombstones if ref.path.startswith(own + "/")}
-        known[own] = {MANIFEST, MAPPING, *tombstones}
     for folder, names in known.items():
         for name in _names(fs, folder):
             if name not in names:
@@ -221,7 +236,9 @@ def _strangers(fs: Fs, manifests: list[Manifest]) -> Iterator[Finding]:
 
 
 def _modes(fs: Fs) -> Iterator[Finding]:
-    """Only we may read and write; what is sealed, nobody writes."""
+    """Only we, or our group, may read and write; what is sealed, nobody writes."""
+    modes = fs.modes
+    folders, files = (modes.folder, modes.sealed_folder), (modes.file, modes.sealed_file)
     for folder in ("", *FOLDERS):
         for name in _names(fs, folder):
             path = f"{folder}/{name}".lstrip("/")
@@ -232,9 +249,10 @@ def _modes(fs: Fs) -> Iterator[Finding]:
                 if error.errno not in (errno.ENOENT, errno.EINVAL):
                     raise
                 continue
-            allowed = (FOLDER_MODE, SEALED_FOLDER_MODE) if found.is_folder else (FILE_MODE, SEALED_FILE_MODE)
-            if found.mode & 0o777 not in allowed:
-                yield _error("mode_wrong", path, "Others than its owner may use it.")
+            allowed = folders if found.is_folder else files
+            # Without setgid a folder gives what is made in it to the wrong group.
+            if found.mode & (0o777 | allowed[0]) not in allowed:
+                yield _error("mode_wrong", path, "Its rights are not those of this store.")
 
 
 def _names(fs: Fs, folder: str) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from cairn.errors import Incompatible
@@ -22,6 +25,11 @@ class Artifact:
 # and the lease are open: a new field that may be ignored needs none. *Oldest* is raised only when a reader is removed.
 # Every version of a document keeps `schema_version`, the canonical form and its self-digest (see document.py): that
 # is how a damaged file is told from a file of the future.
+#
+# What is of an older version that can still be read, `cairn upgrade-store` writes anew, in the same store: a store is
+# named after the *oldest* versions of manifest and rows. So oldest is also raised when rows come to mean something
+# else, that no rewriting gives them: then a new store is made beside the old one. Whoever raises it for the data file
+# raises it for the rows too.
 
 MANIFEST = Artifact("manifest", oldest=1, newest=1, written=1)
 # 1: first shipped form. Self-digest, size and SHA-256 of each artifact, tombstones ordered by sequence, completion
@@ -49,14 +57,42 @@ SEGMENT_DATA = Artifact("data file of a segment", oldest=1, newest=1, written=1)
 RUN_PROGRESS = Artifact("progress of a run", oldest=1, newest=1, written=1)
 # 1: first shipped form. Self-digest. Of another version it is not shown.
 
+SHARING = Artifact("sharing of a store", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest. Closed: an unknown field may change who may use the store.
+
 RESPONSES = Artifact("response schema", oldest=1, newest=1, written=1)
 # 1: first shipped form. The number at the end of each schema's name.
 
-_DOCUMENTS = (MANIFEST, INDEX_STATE, WRITER_LEASE, STAGED_BATCH, DIGESTS, RUN_PROGRESS)
+_DOCUMENTS = (MANIFEST, INDEX_STATE, WRITER_LEASE, STAGED_BATCH, DIGESTS, RUN_PROGRESS, SHARING)
 ARTIFACTS = (*_DOCUMENTS, CHUNK_ROWS, SEGMENT_DATA, RESPONSES)
+
+
+_LATER: ContextVar[dict[str, int] | None] = ContextVar("later versions that were met", default=None)
+
+
+@contextmanager
+def reading_newer() -> Iterator[dict[str, int]]:
+    """Inside, later versions than the newest are read as far as this package knows them; gives those that were met.
+
+    For readers that somebody has asked to take the risk, and never for a writer: what it does not know, it would lose.
+    """
+    met: dict[str, int] = {}
+    token = _LATER.set(met)
+    try:
+        yield met
+    finally:
+        _LATER.reset(token)
+
+
+def is_reading_newer() -> bool:
+    """Whether later versions are read at this moment."""
+    return _LATER.get() is not None
 
 
 def check_version(artifact: Artifact, version: int) -> None:
     """Nothing, when this package reads that version; else `Incompatible`, which names the artifact and the version."""
-    if not artifact.oldest <= version <= artifact.newest:
+    met = _LATER.get()
+    if met is not None and version > artifact.newest:
+        met[artifact.name] = max(version, met.get(artifact.name, 0))
+    elif not artifact.oldest <= version <= artifact.newest:
         raise Incompatible(artifact=artifact.name, version=version, oldest=artifact.oldest, newest=artifact.newest)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 
 from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
 from cairn.errors import StoreUnreadable
 from cairn.limits import LEASE_TTL_MS
+from cairn.store.capability import require_capable
 from cairn.store.digests import load_digests
 from cairn.store.files import replace_file
 from cairn.store.fs import Fs
@@ -25,6 +27,8 @@ from cairn.store.seal import Remembered
 from cairn.store.snapshot import SnapshotView, open_view
 from cairn.store.staging import Batch, Staging, withdraw
 from cairn.store.tidy import tidy
+
+Base = Callable[[Lease, Remembered], SnapshotView | None]
 
 
 class Writer(AbstractContextManager["Writer"]):
@@ -73,14 +77,18 @@ def open_writer(
     processes: Processes = SYSTEM_PROCESSES,
     wait_seconds: float = 0.0,
     rebuild: bool = False,
+    base: Base | None = None,
     lease_ttl_ms: int = LEASE_TTL_MS,
 ) -> Writer:
     """Take the lease and tidy up behind the last one. `StoreBusy` when another run holds it.
 
-    With `rebuild` a store in which no snapshot is whole is no obstacle: the run will not build on any.
+    With `rebuild` a store in which no snapshot is whole is no obstacle: the run will not build on any. A repair finds
+    out by itself what to build on (`base`), with the lease and before anything is tidied; it remembers nothing.
     """
     if not is_created(fs):
         create_store(fs)
+    if fs.modes.shared:
+        require_capable(fs, place)
     run = snapshot_id(clock.wall_ns(), secrets.token_bytes(RANDOM_BYTES))
     with ExitStack() as stack:
         lease = stack.enter_context(
@@ -95,20 +103,33 @@ def open_writer(
                 wait_seconds=wait_seconds,
             )
         )
-        if lease.fence_owed:
-            plant_fence(fs, read_claims(fs).newest)
-            lease.fence_owed = False
-        remembered = load_digests(fs)
-        view = _open_base(fs, place, remembered, rebuild)
-        if view is not None:
-            stack.enter_context(view)
-            finish_swap(fs, run, view.manifest)
-        staging = Staging(fs, run, remembered)
-        writer = Writer(fs, lease, view, read_claims(fs).newest, staging)
-        # Not only behind the run before: another may have been killed while it tidied up, and a cut brings names back.
-        writer.adopted = tuple(tidy(fs, staging, lease))
+        with _unless_robbed(lease):
+            if lease.fence_owed:
+                plant_fence(fs, read_claims(fs).newest)
+                lease.fence_owed = False
+            remembered = load_digests(fs) if base is None else Remembered()
+            view = _open_base(fs, place, remembered, rebuild) if base is None else base(lease, remembered)
+            if view is not None:
+                stack.enter_context(view)
+                finish_swap(fs, run, view.manifest)
+            staging = Staging(fs, run, remembered)
+            writer = Writer(fs, lease, view, read_claims(fs).newest, staging)
+            # Not only behind the run before: another may have been killed while it tidied up, and a cut brings names
+            # back.
+            writer.adopted = tuple(tidy(fs, staging, lease))
         writer._closing = stack.pop_all()
         return writer
+
+
+@contextlib.contextmanager
+def _unless_robbed(lease: Lease) -> Iterator[None]:
+    """`LeaseLost` in place of what is then missing: what a thief has tidied away is no trouble of the disk."""
+    try:
+        yield
+    except (OSError, StoreUnreadable):
+        with contextlib.suppress(OSError):
+            lease.require_ours()
+        raise
 
 
 def point_to(fs: Fs, run: str, manifest: Manifest) -> None:
