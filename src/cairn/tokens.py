@@ -26,7 +26,7 @@ _MOST_REMEMBERED = 1 << 16
 
 # --- words ------------------------------------------------------------------------------------------------------------
 
-_ASCII_BORDERS = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in "_-")}
+_ASCII_BORDERS = bytes(code if chr(code).isalnum() or chr(code) in "_-" else 0x20 for code in range(128)) + bytes(128)
 # To Python, accents and vowel signs are not letters: without these, a word of Hindi would fall apart at each of them.
 _MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
@@ -41,11 +41,14 @@ _NO_BLANKS = (
 _WORD = re.compile(rf"[\w\-{_MARKS}{_NO_BLANKS}]+")
 
 
-def words(text: str) -> list[str]:
-    """The words of a text as they stand there, in order: runs of letters, digits, `_` and `-`."""
+def words(text: str | bytes) -> list[str]:
+    """The words of a text as they stand there, in order: runs of letters, digits, `_` and `-`. Bytes are UTF-8."""
     if text.isascii():
         # Twice as fast as the pattern, and nearly all source code is ASCII.
-        return text.translate(_ASCII_BORDERS).split()
+        data = text if isinstance(text, bytes) else text.encode()
+        return data.translate(_ASCII_BORDERS).decode().split()
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
     # One letter can be written in several ways: composed or not, full width, as a ligature.
     return _WORD.findall(unicodedata.normalize("NFKC", text))
 
@@ -84,13 +87,17 @@ _STOP_WORDS = frozenset(_SMALL.split())
 
 @lru_cache(_MOST_REMEMBERED)
 def _remembered(word: str) -> tuple[str, ...]:
+    if word.islower() and word.isalpha() and word.isascii():
+        return _part(word)
     word = word.strip("-_")
     if not word.isascii() and _BLANKLESS.search(word):
         runs = _RUNS.findall(word)
         return _pairs(word) if len(runs) == 1 else _each(runs)
+    if "-" not in word:
+        return _name(word)
     segments = word.split("-")
     # `dry-run` is a name; `x-1`, `i-j`, `a--b` and `2024-01-02` are several words.
-    if len(segments) == 1 or all(len(segment) > 1 and not segment[0].isdigit() for segment in segments):
+    if all(len(segment) > 1 and not segment[0].isdigit() for segment in segments):
         return _name(word)
     return _each(segments)
 
@@ -105,20 +112,31 @@ def _pairs(run: str) -> tuple[str, ...]:
 
 def _name(name: str) -> tuple[str, ...]:
     if name.isascii():
-        parts = [part.lower() for part in _PARTS.findall(name)]
+        parts = _PARTS.findall(name)
     else:
-        parts = [name[part.start() : part.end()].lower() for part in _PARTS.finditer("".join(map(_shape, name)))]
+        parts = [name[part.start() : part.end()] for part in _PARTS.finditer("".join(map(_shape, name)))]
     if len(parts) < 2:
-        return _alone(parts[0]) if parts else ()
-    whole = "".join(parts)
-    if whole.isdigit():
-        return _alone(whole)
-    if _CONSTANT.fullmatch(name):
-        return (whole,) if len(whole) <= _MOST_IN_CONSTANT else ()
+        return _alone(parts[0].lower()) if parts else ()
+    # Lowered piece by piece: joined first, a letter of Greek could find itself at the end of a word, or no more there.
+    whole = "".join(parts).lower() if name.isascii() else "".join([part.lower() for part in parts])
+    if name[0].isdigit():
+        if whole.isdigit():
+            return _alone(whole)
+        if _CONSTANT.fullmatch(name):
+            return (whole,) if len(whole) <= _MOST_IN_CONSTANT else ()
+    found = [stem(whole)]
     # A digest or a blob falls into many small parts that mean nothing.
-    noise = len(parts) > 5 and 2 * len(whole) < 9 * len(parts) and not _JOINTS.search(name)
-    inner = () if noise else (term for part in parts if len(part) > 1 for term in _part(part))
-    return tuple(dict.fromkeys((stem(whole), *inner)))
+    if len(parts) <= 5 or 2 * len(whole) >= 9 * len(parts) or _JOINTS.search(name):
+        for part in parts:
+            found += _inner(part)
+    return tuple(dict.fromkeys(found))
+
+
+@lru_cache(_MOST_REMEMBERED)
+def _inner(part: str) -> tuple[str, ...]:
+    """The terms of one part of several, as it is written."""
+    part = part.lower()
+    return _part(part) if len(part) > 1 else ()
 
 
 def _shape(letter: str) -> str:
@@ -155,6 +173,7 @@ _VOWELS = re.compile("[aeiouy]+")
 _SHORT = re.compile("[^aeiouy]*[aeiouy][^aeiouywx]")
 _DOUBLED = re.compile(r"([bdgkmnprt])\1")
 _PLURAL = re.compile("[^siu]s")
+_LAST_LETTERS = frozenset("deglnrs")
 _NO_ENDING = frozenset({"alias", "always", "atlas", "bias", "canvas", "embed", "hundred", "lens", "news", "pandas"})
 _IRREGULAR = {
     "axes": "axis",
@@ -190,12 +209,19 @@ def stem(word: str) -> str:
     """The word without its English ending, so that forms of one word meet; others than lower-case ASCII stay."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
-    if len(word) < 4 or not (word.isascii() and word.isalpha()) or word in _NO_ENDING:
+    # Half of all words end in no letter that an ending ends in.
+    if word[-1:] not in _LAST_LETTERS or len(word) < 4 or not (word.isascii() and word.isalpha()):
         return word
-    word = _singular(word)
+    if word[-1] == "s" and word not in _NO_ENDING:
+        word = _singular(word)
     if word in _NO_ENDING:
         return word
-    word = _agent(_noun(_verb(word)))
+    if word.endswith(("ed", "ing")):
+        word = _verb(word)
+    if word.endswith(("tion", "sion")):
+        word = _noun(word)
+    if word.endswith(("er", "or")):
+        word = _agent(word)
     # `cache` as in `caching`; `file` and `tree` keep theirs, or they would meet other words.
     if word[-1] == "e" and len(word) > 3 and word[-2] != "e" and not _SHORT.fullmatch(word[:-1]):
         return word[:-1]
@@ -235,7 +261,7 @@ def _noun(word: str) -> str:
 def _agent(word: str) -> str:
     """Without the ending of a doer: compiler, iterator. Short ones (user, parser, order) are words of their own."""
     root = word[:-2]
-    if not word.endswith(("er", "or")) or _groups(root) < 2 or root[-1] in "aeiouy":
+    if _groups(root) < 2 or root[-1] in "aeiouy":
         return word
     return root[:-1] if _DOUBLED.fullmatch(root[-2:]) else root
 

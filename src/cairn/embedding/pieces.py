@@ -82,11 +82,14 @@ class WordPieces:
         for word in _WORD.findall(token):
             pieces = self._words.get(word)
             if pieces is None:
-                pieces = self._words[word] = self._cut(word.lower()[:_MOST_CHARS])
+                pieces = self._words[word] = self.cut(word.lower()[:_MOST_CHARS])
             found += pieces
         return found
 
-    def _cut(self, word: str) -> tuple[int, ...]:
+    def cut(self, word: str) -> tuple[int, ...]:
+        """The pieces of one word as it is looked up."""
+        if (whole := self._first.get(word)) is not None:
+            return (whole,)
         found: list[int] = []
         at = 0
         while at < len(word):
@@ -112,8 +115,12 @@ class _Tokens(dict[bytes, int]):
         self._pieces = array("i")
 
     def __missing__(self, token: bytes) -> int:
-        # Cut at ASCII bytes only, so a token that is not UTF-8 is replaced as it would be inside its text.
-        self._pieces.extend(self._cutter.pieces(token.decode("utf-8", "replace")))
+        if token.islower() and token.isalpha():
+            # One word of ASCII: half of all tokens.
+            self._pieces.extend(self._cutter.cut(token[:_MOST_CHARS].decode()))
+        else:
+            # Cut at ASCII bytes only, so a token that is not UTF-8 is replaced as it would be inside its text.
+            self._pieces.extend(self._cutter.pieces(token.decode("utf-8", "replace")))
         self._ends.append(len(self._pieces))
         self.cost += len(token) + _TOKEN_BYTES
         number = len(self)

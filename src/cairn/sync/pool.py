@@ -12,11 +12,13 @@ its share and ends one that spends too much CPU on a file, so "for ever" and "al
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import resource
 import signal
 import sys
 import threading
+import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from multiprocessing import get_context, resource_tracker
@@ -28,10 +30,13 @@ from typing import NamedTuple
 
 from cairn.collector import no_cycle_collection
 from cairn.config import LimitConfig
-from cairn.errors import OUR_TROUBLE, CairnError, OutOfResources
+from cairn.errors import OUR_TROUBLE, CairnError, GrammarMismatch, OutOfResources
+from cairn.filetypes import language_of
 from cairn.limits import FILES_PER_TASK, MIN_FILES_FOR_POOL, WORKER_CPU_SECONDS_PER_FILE, WORKER_MEMORY_BYTES
 from cairn.source.beneath import Tree
 from cairn.sync.extract import extract
+from cairn.sync.parcels import pack, unpack
+from cairn.syntax.languages import load
 from cairn.types import Candidate, ExtractOutcome, Root
 
 # One task being worked on and one waiting in the pipe, so that no worker ever waits for its parent.
@@ -66,13 +71,13 @@ def extract_all(
     """The outcome of every candidate, in the order given."""
     count = worker_count(len(candidates)) if workers is None else workers
     if candidates:
-        with contextlib.closing(_Pool(_Duty(root, limits, cpu_seconds), count)) as pool:
-            yield from pool.run(candidates)
+        with contextlib.closing(_Pool(_Duty(root, limits, cpu_seconds), count, candidates)) as pool:
+            yield from pool.run()
 
 
 def worker_count(files: int) -> int:
-    """As many workers as cores, but one for a handful of files: starting two costs more than parsing a hundred."""
-    return 1 if files < MIN_FILES_FOR_POOL else max(1, len(os.sched_getaffinity(0)))
+    """A worker for each core but the one that this process keeps busy; one for a handful of files."""
+    return 1 if files < MIN_FILES_FOR_POOL else max(1, len(os.sched_getaffinity(0)) - 1)
 
 
 class _Worker:
@@ -81,13 +86,14 @@ class _Worker:
     def __init__(self, duty: _Duty, *, forked: bool) -> None:
         context: SpawnContext | ForkContext = get_context("fork") if forked else get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        # A fork inherits our end of the pipe too. It must let go of it, or it would never see that we are gone.
-        arguments = (theirs, duty, self.pipe if forked else None)
-        self.process = context.Process(target=_serve, args=arguments, daemon=True)
+        inherited = _open_files() - {theirs.fileno()} if forked else set()
+        self.process = context.Process(target=_serve, args=(theirs, duty, inherited), daemon=True)
         if not forked:
             # It would be started within and let the signal through again.
             resource_tracker.ensure_running()
-        with _nameless_main(), _deaf_to_ctrl_c():
+        with _nameless_main(), _deaf_to_ctrl_c(), warnings.catch_warnings():
+            # Newer Pythons warn of forks beside threads, and count those that numpy keeps and no fork has to fear.
+            warnings.simplefilter("ignore", DeprecationWarning)
             self.process.start()
         theirs.close()
         self.tasks: deque[_Task] = deque()
@@ -105,6 +111,15 @@ class _Worker:
             self.process.kill()
             self.process.join()
         self.process.close()
+
+
+def _open_files() -> set[int]:
+    """Every descriptor of this process but the three that all have.
+
+    A fork inherits them, and must let go of them: with our ends of the pipes to its like they would never see that we
+    are gone, and with our locks the store would stay locked when we are.
+    """
+    return {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2}
 
 
 @contextlib.contextmanager
@@ -149,17 +164,20 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
 class _Pool:
     """Hands out tasks, takes back answers, and replaces what dies."""
 
-    def __init__(self, duty: _Duty, count: int) -> None:
-        self._duty = duty
-        # A fork costs milliseconds and a spawned worker a quarter of a second. But threads may hold locks that a fork
-        # would inherit locked for ever, and a fork carries everything that was imported: so only alone, and only one.
-        self._forked = count == 1 and threading.active_count() == 1 and sys.platform == "linux"
+    def __init__(self, duty: _Duty, count: int, candidates: Sequence[Candidate]) -> None:
+        self._duty, self._candidates = duty, candidates
+        # A fork costs milliseconds and a spawned worker a quarter of a second, and a whole one when it has to compile
+        # the query of C++. But threads may hold locks that a fork would inherit locked for ever: so only alone.
+        self._forked = threading.active_count() == 1 and sys.platform == "linux"
+        if self._forked:
+            _load_grammars(candidates)
         self._workers = [self._worker() for _ in range(count)]
         self._waiting: deque[_Task] = deque()
         self._done: dict[int, ExtractOutcome] = {}
 
-    def run(self, candidates: Sequence[Candidate]) -> Iterator[ExtractOutcome]:
+    def run(self) -> Iterator[ExtractOutcome]:
         """All outcomes in order. Answers that come early wait for the ones before them."""
+        candidates = self._candidates
         for start in range(0, len(candidates), FILES_PER_TASK):
             self._waiting.append(_Task(start, tuple(candidates[start : start + FILES_PER_TASK])))
         for index in range(len(candidates)):
@@ -197,7 +215,7 @@ class _Pool:
                 continue
             try:
                 with no_cycle_collection():
-                    outcomes: list[ExtractOutcome] = worker.pipe.recv()
+                    outcomes = unpack(worker.pipe.recv())
             except (EOFError, OSError):
                 self._bury(index)
             else:
@@ -223,18 +241,36 @@ class _Pool:
         self._workers[index] = self._worker()
 
 
-def _serve(pipe: Connection, duty: _Duty, parents_end: Connection | None) -> None:
+def _load_grammars(candidates: Sequence[Candidate]) -> None:
+    """Load the grammars that these files ask for by their names, here and once: every fork has them then.
+
+    Nothing of a file is parsed by it. A grammar that cannot be loaded is for the worker that needs it to stumble over.
+    """
+    # Of a header only its first bytes tell whether it is C or C++, and where there is C there are other names.
+    names = (one.raw.rpartition(b"/")[2] for one in candidates if not one.raw.endswith(b".h"))
+    for language in set(map(language_of, names)):
+        with contextlib.suppress(ImportError, GrammarMismatch):
+            load(language)
+
+
+def _serve(pipe: Connection, duty: _Duty, inherited: set[int]) -> None:
     """What a worker does: take a task, answer it, until the parent closes the pipe or is gone."""
-    if parents_end is not None:
-        parents_end.close()
+    for descriptor in inherited:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
     # The parent decides what Ctrl-C means and then closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _know_our_place()
+    # What a fork inherits is never to be searched for cycles, which would also copy it page by page. Ours makes none
+    # worth a look while it works; the look after each task finds next to nothing to look at.
+    gc.freeze()
+    gc.disable()
     try:
         with Tree(duty.root) as tree:
             while True:
                 task: _Task = pipe.recv()
-                pipe.send(_outcomes(tree, task, duty))
+                pipe.send(pack(_outcomes(tree, task, duty)))
+                gc.collect()
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return
     except Exception as problem:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import importlib.resources
+import os
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +19,9 @@ from cairn.syntax.pins import PINS
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Parser, Query
+
+
+_QUERIES = os.path.join(os.path.dirname(__file__), "queries")
 
 
 class Spec(NamedTuple):
@@ -141,8 +144,13 @@ class Grammar:
 
 def query_text(spec: Spec) -> str:
     """The language's own `.scm` files, joined in order; patterns that come first win."""
-    folder = importlib.resources.files("cairn.syntax") / "queries"
-    return "\n".join((folder / name).read_text("utf-8") for name in spec.queries)
+    return "\n".join(map(_query_file, spec.queries))
+
+
+@cache
+def _query_file(name: str) -> str:
+    with open(os.path.join(_QUERIES, name), encoding="utf-8") as file:
+        return file.read()
 
 
 @cache
@@ -191,6 +199,7 @@ def identity(name: str) -> str:
     return f"{spec.distribution}=={version} grammar:{checksum} query:{queries[:16]}"
 
 
+@cache
 def identities() -> tuple[tuple[str, str], ...]:
     """Every language with its identity, sorted: one input of the index fingerprint."""
     return tuple((name, identity(name)) for name in sorted(SPECS))

@@ -22,12 +22,11 @@
 (function_definition name: (_) @name) @def.function
 (function_declaration name: (_) @name) @def.function
 (type_definition name: (type_identifier) @name) @def.type
-(template_body (val_definition pattern: (identifier) @name) @def.field)
-(template_body (val_definition pattern: (identifiers (identifier) @name)) @def.field)
-(template_body (val_definition pattern: (tuple_pattern (identifier) @name)) @def.field)
-(template_body (var_definition pattern: (identifier) @name) @def.field)
-(template_body (var_definition pattern: (identifiers (identifier) @name)) @def.field)
-(template_body (var_definition pattern: (tuple_pattern (identifier) @name)) @def.field)
+(template_body [
+  (val_definition pattern: [
+    (identifier) @name (identifiers (identifier) @name) (tuple_pattern (identifier) @name)])
+  (var_definition pattern: [
+    (identifier) @name (identifiers (identifier) @name) (tuple_pattern (identifier) @name)])] @def.field)
 (val_declaration name: (identifier) @name) @def.field
 (var_declaration name: (identifier) @name) @def.field
 (enum_body (val_definition pattern: (identifier) @name) @def.field)

@@ -7,10 +7,8 @@
 (enum_entry "case" @lead name: (simple_identifier) @name @part . data_contents: (_)? @part) @def.enum_member
 (typealias_declaration "typealias" @lead name: (type_identifier) @name @part (_) @part .) @def.type
 (associatedtype_declaration name: (type_identifier) @name) @def.type
-(function_declaration name: [(simple_identifier) (custom_operator)] @name) @def.function
-(function_declaration name: ["==" "!=" "<" ">" "<=" ">=" "===" "!==" "+" "-" "*" "/" "%" "+=" "-=" "*=" "/=" "%=" "&" "|" "^" "<<" ">>" "++" "--" "~"] @name) @def.function
-(protocol_function_declaration name: [(simple_identifier) (custom_operator)] @name) @def.function
-(protocol_function_declaration name: ["==" "!=" "<" ">" "<=" ">=" "===" "!==" "+" "-" "*" "/" "%" "+=" "-=" "*=" "/=" "%=" "&" "|" "^" "<<" ">>" "++" "--" "~"] @name) @def.function
+(function_declaration name: [(simple_identifier) (custom_operator) "==" "!=" "<" ">" "<=" ">=" "===" "!==" "+" "-" "*" "/" "%" "+=" "-=" "*=" "/=" "%=" "&" "|" "^" "<<" ">>" "++" "--" "~"] @name) @def.function
+(protocol_function_declaration name: [(simple_identifier) (custom_operator) "==" "!=" "<" ">" "<=" ">=" "===" "!==" "+" "-" "*" "/" "%" "+=" "-=" "*=" "/=" "%=" "&" "|" "^" "<<" ">>" "++" "--" "~"] @name) @def.function
 (init_declaration name: "init" @name body: (_)? @value) @def.constructor
 (deinit_declaration "deinit" @name) @def.method
 (subscript_declaration "subscript" @name (computed_property) @value) @def.property
@@ -31,14 +29,20 @@
 ; A subscript reads like a call. After `+`, `*` and a prefix operator the grammar takes the operator into the callee.
 (call_expression . (simple_identifier) @ref.none (call_suffix (value_arguments "[")))
 (call_expression . (navigation_expression suffix: (navigation_suffix suffix: (simple_identifier) @ref.none)) (call_suffix (value_arguments "[")))
-(call_expression . (simple_identifier) @ref.call)
-(call_expression . [(additive_expression rhs: (simple_identifier) @ref.call) (multiplicative_expression rhs: (simple_identifier) @ref.call) (prefix_expression target: (simple_identifier) @ref.call)])
-(call_expression . (multiplicative_expression rhs: (prefix_expression target: (multiplicative_expression rhs: (simple_identifier) @ref.call))))
+; One pattern, for the engine looks at all that a call can be once for each of them when it reads a query.
 (call_expression . [
-  (additive_expression rhs: (navigation_expression target: (_) @receiver suffix: (navigation_suffix suffix: (simple_identifier) @ref.call)))
-  (multiplicative_expression rhs: (navigation_expression target: (_) @receiver suffix: (navigation_suffix suffix: (simple_identifier) @ref.call)))
-  (prefix_expression target: (navigation_expression target: (_) @receiver suffix: (navigation_suffix suffix: (simple_identifier) @ref.call)))])
-(call_expression . (navigation_expression target: (_) @receiver suffix: (navigation_suffix suffix: (simple_identifier) @ref.call)))
+  (simple_identifier) @ref.call
+  (navigation_expression target: (_) @receiver suffix: (navigation_suffix suffix: (simple_identifier) @ref.call))
+  (additive_expression rhs: [
+    (simple_identifier) @ref.call
+    (navigation_expression target: (_) @receiver suffix: (navigation_suffix suffix: (simple_identifier) @ref.call))])
+  (multiplicative_expression rhs: [
+    (simple_identifier) @ref.call
+    (prefix_expression target: (multiplicative_expression rhs: (simple_identifier) @ref.call))
+    (navigation_expression target: (_) @receiver suffix: (navigation_suffix suffix: (simple_identifier) @ref.call))])
+  (prefix_expression target: [
+    (simple_identifier) @ref.call
+    (navigation_expression target: (_) @receiver suffix: (navigation_suffix suffix: (simple_identifier) @ref.call))])])
 (constructor_expression constructed_type: (user_type . (type_identifier) @ref.call .))
 (constructor_expression constructed_type: (user_type . (type_identifier) @ref.call . (type_arguments)))
 (macro_invocation (simple_identifier) @ref.call)
