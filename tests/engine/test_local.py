@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cairn.engine.local import Definition, LocalEngine
+from cairn.engine import local
+from cairn.engine.local import Definition, LocalEngine, Match
 from cairn.store.vectors import approximate, quantize
 from tests.search.corpora import MODEL, engine_of, project
 
@@ -38,6 +39,22 @@ def test_a_term_is_found_in_the_field_where_it_stands() -> None:
         files = {field: {engine.paths[engine.file_of_row[row]] for row in rows} for field, (rows, _) in helper.items()}
         assert files == {"symbol": {"b/two.py"}, "body": {"a/one.py", "b/three.py", "b/two.py"}}
         assert nowhere == {}
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 20])
+def test_a_term_that_is_asked_for_again_is_found_as_at_first(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_MOST_KEPT", kept)
+    with engine_of(TREE, 2) as engine, engine_of(TREE, 2) as other:
+        for terms in (["helper"], ["base", "helper", "helper"], ["helper", "nowhereword"], []):
+            found, fresh = engine.matches(terms), other._look(terms)
+            assert [_plain(match) for match in found] == [_plain(match) for match in fresh]
+            for match in found:
+                # Whoever asked may do with it what they like.
+                match.clear()
+
+
+def _plain(match: dict[str, Match]) -> dict[str, tuple[list[int], list[int]]]:
+    return {field: (rows.tolist(), counts.tolist()) for field, (rows, counts) in match.items()}
 
 
 @pytest.mark.parametrize("layers", [1, 8])

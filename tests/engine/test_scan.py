@@ -107,9 +107,54 @@ def test_what_stands_nearly_everywhere_is_counted_as_what_is_rare(
     with texts_of(tree, 3, b"a ab aa") as texts:
         rare = texts.tally(wanted, np.ones(len(texts), np.bool_), lambda done: None)
         monkeypatch.setattr(scan, "_MANY", -1)
+        monkeypatch.setattr(scan, "_DENSE", -1)
         dense = texts.tally(wanted, np.ones(len(texts), np.bool_), lambda done: None)
     assert rare.matches.sum() > 0 or (word and literal in ("aba", "A", " ", "é"))
     assert [list(each) for each in rare] == [list(each) for each in dense]
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"\ba\b", r"\bab_a\b", r"\bB\b", r"\bA\b", r"\bask\b", r"\bkin\b", r"\ba2\b", r"\bzz\b"]
+)
+@pytest.mark.parametrize("any_case", [False, True])
+def test_a_word_that_stands_nearly_everywhere_is_counted_in_any_case(
+    pattern: str, any_case: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "a A ab AB aB_A ab_a _a a2 A2 b\nB bA a\n\xe9a aSk a\u017fK \u212ain Kin A R\x12 a".encode()
+    wanted = compiled(pattern, regex=True, case=Case.INSENSITIVE if any_case else Case.SENSITIVE)
+    monkeypatch.setattr(scan, "SCAN_STEP_BYTES", 1)
+    monkeypatch.setattr(scan, "_DENSE", -1)
+    with texts_of({"p": text, "q": text, "r": text + b"\n"}, 2, text) as texts:
+        every = np.ones(len(texts), np.bool_)
+        plain = texts.tally(Wanted(wanted.regexp), every, lambda done: None)
+        assert [list(each) for each in texts.tally(wanted, every, lambda done: None)] == [list(each) for each in plain]
+        assert plain.matches.sum() > 0 or pattern == r"\bzz\b" or (not any_case and pattern in (r"\bask\b", r"\bkin\b"))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(?:lock|mutex)_(?:take|drop)", "(get|set)x(a|b)", "(?:loc|as)k_(?:sink|kin)", "(?:a|b)r(?:k|s)_",
+        "(?:as|ak)_(?:s|k)", "(a|b)(c|d)", "(lock)_(take|drop)", "(?:a|b)_(?:Take|drop)", "(?:lock|as)_t",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("any_case", [False, True])
+@pytest.mark.parametrize("hints", [0, 1_000])
+def test_neighbours_that_a_match_needs_change_nothing_but_the_time(
+    pattern: str, any_case: bool, hints: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (
+        "lock_take mutex_drop LOCK_DROP getxa setXb lock_sink loc\u212a_kin ask_\u017fink ark_ bRs_ a\u017f_k A\u212a_s"
+    )
+    text = "\n".join([words, *words.split(), "ac bd a_Take a_take as_t lock_x _take", ""]).encode()
+    tree = {"a": text, "b": b"", "c": b"_", "d": b"k_", "e": text + b"lock_take"}
+    monkeypatch.setattr(scan, "_TOO_MANY_HINTS", hints)
+    with texts_of(tree, 2, text) as texts:
+        wanted = compiled(pattern, regex=True, case=Case.INSENSITIVE if any_case else Case.SENSITIVE)
+        every = np.ones(len(texts), np.bool_)
+        plain = texts.tally(Wanted(wanted.regexp), every, lambda done: None)
+        assert [list(each) for each in texts.tally(wanted, every, lambda done: None)] == [list(each) for each in plain]
+        assert plain.matches.sum() > 0 or not any_case
 
 
 @pytest.mark.parametrize(

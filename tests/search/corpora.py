@@ -13,8 +13,9 @@ from cairn.embedding.fake import FakeEmbedder
 from cairn.engine.local import LocalEngine
 from cairn.filetypes import language_of
 from cairn.store.build import SegmentBuilder
+from cairn.store.draft import Draft, Layer
 from cairn.store.lease import RunKind
-from cairn.store.publish import Draft, Layer, publish
+from cairn.store.publish import publish
 from cairn.store.tombstones import Tombstone, TombstoneReason
 from cairn.store.writer import Writer, open_writer
 from cairn.syntax.versions import CHUNKER_VERSION

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from cairn.search.lexical import K1, B, best_of_files, bm25, idf
+from cairn.search.lexical import K1, B, best_of_files, bm25, falling_sums, idf
 from cairn.tokens import terms
 from tests.search.corpora import engine_of
 
@@ -57,10 +57,8 @@ def test_a_rare_word_says_more_than_a_common_one() -> None:
 def test_a_word_that_nobody_holds_scores_nothing() -> None:
     with engine_of(TREE) as engine:
         scores = bm25(engine, engine.matches(["nowhereword"]), {"body": 1.0, "path": 1.0})
-        files, best = best_of_files(engine, scores, (1.0, 0.5))
         assert not scores.any()
-        assert not files.any()
-        assert (best == -1).all()
+        assert not best_of_files(engine, scores, (1.0, 0.5)).any()
 
 
 def test_the_best_rows_of_a_file_are_summed_with_falling_weights() -> None:
@@ -68,11 +66,20 @@ def test_the_best_rows_of_a_file_are_summed_with_falling_weights() -> None:
     with engine_of({"a.py": long, "b.py": long[: len(long) // 2]}) as engine:
         chance = np.random.default_rng(5)
         scores = chance.integers(0, 6, engine.rows).astype(np.float32)
-        files, best = best_of_files(engine, scores, (1.0, 0.5, 0.25))
+        files = best_of_files(engine, scores, (1.0, 0.5, 0.25))
         assert engine.rows > 8
         for place in range(len(engine.paths)):
             own = scores[engine.first_row[place] : engine.first_row[place + 1]]
             expected = sum(w * s for w, s in zip((1.0, 0.5, 0.25), sorted(own.tolist(), reverse=True), strict=False))
             assert files[place] == pytest.approx(expected)
-            # Of equal rows the first.
-            assert best[place] == engine.first_row[place] + int(np.argmax(own))
+
+
+@pytest.mark.parametrize("sizes", [[1, 1, 1], [5, 1, 2], [7, 9, 8], [1, 1, 1, 1, 6], []])
+def test_the_largest_numbers_of_each_run_are_summed_however_long_the_others_are(sizes: list[int]) -> None:
+    values = np.random.default_rng(len(sizes)).integers(0, 4, sum(sizes)).astype(np.float32)
+    begins = np.cumsum(sizes, dtype=np.int64) - sizes
+    runs = [
+        sorted(values[begin : begin + size].tolist(), reverse=True) for begin, size in zip(begins, sizes, strict=True)
+    ]
+    expected = [sum(w * v for w, v in zip((1.0, 0.5, 0.25), run, strict=False)) for run in runs]
+    assert falling_sums(values.copy(), begins, (1.0, 0.5, 0.25)).tolist() == expected

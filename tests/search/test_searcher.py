@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
-from cairn.errors import EmbeddingFailed, InvalidPattern, InvalidQuery
+from cairn.errors import EmbeddingFailed, InvalidPattern, InvalidQuery, QueryTimeout
+from cairn.search.exact import deadline
 from cairn.search.searcher import Searcher, check, question_of
 from cairn.search.snippets import tokens_in
 from cairn.search.types import Group, Mode, SearchRequest
@@ -317,3 +319,15 @@ def test_a_model_that_does_not_answer_takes_the_meaning_with_it_and_not_the_word
         assert [hit.path for hit in found.hits] == [hit.path for hit in searcher.search(ask("steal the lease")).hits]
         with pytest.raises(EmbeddingFailed):
             searcher.search(ask("steal the lease", Mode.SEMANTIC))
+
+
+@pytest.mark.parametrize("query", ["lease must:steal", "lease not:steal"])
+def test_words_that_a_file_must_or_must_not_hold_are_looked_for_no_longer_than_a_pattern(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    with searching(desk) as searcher:
+        assert searcher.search(ask(query, Mode.LEXICAL)).files < len(desk.texts())
+        late = partial(deadline, seconds=-1.0)
+        monkeypatch.setattr("cairn.search.searcher.deadline", late)
+        with pytest.raises(QueryTimeout):
+            searcher.search(ask(query, Mode.LEXICAL))

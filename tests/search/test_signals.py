@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 
 import numpy as np
@@ -187,3 +189,12 @@ def test_names_are_looked_up_anew_when_too_many_are_remembered(
     expected = seen(engine, "event loop lease", "name_said")
     assert seen(engine, "event loop lease", "name_said") == expected
     assert expected["src/event_loop.py"] == 1
+
+
+def test_what_is_kept_for_an_engine_does_not_keep_the_engine() -> None:
+    with engine_of({"a.py": b"def renew():\n    pass\n"}) as engine:
+        seen(engine, "renew", "used")
+        kept = weakref.ref(engine)
+    del engine
+    gc.collect()
+    assert kept() is None

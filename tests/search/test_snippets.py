@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from cairn.engine.local import LocalEngine
 from cairn.limits import MAX_CONTEXT_LINES, MAX_SHOWN_LINE_CHARS, SNIPPET_LINES
+from cairn.search import snippets
 from cairn.search.snippets import Snippet, Snippets, fit, tokens_in
 from cairn.store.segment import Segment
 from cairn.store.snapshot import Part, SnapshotView
@@ -49,6 +50,20 @@ def test_a_short_chunk_is_shown_whole_with_the_lines_that_match() -> None:
     assert [found.text.splitlines()[mark.line - 1][mark.start : mark.end] for mark in found.marks] == ["reads", "gamma"]
     assert (found.language, found.kind, found.symbol) == ("text", "text", "")
     assert len(found.file_hash) == 64
+
+
+@pytest.mark.parametrize("remembered", [0, 1 << 16])
+def test_a_row_that_was_shown_before_is_shown_to_another_query_as_if_it_were_new(
+    remembered: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snippets, "_MOST_REMEMBERED", remembered)
+    data = FUNCTIONS + BODY + FUNCTIONS.replace(b"reader", b"Reads\xc3\xa9")
+    with engine_of(("a.x", data, "python"), ("b.x", FUNCTIONS, "python")) as engine:
+        kept = Snippets(engine)
+        for query in ("read", "other pass", "step_7", "", "path os", "read"):
+            for place, row in ((0, 0), (1, int(engine.first_row[1])), (0, 0)):
+                fresh = Snippets(engine).make(place, row, terms(query), context=1)
+                assert kept.make(place, row, terms(query), context=1) == fresh
 
 
 def test_a_long_chunk_is_shown_where_most_of_the_terms_are() -> None:
@@ -294,3 +309,37 @@ def test_whole_results_are_kept_from_the_first_while_they_fit(sizes: list[int], 
     assert list(kept) == results[: len(kept)]
     assert sum(costs[: len(kept)]) <= most
     assert len(kept) == len(results) or sum(costs[: len(kept) + 1]) > most
+
+
+# --- the definition around the lines, by the rule itself --------------------------------------------------------------
+
+
+def _expected(engine: LocalEngine, row: int, lines: list[int]) -> str:
+    """The smallest definition that holds these lines or the first of them; else the one right below."""
+    chunk, symbols = engine.chunk(row), engine.symbols(0)
+    if not (chunk.symbols or chunk.breadcrumb):
+        return ""
+    for last in (lines[-1], lines[0]):
+        holding = [symbol for symbol in symbols if symbol.start_line <= lines[0] and last <= symbol.end_line]
+        if holding:
+            return min(holding, key=lambda symbol: symbol.end_byte - symbol.start_byte).name
+    below = next((symbols[number] for number in chunk.symbols if symbols[number].start_line > lines[0]), None)
+    between = chunk.text.split("\n")[lines[0] - chunk.start_line :]
+    if below and all(map(str.strip, between[: below.start_line - lines[0]])):
+        return below.name
+    return ""
+
+
+@pytest.mark.parametrize("joint", [b"\n", b"\n\n", b"; ", b"\r\n"])
+@pytest.mark.parametrize("size", [3, 400])
+def test_the_symbol_is_the_innermost_definition_also_where_a_chunk_was_cut_inside_a_line(
+    joint: bytes, size: int
+) -> None:
+    steps = [b"const step_%d = (apple) => { return pear(%d) }" % (number, number) for number in range(size)]
+    data = b"// Apples.\nclass Tree {\n  grow() {\n    return 1\n  }\n}\n" + joint.join(steps) + b"\n// pear\n"
+    with engine_of(("a.js", data, "javascript")) as engine:
+        for row in range(engine.rows):
+            for query in ("apple", "pear", "nothing", "grow tree"):
+                found = Snippets(engine).make(0, row, terms(query))
+                lines = list(found.match_lines) or [*range(found.start_line, found.end_line + 1)]
+                assert found.symbol.rpartition(".")[2] == _expected(engine, row, lines), (row, query)

@@ -9,22 +9,24 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
-from cairn.store.live import LivePart, live_parts
+from cairn.store.live import LivePart, Outline, Passage, Reach, live_parts
 from cairn.store.postings import FIELDS
 from cairn.store.rows import ChunkRow
 from cairn.store.snapshot import SnapshotView
-from cairn.store.vectors import quantize
+from cairn.store.vectors import approximate, quantize
 from cairn.types import StoredFile, Symbol
 
 Rows = NDArray[np.int64]
 
 _MOST_DEFINITIONS = 3
+# Postings of terms that were asked for which are kept at most: questions of one session share their words.
+_MOST_KEPT = 1 << 20
 # A multiple of every number of definitions that counts: shares of it are whole numbers, and their sums exact.
 _WHOLE = 6
 
@@ -58,6 +60,8 @@ class LocalEngine:
         self._in_part, sizes = self._rows_in_parts()
         self.first_row: Rows = np.concatenate(([0], np.cumsum(sizes)))
         self._maps = [self._map(place, sizes) for place in range(len(self._parts))]
+        self._known: dict[str, dict[str, Match]] = {}
+        self._kept = 0
 
     @property
     def rows(self) -> int:
@@ -73,16 +77,39 @@ class LocalEngine:
 
     def matches(self, terms: Sequence[str]) -> list[dict[str, Match]]:
         """For each term, where it stands in each field; a field in which it does not stand is left out."""
+        known = self._known
+        if new := [term for term in terms if term not in known]:
+            found = self._look(new)
+            known.update(zip(new, found, strict=True))
+            self._kept += len(new) + sum(len(match.rows) for one in found for match in one.values())
+            if self._kept > _MOST_KEPT:
+                # Not emptied: somebody else may be reading it.
+                self._known, self._kept = {}, 0
+        return [dict(known[term]) for term in terms]
+
+    def _look(self, terms: Sequence[str]) -> list[dict[str, Match]]:
         pieces: list[dict[str, list[tuple[Rows, NDArray[np.uint8]]]]] = [{} for _ in terms]
         for part, places in zip(self._parts, self._maps, strict=True):
-            for number, term in enumerate(part.postings.find(terms).tolist()):
-                if term < 0:
-                    continue
-                for field in FIELDS:
-                    rows, counts = part.postings.postings(field, term)
-                    if len(rows):
-                        pieces[number].setdefault(field, []).append((places[rows], counts))
-        return [{field: _joined(found) for field, found in by_field.items()} for by_field in pieces]
+            ids = part.postings.find(terms).tolist()
+            known = [number for number, term in enumerate(ids) if term >= 0]
+            for field in FIELDS if known else ():
+                for place, rows, counts in part.postings.several(field, [ids[number] for number in known]):
+                    pieces[known[place]].setdefault(field, []).append((places[rows], counts))
+        return [{field: self._joined(found) for field, found in by_field.items()} for by_field in pieces]
+
+    def _joined(self, found: list[tuple[Rows, NDArray[np.uint8]]]) -> Match:
+        if len(found) > 1:
+            rows, counts = (np.concatenate(both) for both in zip(*found, strict=True))
+        else:
+            rows, counts = found[0]
+        if self._all_live:
+            return Match(rows, counts)
+        live = rows >= 0
+        return Match(rows[live], counts[live])
+
+    @cached_property
+    def _all_live(self) -> bool:
+        return sum(map(len, self._maps)) == self.rows
 
     def lengths(self, field: str) -> NDArray[np.float32]:
         """How many terms each row has in this field."""
@@ -116,28 +143,35 @@ class LocalEngine:
     def similarity(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """How near each row's vector is to this one, from -1 to 1: products of whole numbers, exact in any split."""
         wanted, scale = quantize(vector[None, :])
-        found = np.zeros(self.rows, np.float32)
-        for part, (live, places) in zip(self._parts, self._live_rows, strict=True):
+        found = np.empty(sum(map(len, self._maps)), np.float32)
+        first = 0
+        for part in self._parts:
             rows, scales = part.vectors
             if len(rows):
-                products = np.asarray(simsimd.cdist(rows, wanted, metric="dot")).ravel()
-                near = (products * (scales * scale[0])).astype(np.float32, copy=False)
-                found[places] = near if live is None else near[live]
+                products = np.asarray(simsimd.cdist(rows, wanted, metric="dot", out_dtype=_exact(len(vector)))).ravel()
+                near = found[first : first + len(rows)]
+                np.multiply(products, scales * scale[0], out=near, casting="same_kind")
+                first += len(rows)
+        return found if self._order is None else found.take(self._order)
+
+    def vector(self, row: int) -> NDArray[np.float32]:
+        """The vector of a row, as nearly as it is kept."""
+        place = int(self.file_of_row[row])
+        inside = int(self._in_part[place]) + row - int(self.first_row[place])
+        rows, scales = self._part_of(place).vectors
+        found: NDArray[np.float32] = approximate(rows[inside : inside + 1], scales[inside : inside + 1])[0]
         return found
 
     @cached_property
-    def _live_rows(self) -> list[tuple[Rows | None, Rows | slice]]:
-        """For each segment its live rows (None: all), and their places; a slice where they lie as they do there."""
-        found: list[tuple[Rows | None, Rows | slice]] = []
-        for places in self._maps:
-            live = np.flatnonzero(places >= 0)
-            mine = places[live]
-            together = (
-                len(mine) > 0 and int(mine[-1]) - int(mine[0]) + 1 == len(mine) and bool((np.diff(mine) == 1).all())
-            )
-            where = slice(int(mine[0]), int(mine[-1]) + 1) if together else mine
-            found.append((None if len(live) == len(places) else live, where))
-        return found
+    def _order(self) -> Rows | None:
+        """For each live row where it lies among the rows of all segments; None where that is its own place."""
+        places = np.concatenate([np.zeros(0, np.int64), *self._maps])
+        if self._all_live and np.array_equal(places, np.arange(len(places))):
+            return None
+        order = np.empty(self.rows, np.int64)
+        live = np.flatnonzero(places >= 0)
+        order[places[live]] = live
+        return order
 
     # --- how files hang together --------------------------------------------------------------------------------------
 
@@ -213,6 +247,27 @@ class LocalEngine:
     def symbols(self, place: int) -> list[Symbol]:
         return self._part_of(place).symbols(int(self._number[place]))
 
+    def passage(self, place: int, row: int) -> Passage:
+        """What is shown of a row of a file."""
+        inside = int(self._in_part[place]) + row - int(self.first_row[place])
+        return self._part_of(place).passage(int(self._number[place]), inside)
+
+    def line_start(self, place: int, offset: int) -> int:
+        """Where the line begins that holds this place of a file."""
+        return self._part_of(place).line_start(int(self._number[place]), offset)
+
+    def reaching(self, place: int, before: int, until: int) -> list[Reach]:
+        """The definitions of a file that begin before one byte of it and reach another, in order."""
+        return self._part_of(place).reaching(int(self._number[place]), before, until)
+
+    def outline(self, place: int, definition: int) -> Outline:
+        """What a definition of a file is, by its number."""
+        return self._part_of(place).outline(definition)
+
+    def defined_in(self, place: int, name: str) -> list[tuple[str, int]]:
+        """Kind and first byte of each definition of this very name in a file."""
+        return self._part_of(place).defined_in(int(self._number[place]), name)
+
     def row_at(self, place: int, offset: int) -> int:
         """The row of a file that holds this byte of it."""
         inside = self._part_of(place).row_at(int(self._number[place]), offset) - int(self._in_part[place])
@@ -250,13 +305,9 @@ class LocalEngine:
         return places
 
 
-def _joined(found: list[tuple[Rows, NDArray[np.uint8]]]) -> Match:
-    if len(found) > 1:
-        rows, counts = (np.concatenate(both) for both in zip(*found, strict=True))
-    else:
-        rows, counts = found[0]
-    live = rows >= 0
-    return Match(rows, counts) if live.all() else Match(rows[live], counts[live])
+def _exact(dimension: int) -> Literal["float32", "float64"]:
+    """The narrowest type that holds every product of two vectors of bytes as it is; times a scale, both are one."""
+    return "float32" if dimension * 127 * 127 <= 1 << 24 else "float64"
 
 
 def _pairs(found: list[tuple[Rows, Rows]], files: int) -> tuple[Rows, Rows]:

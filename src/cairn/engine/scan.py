@@ -23,16 +23,30 @@ Numbers = NDArray[np.int64]
 _NEWLINE = 10
 # So many matches in one step are found faster by comparing whole arrays than one by one.
 _MANY = SCAN_STEP_BYTES // 2_048
+# So many of a literal are.
+_DENSE = SCAN_STEP_BYTES // 8_192
 _TOO_MANY_HINTS = SCAN_STEP_BYTES // 1_024
 _SAMPLE = 1 << 16
+_CAPITAL = 32
+_SMALL = frozenset(b"abcdefghijklmnopqrstuvwxyz")
 _IN_WORD = np.array([byte == 95 or (byte < 128 and chr(byte).isalnum()) for byte in range(256)])
+
+
+class Joint(NamedTuple):
+    """Three neighbours in every match: a byte that is marked, this one, and one that is marked. `fold`: in any case."""
+
+    before: NDArray[np.bool_]
+    here: int
+    after: NDArray[np.bool_]
+    fold: bool
 
 
 class Wanted(NamedTuple):
     """A compiled pattern, and what is known of it; `across` lets a match go over line ends.
 
-    `literal` is set when it is just these bytes, with `word`: where a word begins and ends. `needed` is a pattern of
-    plain bytes that are part of every match.
+    `literal` is set when it is just these bytes, with `word`: where a word begins and ends; with `any_case` they are
+    small letters that stand for capitals too. `needed` is a pattern of plain bytes that are part of every match, and
+    `joint` says what else is.
     """
 
     regexp: Any
@@ -40,6 +54,8 @@ class Wanted(NamedTuple):
     word: bool = False
     needed: Any = None
     across: bool = False
+    any_case: bool = False
+    joint: Joint | None = None
 
 
 class Tally(NamedTuple):
@@ -109,12 +125,12 @@ class Texts:
                 tick(done)
                 first, last = int(self._start[places[0]]), int(self._end[places[-1]])
                 if dense and wanted.literal is not None:
-                    starts, ends = _literally(array, first, last, wanted.literal, wanted.word)
-                elif wanted.needed is not None:
-                    starts, ends = _near(wanted, text, first, last)
+                    starts, ends = _literally(array, first, last, wanted.literal, wanted.word, wanted.any_case)
+                elif wanted.needed is not None or wanted.joint is not None:
+                    starts, ends = _near(wanted, text, array, first, last)
                 else:
                     starts, ends = _matches(wanted, text, first, last)
-                    dense = dense or len(starts) > _MANY
+                    dense = dense or len(starts) > _DENSE
                 self._count(tally, places, array, starts, ends)
                 done += len(places)
         return tally
@@ -181,9 +197,12 @@ def _matches_in(regexp: Any, text: memoryview, spans: Iterable[tuple[int, int]])
     return np.array(starts, np.int64), np.array(ends, np.int64)
 
 
-def _near(wanted: Wanted, text: memoryview, at: int, end: int) -> tuple[Numbers, Numbers]:
+def _near(wanted: Wanted, text: memoryview, array: NDArray[np.uint8], at: int, end: int) -> tuple[Numbers, Numbers]:
     """The same, looking only at the lines that hold the bytes a match needs, unless nearly all do."""
-    hints, _ = _matches(Wanted(wanted.needed), text, at, end)
+    if wanted.joint is not None:
+        hints = _joints(array, at, end, wanted.joint)
+    else:
+        hints, _ = _matches(Wanted(wanted.needed), text, at, end)
     if not len(hints):
         return hints, hints
     if len(hints) > _TOO_MANY_HINTS:
@@ -196,6 +215,14 @@ def _near(wanted: Wanted, text: memoryview, at: int, end: int) -> tuple[Numbers,
             line_end = len(block) if newline < 0 else newline
             spans.append((at + block.rfind(b"\n", 0, hint) + 1, at + line_end))
     return _matches_in(wanted.regexp, text, spans)
+
+
+def _joints(array: NDArray[np.uint8], at: int, end: int, joint: Joint) -> Numbers:
+    """Where the byte in the middle of such neighbours stands."""
+    inner = array[at + 1 : max(at + 1, end - 1)]
+    found = np.flatnonzero((inner | np.uint8(_CAPITAL) if joint.fold else inner) == joint.here) + at + 1
+    found = found[joint.before[array[found - 1]]]
+    return found[joint.after[array[found + 1]]]
 
 
 def _on_new_lines(array: NDArray[np.uint8], starts: Numbers) -> NDArray[np.bool_]:
@@ -212,15 +239,20 @@ def _on_new_lines(array: NDArray[np.uint8], starts: Numbers) -> NDArray[np.bool_
     return np.array(fresh, np.bool_)
 
 
-def _literally(array: NDArray[np.uint8], at: int, end: int, literal: bytes, word: bool) -> tuple[Numbers, Numbers]:
+def _literally(
+    array: NDArray[np.uint8], at: int, end: int, literal: bytes, word: bool, any_case: bool = False
+) -> tuple[Numbers, Numbers]:
     """The same for plain bytes that stand nearly everywhere."""
     width = len(literal)
+    # The bit in which a capital differs.
+    folds = [np.uint8(_CAPITAL if any_case and byte in _SMALL else 0) for byte in literal]
     # From the byte of it that is the rarest here: fewer places are left to look at.
     often = np.bincount(array[at : at + _SAMPLE], minlength=256)[list(literal)]
     rarest = int(often.argmin())
-    found = np.flatnonzero(array[at + rarest : max(at, end - width + 1) + rarest] == literal[rarest]) + at
+    likely = array[at + rarest : max(at, end - width + 1) + rarest]
+    found = np.flatnonzero((likely | folds[rarest] if folds[rarest] else likely) == literal[rarest]) + at
     for offset in np.argsort(often, kind="stable").tolist():
-        found = found[array[found + offset] == literal[offset]]
+        found = found[array[found + offset] | folds[offset] == literal[offset]]
     if word:
         # Before the first byte of a segment there is none; the last has always the newline behind it.
         before = _IN_WORD[array[found - 1]] & (found > 0)

@@ -21,6 +21,19 @@ _BEFORE_CHARS = MAX_SHOWN_LINE_CHARS // 3
 _MAX_CHARACTER_BYTES = 4
 
 
+def deadline(
+    files: int, seconds: float = QUERY_TIMEOUT_MS / 1_000, clock: Clock = SYSTEM_CLOCK
+) -> Callable[[int], None]:
+    """To be called with the number of files that are done; raises `QueryTimeout` when so many seconds have passed."""
+    started = clock.monotonic()
+
+    def tick(done: int) -> None:
+        if clock.monotonic() - started > seconds:
+            raise QueryTimeout(seconds=f"{seconds:g}", done=done, files=files)
+
+    return tick
+
+
 def exact(
     texts: Texts,
     wanted: Wanted,
@@ -37,14 +50,9 @@ def exact(
     A line counts where a match begins. The answer is never a part of the truth: it is whole, or it is an error.
     With `lines_per_file`, `limit` and `offset` count files, of each of which at most so many lines are shown.
     """
-    started = clock.monotonic()
+    tick = deadline(len(texts), seconds, clock)
     chosen = chosen_files(texts, within)
     files = int(chosen.sum())
-
-    def tick(done: int) -> None:
-        if clock.monotonic() - started > seconds:
-            raise QueryTimeout(seconds=f"{seconds:g}", done=done, files=files)
-
     tally = texts.tally(wanted, chosen, tick)
     matching = np.flatnonzero(tally.matches)
     units = tally.lines[matching] if lines_per_file is None else np.ones(len(matching), np.int64)

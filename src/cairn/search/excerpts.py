@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cairn.limits import MAX_SHOWN_LINE_CHARS, SNIPPET_LINES
 from cairn.search.found import LineMatch
@@ -15,6 +19,7 @@ from cairn.types import StoredFile, Symbol
 
 _FILES_KEPT = 100
 _CUT = "…"
+_NEWLINE = 10
 _UTF8_BYTES = 4
 
 
@@ -24,6 +29,9 @@ class Excerpts:
     def __init__(self, view: SnapshotView) -> None:
         self._view = view
         self._symbols: Callable[[str], list[Symbol]] = lru_cache(_FILES_KEPT)(view.symbols)
+        self._file: Callable[[str], StoredFile | None] = lru_cache(_FILES_KEPT)(view.file)
+        # Of one file: its lines are shown one after the other.
+        self._borders: Callable[[str], NDArray[np.int64]] = lru_cache(1)(partial(_borders, view))
 
     def of_lines(self, path: str, lines: Sequence[LineMatch], context: int) -> Hit:
         """The lines from the first match to the last one, with what is around them."""
@@ -61,7 +69,7 @@ class Excerpts:
         return Hit(path, start, end, record.language, kind, symbol, score, text, (), record.file_hash)
 
     def _record(self, path: str) -> StoredFile:
-        record = self._view.file(path)
+        record = self._file(path)
         assert record is not None, "a result names a file that is not in its snapshot"
         return record
 
@@ -75,9 +83,18 @@ class Excerpts:
         text = self._view.text(path)
         assert text is not None, "a result names a file that is not in its snapshot"
         first = max(first, 1)
-        # Behind the last newline there is no line.
-        lines = bytes(text).removesuffix(b"\n").split(b"\n", last)[first - 1 : last]
+        borders = self._borders(path)[first - 1 : last + 1].tolist()
+        lines = [bytes(text[before + 1 : end]) for before, end in pairwise(borders)]
         return first, [_shown(line.removesuffix(b"\r")) for line in lines]
+
+
+def _borders(view: SnapshotView, path: str) -> NDArray[np.int64]:
+    """What stands before the first line of a file, and behind each of them: newlines, or the end of the file."""
+    array = np.frombuffer(view.text(path) or b"", np.uint8)
+    newlines = np.flatnonzero(array == _NEWLINE)
+    # Behind the last newline there is no line.
+    ends_so = len(newlines) > 0 and int(newlines[-1]) == len(array) - 1
+    return np.concatenate(([-1], newlines, [] if ends_so else [len(array)])).astype(np.int64)
 
 
 def shortened_to(hit: Hit, fits: Callable[[Hit], bool]) -> Hit:

@@ -19,6 +19,7 @@ Numbers = NDArray[np.int64]
 # themselves: long names lose the tie.
 _NEXT, _WORD_START = 8, 10
 _MAX_SLIP_CHARS = 64
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 class Way(IntEnum):
@@ -53,6 +54,7 @@ class NameTable:
         self.starts = self.ends - self.lengths
         self._often = np.bincount(self._array, minlength=256)
         self._word_starts = _word_starts(np.frombuffer(typed, np.uint8))
+        self._known: dict[tuple[int, bool], Numbers] = {}
 
     def pieces(self, part: str) -> tuple[Numbers, Numbers]:
         """Every place where these letters stand in one piece, and the name it is in."""
@@ -86,10 +88,7 @@ class NameTable:
         before = at - 2
         typed = wanted.encode("utf-8", "surrogatepass")
         for order, (letter, small) in enumerate(zip(typed, typed.lower(), strict=True)):
-            fits = self._array == small
-            if initials or (camel and (not order or letter != small)):
-                fits &= self._word_starts
-            places = np.flatnonzero(fits)
+            places = self._where(small, initials or (camel and (not order or letter != small)))
             index = np.searchsorted(places, at)
             held = index < len(places)
             found = places[index[held]]
@@ -100,6 +99,14 @@ class NameTable:
             before, at = found, found + 1
         return Fit(names, scores)
 
+    def _where(self, letter: int, starts_word: bool) -> Numbers:
+        """Every place of a letter, or those where a word starts: looked for once, questions share their letters."""
+        found = self._known.get((letter, starts_word))
+        if found is None:
+            fits = self._array == letter
+            found = self._known[letter, starts_word] = np.flatnonzero(fits & self._word_starts if starts_word else fits)
+        return found
+
 
 def folded(text: str) -> str:
     """With small letters for capitals, in ASCII only: so it keeps its length."""
@@ -109,10 +116,11 @@ def folded(text: str) -> str:
 def one_slip(word: str) -> str | None:
     """A regex for what is one letter away: left out, put in, another one, or two that changed places.
 
-    None for what is too short to be told apart, or too long to be typed.
+    None for what is too short to be told apart, too long to be typed, or no text.
     """
     word = folded(word)
-    if not 4 <= len(word) <= _MAX_SLIP_CHARS:
+    # Bytes that are no UTF-8 come from a shell as halves of characters.
+    if not 4 <= len(word) <= _MAX_SLIP_CHARS or _HALF.search(word):
         return None
     ways = set()
     for place in range(len(word) + 1):

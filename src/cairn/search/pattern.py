@@ -7,12 +7,15 @@ applied to each line by itself unless it is asked for across lines. `\w`, `\d`, 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
 import re2  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 
-from cairn.engine.scan import Wanted
+from cairn.engine.scan import Joint, Wanted
 from cairn.errors import InvalidPattern
 from cairn.limits import MAX_QUERY_PATTERN_BYTES, PATTERN_MEMORY_BYTES
 
@@ -28,6 +31,12 @@ _SETS_FLAGS = re.compile(r"\(\?[a-zA-Z-]+[:)]")
 # A character that stands for itself: escaped, when it is one that would not.
 _PLAIN = re.compile(r"\\[^a-zA-Z0-9]|[^\\()\[\]{}.*+?^$|]")
 _SIMPLE_WORD = re.compile(r"\\b(\w+)\\b", re.ASCII)
+# Letters that another character than their ASCII capital is a form of: the long s, the sign of Kelvin.
+_FOLDED_FROM_AFAR = re.compile("[ks]", re.IGNORECASE)
+# Plain characters, and choices between some: all that it can match is easy to see.
+_CHOICE = re.compile(r"\((?:\?:)?(\w+(?:\|\w+)*)\)|(\w+)", re.ASCII)
+_CHOICES = re.compile(r"(?:\((?:\?:)?\w+(?:\|\w+)*\)|\w)*", re.ASCII)
+_RAREST_FIRST = "zqjxwvkybg_hpfmucdlisnrtoae"
 _SHORTEST_NEEDED = 3
 _SHOWN_CHARS = 60
 _BACK_REFERENCE = tuple("123456789gk")
@@ -81,10 +90,11 @@ def compiled(
     except re2.error:
         raise InvalidPattern(why="it is too large once it is compiled") from None
     simple = _SIMPLE_WORD.fullmatch(pattern)
-    if simple and not ignore:
-        return Wanted(made, simple[1].encode(), True, None, multiline)
+    if simple and not (ignore and _FOLDED_FROM_AFAR.search(simple[1])):
+        return Wanted(made, simple[1].lower().encode() if ignore else simple[1].encode(), True, None, multiline, ignore)
     needed = None if ignore or multiline else _needed(pattern)
-    return Wanted(made, None, False, needed and re2.compile(re2.escape(needed), options), multiline)
+    joint = None if needed or multiline or word else _joint(pattern, ignore)
+    return Wanted(made, None, False, needed and re2.compile(re2.escape(needed), options), multiline, joint=joint)
 
 
 def _checked(pattern: str) -> bytes:
@@ -155,6 +165,37 @@ def _needed(pattern: str) -> str | None:
     longest = max(runs, key=len)
     # What a pattern begins with is found as fast by the pattern itself.
     return longest if len(longest) >= _SHORTEST_NEEDED and longest != runs[0] else None
+
+
+def _joint(pattern: str, ignore: bool) -> Joint | None:
+    """The rarest character that stands between two others in every match, for `(?:get|set)_(?:name|value)` and such.
+
+    Only where a choice comes first: what begins with plain characters is found as fast by the pattern itself.
+    """
+    if not (pattern.startswith("(") and _CHOICES.fullmatch(pattern)):
+        return None
+    choices = [(match[1] or match[2]).split("|") for match in _CHOICE.finditer(pattern)]
+    found = []
+    for before, (run, *others), after in zip(choices, choices[1:], [*choices[2:], [""]], strict=False):
+        around = [{word[-1] for word in before}, *({char} for char in run), {word[:1] for word in after}]
+        for place, char in enumerate(run if not others else "", 1):
+            if "" not in around[place + 1] and not (ignore and _FOLDED_FROM_AFAR.match(char)):
+                found.append((_RAREST_FIRST.find(char.lower()), char, around[place - 1], around[place + 1]))
+    if not found:
+        return None
+    _, char, left, right = min(found, key=lambda one: one[0])
+    fold = ignore and char.isalpha()
+    return Joint(_marked(left, ignore, -1), ord(char.lower() if fold else char), _marked(right, ignore, 0), fold)
+
+
+def _marked(characters: Iterable[str], ignore: bool, edge: int) -> NDArray[np.bool_]:
+    """The first (0) or the last (-1) bytes of all forms of these characters."""
+    forms = {form for char in characters for form in ([char.lower(), char.upper()] if ignore else [char])}
+    if ignore:
+        forms |= {far for near, far in (("k", "\u212a"), ("s", "\u017f")) if near in forms}
+    marks = np.zeros(256, np.bool_)
+    marks[[form.encode()[edge] for form in forms]] = True
+    return marks
 
 
 def _in_braces(pattern: str, place: int) -> bool:

@@ -149,6 +149,8 @@ class _Read(NamedTuple):
 
 def _harmless(text: str) -> str:
     """The text on one line: what cannot be printed becomes a blank, and a byte that was no UTF-8 a question mark."""
+    if text.isprintable():
+        return " ".join(text.split())
     text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if _is_escaped(text) else text
     text = text.encode("utf-8", "replace").decode()
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())

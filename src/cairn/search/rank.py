@@ -7,7 +7,8 @@ under `penalties` what the file's factor takes away.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,10 @@ GROUPS: Mapping[str, frozenset[str]] = {
 }
 # Says something about a file whatever the query is: alone it makes no file a result.
 _STANDING = frozenset({"used"})
+_ROUNDING = 1 + 1e-9
+
+
+Parts = tuple[tuple[str, float], ...]
 
 
 class Ranked(NamedTuple):
@@ -36,7 +41,7 @@ class Ranked(NamedTuple):
     place: int
     score: float
     row: int
-    parts: tuple[tuple[str, float], ...]
+    parts: Parts
 
 
 class Ranking(NamedTuple):
@@ -66,22 +71,49 @@ def rank(
     seen = Evidence(engine, query, None if mode == "lexical" or "meaning" in off else embedder, by_name=by_name)
     weights = WEIGHTS if by_name else WITHOUT_NAMES
     chosen = {"meaning"} if mode == "semantic" else set(weights)
-    shares = {name: weights[name] * SIGNALS[name](seen) for name in weights if name in chosen - off}
-    raw, fits = np.zeros(len(engine.paths)), np.zeros(len(engine.paths), np.bool_)
-    for name, share in shares.items():
-        raw += share
-        if name not in _STANDING:
-            fits |= share > 0
+    names = [name for name in weights if name in chosen - off]
+    given = {name: SIGNALS[name](seen) for name in names if name != "meaning"}
+    shares = {name: weights[name] * signal for name, signal in given.items() if signal is not seen.nothing}
+    factor = np.ones(1) if PENALTIES in off else factors(seen)
+    # No signal is negative: the sum is something where one of them is.
+    rest = sum((share for name, share in shares.items() if name not in _STANDING), seen.zeros())
+    fits = rest > 0
+    rest = sum((share for name, share in shares.items() if name in _STANDING), rest)
+    near = seen.nearness if "meaning" in names else None
+    if near is not None:
+        fits |= near.files > 0
     if allowed is not None:
         fits &= allowed
-    scores = raw if PENALTIES in off else raw * factors(seen)
-    best = _best(scores, np.flatnonzero(fits), offset + limit)[offset:]
+    likely = np.flatnonzero(fits)
+    if near is not None:
+        # What may be among the best, before it is known how near it is.
+        low, high = ((rest + weights["meaning"] * bound) * factor for bound in near.bounds)
+        likely = _reaching(low, high, likely, offset + limit)
+        shares["meaning"] = seen.zeros()
+        shares["meaning"][likely] = weights["meaning"] * near.of(likely)
+    # In the order of the table: sums of rounded numbers depend on it.
+    shares = {name: shares[name] for name in names if name in shares}
+    own = np.zeros(len(likely))
+    for share in shares.values():
+        own += share[likely]
+    raw, scores = seen.zeros(), seen.zeros()
+    raw[likely] = own
+    scores[likely] = own if PENALTIES in off else own * factor[likely]
+    best = _best(scores, likely, offset + limit)[offset:]
     rows = _rows(seen, best, shares.get("definition"))
-    ranked = [
-        Ranked(place, float(scores[place]), row, _parts(shares, float(scores[place] - raw[place]), place))
-        for place, row in zip(best.tolist(), rows, strict=True)
-    ]
-    return Ranking(ranked, int(np.count_nonzero(fits)))
+    parts = _parts(shares, scores[best] - raw[best], best)
+    found = zip(best.tolist(), scores[best].tolist(), rows, parts, strict=True)
+    return Ranking(list(map(Ranked._make, found)), int(np.count_nonzero(fits)))
+
+
+def _reaching(low: Signal, high: Signal, files: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The files that may be among the first so many, when the score of each lies between these two."""
+    if count >= len(files):
+        return files
+    least = np.partition(low[files], len(files) - count)[len(files) - count]
+    # Rounded in another order than the scores will be.
+    found: NDArray[np.int64] = files[high[files] * _ROUNDING >= least]
+    return found
 
 
 def _best(scores: Signal, files: NDArray[np.int64], count: int) -> NDArray[np.int64]:
@@ -99,31 +131,36 @@ def _rows(seen: Evidence, files: NDArray[np.int64], defining: Signal | None) -> 
 
     Else by words, names of definitions and meaning together.
     """
-    every = [
-        (kind, float(kind.max(initial=0)) or 1.0) for kind in (seen.text_rows, seen.symbol_rows, seen.meaning_rows)
-    ]
-    rows = []
-    for place in files.tolist():
+    firsts = seen.engine.first_row[files].tolist()
+    afters = seen.engine.first_row[files + 1].tolist()
+    every = np.concatenate([np.zeros(0, np.int64), *map(np.arange, firsts, afters)])
+    both = ((kind[every], float(kind.max(initial=0)) or 1.0) for kind in (seen.text_rows, seen.symbol_rows))
+    worth: Any = sum(kind / most for kind, most in both)
+    if seen.nearness is not None:
+        worth = worth + seen.nearness.rows(every)
+    rows, at = [], 0
+    for place, first, after in zip(files.tolist(), firsts, afters, strict=True):
         row = _defined_at(seen, place) if defining is not None and defining[place] > 0 else None
-        if row is None:
-            own = np.arange(*seen.engine.first_row[place : place + 2])
-            row = int(own[np.argmax(sum(kind[own] / most for kind, most in every))])
-        rows.append(row)
+        rows.append(first + int(worth[at : at + after - first].argmax()) if row is None else row)
+        at += after - first
     return rows
 
 
 def _defined_at(seen: Evidence, place: int) -> int | None:
     """The row where the file defines an identifier of the query: as a type rather than as a member of one."""
     names = {identifier.name for identifier in seen.query.identifiers}
-    found = [symbol for symbol in seen.engine.symbols(place) if symbol.name in names]
-    if not found:
-        return None
-    best = min(found, key=lambda symbol: (symbol.kind not in TYPES, symbol.start_byte))
-    return seen.engine.row_at(place, best.start_byte)
+    found = [(kind not in TYPES, start) for name in names for kind, start in seen.engine.defined_in(place, name)]
+    return seen.engine.row_at(place, min(found)[1]) if found else None
 
 
-def _parts(shares: Mapping[str, Signal], penalty: float, place: int) -> tuple[tuple[str, float], ...]:
-    """What adds to the score of a file, the most first; a penalty last."""
-    found = [(name, float(share[place])) for name, share in shares.items() if share[place]]
-    found.sort(key=lambda part: -part[1])
-    return (*found, *([(PENALTIES, penalty)] if penalty else []))
+def _parts(shares: Mapping[str, Signal], penalties: Signal, files: NDArray[np.int64]) -> list[Parts]:
+    """For each of these files what adds to its score, the most first; a penalty last."""
+    columns = [[(name, part) for part in share[files].tolist()] for name, share in shares.items()]
+    found = []
+    for at, penalty in enumerate(penalties.tolist()):
+        own = sorted((column[at] for column in columns if column[at][1]), key=_of_part, reverse=True)
+        found.append((*own, *([(PENALTIES, penalty)] if penalty else [])))
+    return found
+
+
+_of_part = itemgetter(1)

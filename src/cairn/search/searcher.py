@@ -5,9 +5,9 @@ A searcher is made once for a view and asked many times; what a mode needs is bu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,22 +17,23 @@ from cairn.engine.local import LocalEngine
 from cairn.engine.scan import Texts
 from cairn.errors import EmbeddingFailed, InvalidQuery
 from cairn.fingerprint import Canonical
-from cairn.limits import MAX_MATCH_LINES, SNIPPET_LINES
+from cairn.limits import DEFAULT_RESULTS, MAX_MATCH_LINES, SNIPPET_LINES
 from cairn.search.continuation import question_digest
-from cairn.search.exact import Within, exact
+from cairn.search.exact import Within, deadline, exact
 from cairn.search.excerpts import Excerpts, shortened_to
 from cairn.search.filters import FileFilter, file_filter
-from cairn.search.found import FileMatches
+from cairn.search.found import FileMatches, SymbolsFound
 from cairn.search.fuzzy import Way
 from cairn.search.lexical import bm25
 from cairn.search.paths import PathFinder
 from cairn.search.pathtable import PathTable
 from cairn.search.pattern import Case, compiled
 from cairn.search.query import Query, parse
-from cairn.search.rank import GROUPS, PENALTIES, Ranked, Ranking, rank
+from cairn.search.rank import GROUPS, PENALTIES, Parts, Ranked, Ranking, rank
+from cairn.search.similar import alike
 from cairn.search.snippets import Snippet, Snippets, fit, tokens_in
 from cairn.search.symbols import SymbolFinder
-from cairn.search.types import Found, Group, Hit, Mode, SearchRequest
+from cairn.search.types import ChunkSpan, Found, Group, Hit, Mode, SearchRequest
 from cairn.search.weights import WEIGHTS
 from cairn.store.postings import FIELDS
 from cairn.store.snapshot import SnapshotView
@@ -43,6 +44,8 @@ _SIGNALS = frozenset({*WEIGHTS, *GROUPS, PENALTIES})
 # With `kind:` results are chosen among so many of the best.
 _KIND_CANDIDATES = 200
 _ROWS_PER_FILE = 5
+# A question is checked before it is asked, and asked again for its next page.
+_QUERIES_KEPT = 16
 _PATH_SCORE = 1 << 20
 
 
@@ -58,6 +61,28 @@ class Searcher:
         _known(request.without)
         ways = {Mode.REGEX: self._regex, Mode.SYMBOL: self._symbols, Mode.PATH: self._paths}
         return _budgeted(ways.get(request.mode, self._ranked)(request), request.max_tokens)
+
+    def symbols(
+        self, name: str, *, kinds: Collection[str] = (), within: Within | None = None, limit: int = DEFAULT_RESULTS
+    ) -> SymbolsFound:
+        """The definitions whose name fits this one, which is taken as it stands: nothing in it is an operator."""
+        return self._symbol_finder.find(name, kinds=kinds, within=within, limit=limit)
+
+    def similar(self, path: str, line_byte: int, *, same_file: bool, limit: int) -> tuple[ChunkSpan, Found] | None:
+        """The chunk of a file that holds this byte, and the chunks most like it; None when the file has no chunk."""
+        engine = self._engine
+        place = engine.find(path)
+        if place is None:
+            return None
+        row = engine.row_at(place, line_byte)
+        chunk = engine.chunk(row)
+        found = alike(engine, row, same_file=same_file, limit=limit)
+        hits = []
+        for other, score in found.rows:
+            made = self._snippets.make(int(engine.file_of_row[other]), other, found.terms)
+            hits.append(_hit_of(made, score, ()))
+        answer = Found(tuple(hits), found.total, 0, len(engine.paths), exhaustive=False)
+        return ChunkSpan(path, chunk.start_line, chunk.end_line), answer
 
     # --- what is built once -------------------------------------------------------------------------------------------
 
@@ -139,20 +164,7 @@ class Searcher:
 
     def _hit(self, one: Ranked, query: Query, request: SearchRequest) -> Hit:
         made = self._snippet(one, query, request.context)
-        return Hit(
-            path=made.path,
-            start_line=made.start_line,
-            end_line=made.end_line,
-            language=made.language,
-            kind=made.kind,
-            symbol=made.symbol,
-            score=float(one.score),
-            text=made.text,
-            match_lines=made.match_lines,
-            file_hash=made.file_hash,
-            reasons=tuple((name, float(part)) for name, part in one.parts) if request.explain else (),
-            marks=made.marks,
-        )
+        return _hit_of(made, one.score, one.parts if request.explain else ())
 
     def _spread(self, ranked: Sequence[Ranked], query: Query) -> list[Ranked]:
         """Each file's best row, then the others of its rows that hold words of the query, best first."""
@@ -173,15 +185,16 @@ class Searcher:
         allowed = files.keep(self._table, self._languages if files.asks_language else ())
         if request.below:
             allowed &= np.fromiter((_is_below(path, request.below) for path in self._engine.paths), np.bool_)
+        tick = deadline(len(self._texts))
         for words, wanted in ((query.must, True), (query.excluded, False)):
             for word in words:
-                allowed &= self._holding(word) == wanted
+                allowed &= self._holding(word, tick) == wanted
         return allowed
 
-    def _holding(self, word: str) -> Flags:
+    def _holding(self, word: str, tick: Callable[[int], None]) -> Flags:
         """The files of the engine with this text, in any case."""
         texts = self._texts
-        tally = texts.tally(compiled(word, case=Case.INSENSITIVE), np.ones(len(texts), np.bool_), lambda _: None)
+        tally = texts.tally(compiled(word, case=Case.INSENSITIVE), np.ones(len(texts), np.bool_), tick)
         holding = {texts.paths[place] for place in np.flatnonzero(tally.matches).tolist()}
         return np.fromiter((path in holding for path in self._engine.paths), np.bool_, len(self._engine.paths))
 
@@ -233,6 +246,23 @@ class Searcher:
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
+def _hit_of(made: Snippet, score: float, parts: Parts) -> Hit:
+    return Hit(
+        path=made.path,
+        start_line=made.start_line,
+        end_line=made.end_line,
+        language=made.language,
+        kind=made.kind,
+        symbol=made.symbol,
+        score=float(score),
+        text=made.text,
+        match_lines=made.match_lines,
+        file_hash=made.file_hash,
+        reasons=tuple((name, float(part)) for name, part in parts),
+        marks=made.marks,
+    )
+
+
 def question_of(request: SearchRequest) -> str:
     """Names all that decides which results there are, and their order; the page and its form do not."""
     parts: list[Canonical] = [request.query, request.mode.value, request.scope, request.group.value]
@@ -256,13 +286,14 @@ def _known(signals: frozenset[str]) -> None:
 
 
 def _parsed(request: SearchRequest) -> Query:
-    return parse(
-        request.query,
-        languages=request.languages,
-        include=request.include,
-        exclude=request.exclude,
-        scope=request.scope,
-    )
+    return _parsed_once(request.query, request.languages, request.include, request.exclude, request.scope)
+
+
+@lru_cache(_QUERIES_KEPT)
+def _parsed_once(
+    query: str, languages: tuple[str, ...], include: tuple[str, ...], exclude: tuple[str, ...], scope: str | None
+) -> Query:
+    return parse(query, languages=languages, include=include, exclude=exclude, scope=scope)
 
 
 def _is_below(path: str, below: Sequence[str]) -> bool:

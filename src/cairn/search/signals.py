@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, proxy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from cairn.embedding.model import Embedder
 from cairn.engine.local import LocalEngine, Match
 from cairn.search.filenames import FileNames, Named
-from cairn.search.lexical import Scores, best_of_files, bm25, idf
+from cairn.search.lexical import Scores, best_of_files, best_rows, bm25, each_once, idf
+from cairn.search.nearness import Nearness
 from cairn.search.pathtable import PathPattern, PathTable
 from cairn.search.places import Place, Places, Scope, places
 from cairn.search.query import Query
@@ -54,6 +55,7 @@ class Files:
     def __init__(self, engine: LocalEngine) -> None:
         self._engine = engine
         self.names = FileNames(engine)
+        self._factors: dict[tuple[str, ...], Signal] = {}
 
     @cached_property
     def _table(self) -> PathTable:
@@ -66,6 +68,24 @@ class Files:
     @cached_property
     def old(self) -> NDArray[np.bool_]:
         return self._table.matching(_OLD)
+
+    def factors(self, rarely_meant: tuple[str, ...]) -> Signal:
+        """The product of these penalties for each file; one array for all who ask for the same."""
+        found = self._factors.get(rarely_meant)
+        if found is None:
+            own = self.places
+            tests = own & Place.TEST != 0
+            kinds = {
+                "tests": tests,
+                "docs": (own & (Place.EXAMPLE | Place.DOC) != 0) & ~tests,
+                "vendored": own & (Place.VENDORED | Place.GENERATED) != 0,
+                "config": own & Place.CONFIG != 0,
+                "old": self.old,
+            }
+            found = self._factors[rarely_meant] = np.ones(len(own))
+            for name in rarely_meant:
+                found[kinds[name]] *= PENALTIES[name]
+        return found
 
     @cached_property
     def tested(self) -> Signal:
@@ -92,7 +112,8 @@ def files_of(engine: LocalEngine) -> Files:
     """What is known of an engine's files; made once for each engine."""
     found = _FILES.get(engine)
     if found is None:
-        found = _FILES[engine] = Files(engine)
+        # By a proxy: what is kept for an engine must not keep the engine.
+        found = _FILES[engine] = Files(proxy(engine))
     return found
 
 
@@ -160,18 +181,16 @@ class Evidence:
 
     @cached_property
     def text(self) -> Signal:
-        return _of_best(best_of_files(self.engine, self.text_rows, FALLING)[0])
+        return _of_best(best_of_files(self.engine, self.text_rows, FALLING))
 
     # --- meaning ------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def meaning_rows(self) -> Scores:
-        """How near each row is, from 0 for the one in the middle to 1 for the nearest: most are near to nothing."""
+    def nearness(self) -> Nearness | None:
+        """How near each row is; None without a model, or without a row."""
         if self.embedder is None or not self.engine.rows:
-            return np.zeros(self.engine.rows, np.float32)
-        near = self.engine.similarity(self.embedder.embed_query(self.query.text))
-        middle, nearest = np.median(near), near.max()
-        return np.maximum(near - middle, 0) / (nearest - middle) if nearest > middle else np.zeros_like(near)
+            return None
+        return Nearness(self.engine, self.embedder.embed_query(self.query.text), FALLING)
 
     # --- names --------------------------------------------------------------------------------------------------------
 
@@ -184,6 +203,8 @@ class Evidence:
     @cached_property
     def name_said(self) -> Signal:
         """How much of each file's name the query says."""
+        if not any(len(one.either) for one in self.named):
+            return self.nothing
         found = self.zeros()
         for one in self.named:
             found[one.part] += 1 / self.files.names.sizes(one.part)
@@ -195,6 +216,11 @@ class Evidence:
     def name_held(self) -> Signal:
         """How much of the query each file's name holds, by what each word says."""
         return _share(self, [one.either for one in self.named])
+
+    @cached_property
+    def nothing(self) -> Signal:
+        """What a signal gives that says nothing of any file: this very array, so that nobody need look at it."""
+        return self.zeros()
 
     def zeros(self) -> Signal:
         return np.zeros(len(self.engine.paths))
@@ -210,35 +236,34 @@ def text(seen: Evidence) -> Signal:
 
 def meaning(seen: Evidence) -> Signal:
     """The text is about the same: the best chunks by the model."""
-    return _of_best(best_of_files(seen.engine, seen.meaning_rows, FALLING)[0])
+    return seen.zeros() if seen.nearness is None else seen.nearness.of(np.arange(len(seen.engine.paths)))
 
 
 def coverage(seen: Evidence) -> Signal:
     """How much of the query stands together in one chunk, by what each word says."""
     together = np.zeros(seen.engine.rows)
     for match, worth in zip(seen.matches, seen.worth, strict=True):
-        # Marks, not a sort: a row that holds the term in two fields counts once.
-        holding = np.zeros(seen.engine.rows, np.bool_)
-        for field, (rows, _) in match.items():
-            if field != "path":
-                holding[rows] = True
-        together[holding] += worth
+        fields = [rows for field, (rows, _) in match.items() if field != "path"]
+        if fields:
+            rows = fields[0] if len(fields) == 1 else each_once(fields, seen.engine.rows)
+            together[rows] += worth
+    found = best_rows(seen.engine, together)
     whole = sum(seen.worth)
-    if not whole or not seen.engine.rows:
-        return seen.zeros()
-    return np.maximum.reduceat(together, seen.engine.first_row[:-1]) / whole
+    return found / whole if whole else found
 
 
 def symbols(seen: Evidence) -> Signal:
     """The words are in names of what is defined there."""
-    return _of_best(best_of_files(seen.engine, seen.symbol_rows, FALLING)[0])
+    if not any("symbol" in match for match in seen.matches):
+        return seen.nothing
+    return _of_best(best_of_files(seen.engine, seen.symbol_rows, FALLING))
 
 
 def joined(seen: Evidence) -> Signal:
     """Neighbours in the query stand there as one name: `event loop` as `EventLoop`."""
     pairs = [one + other for one, other in pairwise(_plain_words(seen.query.text)) if one and other]
     matches = seen.engine.matches(tuple(dict.fromkeys(map(stem, pairs))))
-    return _of_best(best_of_files(seen.engine, bm25(seen.engine, matches, {"body": 1.0}), FALLING)[0])
+    return _of_best(best_of_files(seen.engine, bm25(seen.engine, matches, {"body": 1.0}), FALLING))
 
 
 def name_said(seen: Evidence) -> Signal:
@@ -248,11 +273,15 @@ def name_said(seen: Evidence) -> Signal:
 
 def name_matched(seen: Evidence) -> Signal:
     """The same, times how much of the query that is: one common word of a long question names no file."""
+    if seen.name_held is seen.nothing:
+        return seen.nothing
     return seen.name_said * seen.name_held
 
 
 def name_in_text(seen: Evidence) -> Signal:
     """How much of the query the name holds, where the text agrees: a name alone may be another's."""
+    if seen.name_held is seen.nothing:
+        return seen.nothing
     return seen.name_held * seen.text
 
 
@@ -263,7 +292,7 @@ def folder(seen: Evidence) -> Signal:
 
 def named_so(seen: Evidence) -> Signal:
     """The file has the name that the query gives as an identifier."""
-    found = seen.zeros()
+    found = seen.zeros() if seen.query.identifiers else seen.nothing
     for identifier in seen.query.identifiers:
         for term in terms_of(identifier.name)[:1]:
             whole = seen.named[seen.query.terms.index(term)].whole
@@ -273,7 +302,7 @@ def named_so(seen: Evidence) -> Signal:
 
 def definition(seen: Evidence) -> Signal:
     """The file defines an identifier of the query: types more than their members; with the container that was named."""
-    found = seen.zeros()
+    found = seen.zeros() if seen.query.identifiers else seen.nothing
     for identifier in seen.query.identifiers:
         around = identifier.container.rpartition(".")[2].lower()
         for place, kind, container in seen.engine.definitions(identifier.name, inside=_MOST_INSIDE if around else 0):
@@ -293,7 +322,7 @@ def used(seen: Evidence) -> Signal:
 
 def phrase(seen: Evidence) -> Signal:
     """The file holds the quoted phrases, word by word; a share of them where there are several."""
-    found = seen.zeros()
+    found = seen.zeros() if seen.query.phrases else seen.nothing
     for one in seen.query.phrases:
         plain = re.findall(r"\w+", one)
         wanted = re.compile(r"\W+".join(map(re.escape, plain)) or re.escape(one), re.IGNORECASE)
@@ -309,7 +338,7 @@ def phrase(seen: Evidence) -> Signal:
 
 def path(seen: Evidence) -> Signal:
     """The path ends like a path in the query, or has it inside."""
-    found = seen.zeros()
+    found = seen.zeros() if seen.query.path_words else seen.nothing
     for word in seen.query.path_words:
         wanted = "/" + _LINE.sub("", word).removeprefix("./").strip("/").lower()
         likely = np.ones(len(found), np.bool_)
@@ -344,20 +373,14 @@ def factors(seen: Evidence) -> Signal:
     query = seen.query
     if not seen.by_name:
         return np.ones(len(seen.engine.paths)) if query.wants_tests else PENALTIES["tests"] ** seen.files.tested
-    own = seen.files.places
-    tests = own & Place.TEST != 0
-    kinds = {
-        "tests": (tests, query.wants_tests),
-        "docs": ((own & (Place.EXAMPLE | Place.DOC) != 0) & ~tests, query.wants_examples or query.wants_docs),
-        "vendored": (own & (Place.VENDORED | Place.GENERATED) != 0, _FOREIGN.search(query.text)),
-        "config": (own & Place.CONFIG != 0, query.scope is Scope.CONFIG or _SETTINGS.search(query.text)),
-        "old": (seen.files.old, _PAST.search(query.text)),
+    asked_for = {
+        "tests": query.wants_tests,
+        "docs": query.wants_examples or query.wants_docs,
+        "vendored": _FOREIGN.search(query.text),
+        "config": query.scope is Scope.CONFIG or _SETTINGS.search(query.text),
+        "old": _PAST.search(query.text),
     }
-    found = np.ones(len(own))
-    for name, (files, is_asked_for) in kinds.items():
-        if not is_asked_for:
-            found[files] *= PENALTIES[name]
-    return found
+    return seen.files.factors(tuple(name for name, is_asked_for in asked_for.items() if not is_asked_for))
 
 
 # --- small parts ------------------------------------------------------------------------------------------------------
@@ -378,8 +401,11 @@ def _plain_words(text: str) -> list[str]:
 
 def _share(seen: Evidence, files: Iterable[NDArray[Any]]) -> Signal:
     """For each file, how much is said by the terms that it is among the files of."""
+    said = [(own, worth) for own, worth in zip(files, seen.worth, strict=True) if len(own)]
+    if not said:
+        return seen.nothing
     found = seen.zeros()
-    for own, worth in zip(files, seen.worth, strict=True):
+    for own, worth in said:
         found[own] += worth
     whole = sum(seen.worth)
     return found / whole if whole else found

@@ -9,23 +9,27 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial, reduce
 from itertools import accumulate
+from operator import or_
 from typing import NamedTuple, Protocol, TypeVar
 
 from cairn.engine.local import LocalEngine
 from cairn.limits import MAX_CONTEXT_LINES, MAX_SHOWN_LINE_CHARS, SNIPPET_LINES
-from cairn.store.rows import ChunkRow
+from cairn.store.live import Outline, Reach
 from cairn.tokens import terms, terms_of
-from cairn.types import Symbol
 
 # Runs of what can be part of a word: everything but ASCII signs and blanks. Cut finer by the tokens themselves.
 _PIECE = re.compile(r"[^\x00-,./:-@\[-^`{-\x7f]+")
 _CUT = "…"
 _CHARS_PER_TOKEN = 4
-# As many as one answer can have.
-_FILES_KEPT = 100
+_PLUS_ONE = (1).__add__
+_MOST_REMEMBERED = 1 << 16
+# Rows whose words are kept: the same few are shown again and again.
+_ROWS_KEPT = 1 << 9
+# What can stand beside such a run: one of the others, or nothing.
+_BORDERS = frozenset(["", *(chr(code) for code in range(128) if not _PIECE.match(chr(code)))])
+_BLANKED = {ord(sign): " " for sign in _BORDERS if sign}
 
 
 class Mark(NamedTuple):
@@ -36,19 +40,13 @@ class Mark(NamedTuple):
     end: int
 
 
-class Word(NamedTuple):
-    """A word that was asked for: where it stands in its line, and which of the terms it gives."""
-
-    start: int
-    end: int
-    terms: frozenset[str]
-
+Word = tuple[int, int, int]
+"""A word that was asked for: where it starts and ends in its line, and which of the terms it gives, as bits."""
 
 Found = dict[int, list[Word]]
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
+class Snippet(NamedTuple):
     """Some lines of one file. `symbol` is the path of the definition around them, with dots, and `kind` what it is.
 
     Where no definition is, `symbol` is empty and `kind` is the chunk's. Lines are cut to what is around their first
@@ -68,11 +66,11 @@ class Snippet:
 
 
 class Snippets:
-    """Makes the snippets of one view. Definitions of files shown before are kept: to read them is most of the cost."""
+    """Makes the snippets of one view. The rows that were shown last are kept, and what terms a word stands for."""
 
     def __init__(self, engine: LocalEngine) -> None:
         self._engine = engine
-        self._symbols = lru_cache(_FILES_KEPT)(engine.symbols)
+        self._forget()
 
     def make(
         self, place: int, row: int, wanted: Collection[str], *, context: int = 0, lines: int = SNIPPET_LINES
@@ -82,57 +80,139 @@ class Snippets:
         At most `lines` lines of the chunk, those with most of the terms; `context` adds as many before and after, also
         from beyond the chunk.
         """
-        chunk = self._engine.chunk(row)
-        wanted = frozenset(wanted)
-        shown = _lines(chunk.text)
-        found = _found(shown, wanted)
+        if len(self._written.known) > _MOST_REMEMBERED:
+            self._forget()
+        chunk = self._row(place, row)
+        shown = chunk.words.lines
+        found = chunk.words.found(self._written, wanted)
         first, last = _without_blank_edges(shown, *_window(len(shown), found, lines))
         body, begin = shown[first : last + 1], chunk.start_line + first
-        inside = [chunk.start_line + at for at in found if first <= at <= last]
-        symbol = self._around(place, chunk, shown, inside or [*range(begin, begin + len(body))])
+        inside = [at for at in found if first <= at <= last]
+        symbol = chunk.around(*((inside[0], inside[-1]) if inside else (first, last)))
         if context > 0:
             context = min(context, MAX_CONTEXT_LINES)
             before, after = _beyond(self._engine.text(place), chunk, context)
             from_, to = len(before) + first - context, len(before) + last + 1 + context
             everything = [*before, *shown, *after]
             body, begin = everything[max(0, from_) : to], chunk.start_line - len(before) + max(0, from_)
-            found = _found(body, wanted)
+            found = _Words(body).found(self._written, wanted)
             first = 0
         marks = {begin + at - first: found[at] for at in found if 0 <= at - first < len(body)}
         text, kept = _clipped(body, begin, marks)
         return Snippet(
-            path=chunk.path_key,
+            path=self._engine.paths[place],
             start_line=begin,
             end_line=begin + len(body) - 1,
             language=chunk.language,
             kind=symbol.kind if symbol else chunk.kind,
             symbol=".".join(filter(None, (symbol.container, symbol.name))) if symbol else "",
             text=text,
-            match_lines=tuple(sorted(marks)),
+            match_lines=tuple(marks),
             marks=kept,
             file_hash=chunk.file_hash,
         )
 
-    def _around(self, place: int, chunk: ChunkRow, shown: Sequence[str], lines: Sequence[int]) -> Symbol | None:
-        """The innermost definition that holds all these lines; else the innermost that holds the first of them.
+    def _forget(self) -> None:
+        self._written = _Written()
+        # Bound to the engine, not to this object: a ring would keep both until somebody looks for rings.
+        self._row = lru_cache(_ROWS_KEPT)(partial(_Row, self._engine))
+
+
+class _Row:
+    """A row of a file, read and taken apart once."""
+
+    def __init__(self, engine: LocalEngine, place: int, row: int) -> None:
+        self._engine, self._place = engine, place
+        passage = engine.passage(place, row)
+        self.kind, self.nested, self.language, self.file_hash = passage[:4]
+        self.data, self.start_line, self.byte_start, self.byte_end = passage[4:]
+        self.words = _Words(_lines(self.data.decode()))
+        self._outlines: dict[int, Outline] = {}
+
+    def around(self, first: int, last: int) -> Outline | None:
+        """The innermost definition that holds all of these lines of the chunk; else the innermost that holds the first.
 
         A comment belongs to the definition below it: the next one, when no blank line is between.
         """
-        if not (chunk.symbols or chunk.breadcrumb):
+        if not self.nested and self._first_from(self.byte_start) is None:
             return None
-        symbols = self._symbols(place)
-        for last in (lines[-1], lines[0]):
-            holding = [symbol for symbol in symbols if symbol.start_line <= lines[0] and last <= symbol.end_line]
-            if holding:
-                # The smallest; the first of those that share one declaration.
-                return min(holding, key=lambda symbol: symbol.end_byte - symbol.start_byte)
-        below = next((symbols[number] for number in chunk.symbols if symbols[number].start_line > lines[0]), None)
-        if below and all(map(str.strip, shown[lines[0] - chunk.start_line : below.start_line - chunk.start_line])):
-            return below
-        return None
+        after = self._line_start(first + 1)
+        for line in (last, first):
+            until = self._line_start(line)
+            if own := [one for one in self._near if one.start < after and _last_byte(one) >= until]:
+                return self._outline(min(own, key=lambda one: one.length))
+        below = self._first_from(max(after, self.byte_start))
+        if below is None:
+            return None
+        between = self.data.count(b"\n", 0, below.start - self.byte_start)
+        return self._outline(below) if all(map(str.strip, self.words.lines[first:between])) else None
+
+    @cached_property
+    def _near(self) -> list[Reach]:
+        """The definitions that reach the first line of the chunk, or begin on one of its lines."""
+        return self._engine.reaching(self._place, self._starts[-1], self._starts[0])
+
+    def _first_from(self, byte: int) -> Reach | None:
+        return next((one for one in self._near if byte <= one.start < self.byte_end), None)
+
+    def _outline(self, one: Reach) -> Outline:
+        found = self._outlines.get(one.number)
+        if found is None:
+            found = self._outlines[one.number] = self._engine.outline(self._place, one.number)
+        return found
+
+    def _line_start(self, line: int) -> int:
+        return self._starts[min(line, len(self._starts) - 1)]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each line begins in its file: the first perhaps before the chunk, the one behind the last after it."""
+        lines = self.data.split(b"\n")
+        starts = _line_starts(lines[:-1], self.byte_start)
+        starts[0] = self._engine.line_start(self._place, self.byte_start)
+        if not self.data.endswith(b"\n"):
+            # The chunk was cut inside its last line.
+            rest = bytes(self._engine.text(self._place)[self.byte_end :])
+            starts.append(self.byte_end + 1 + (rest.find(b"\n") if b"\n" in rest else len(rest)))
+        return starts
+
+
+def _last_byte(one: Reach) -> int:
+    return one.start + one.length - (one.length > 0)
 
 
 # --- which lines ------------------------------------------------------------------------------------------------------
+
+
+_NONE: frozenset[str] = frozenset()
+
+
+class _Written:
+    """Which words were seen in texts, and by which of them each term is written."""
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+        self._by_term: dict[str, set[str]] = {}
+
+    def learn(self, words: set[str]) -> None:
+        """Take in words, of which some may be known."""
+        for word in words - self.known:
+            for term in _terms(word):
+                self._by_term.setdefault(term, set()).add(word)
+        self.known |= words
+
+    def among(self, words: set[str], wanted: Collection[str]) -> dict[str, int]:
+        """Those of these words, which were learned, that stand for a wanted term, each with its terms as bits."""
+        found: dict[str, int] = {}
+        for number, term in enumerate(wanted):
+            for word in words & self._by_term.get(term, _NONE):
+                found[word] = found.get(word, 0) | 1 << number
+        return found
+
+
+def _line_starts(lines: Sequence[str | bytes], first: int = 0) -> list[int]:
+    """Where each line begins, and what is behind the last one; each has a newline after it."""
+    return list(accumulate(map(_PLUS_ONE, map(len, lines)), initial=first))
 
 
 def _lines(text: str) -> list[str]:
@@ -140,25 +220,48 @@ def _lines(text: str) -> list[str]:
     lines = text.split("\n")
     if len(lines) > 1 and not lines[-1]:
         lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+    return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
 
 
-def _found(lines: Sequence[str], wanted: frozenset[str]) -> Found:
-    """The words that were asked for, by the number of their line."""
-    text = "\n".join(lines)
-    words = {word: held for word in set(_PIECE.findall(text)) if (held := wanted.intersection(_terms(word)))}
-    starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    found: Found = {}
-    for word, held in words.items():
-        at = text.find(word)
-        while at >= 0:
-            end = at + len(word)
-            # The end of a longer word is not this one.
-            if not (_PIECE.match(text, at - 1, at) if at else None) and not _PIECE.match(text, end, end + 1):
-                line = bisect_right(starts, at) - 1
-                found.setdefault(line, []).append(Word(at - starts[line], end - starts[line], held))
-            at = text.find(word, end)
-    return {line: sorted(found[line]) for line in sorted(found)}
+class _Words:
+    """Lines, and the words that stand in them."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self._text = "\n".join(lines)
+        self._words = _pieces(self._text)
+        self._is_learned = False
+
+    def found(self, written: _Written, wanted: Collection[str]) -> Found:
+        """The words that were asked for, by the number of their line; always with the same `written`."""
+        if not self._is_learned:
+            written.learn(self._words)
+            self._is_learned = True
+        text, places = self._text, []
+        for word, held in written.among(self._words, wanted).items():
+            at = text.find(word)
+            while at >= 0:
+                end = at + len(word)
+                # The end of a longer word is not this one.
+                if text[at - 1 : at] in _BORDERS and text[end : end + 1] in _BORDERS:
+                    places.append((at, end, held))
+                at = text.find(word, end)
+        places.sort()
+        found: Found = {}
+        for at, end, held in places:
+            line = bisect_right(self._starts, at) - 1
+            start = self._starts[line]
+            found.setdefault(line, []).append((at - start, end - start, held))
+        return found
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return _line_starts(self.lines)
+
+
+def _pieces(text: str) -> set[str]:
+    # Half as fast again as the pattern, which knows blanks beyond ASCII as parts of words.
+    return set(text.translate(_BLANKED).split()) if text.isascii() else set(_PIECE.findall(text))
 
 
 def _terms(piece: str) -> Sequence[str]:
@@ -171,14 +274,17 @@ def _window(count: int, found: Found, most: int) -> tuple[int, int]:
     if count <= most or not found:
         return 0, min(count, most) - 1
     lines = list(found)
-    best: tuple[int, int, int] | None = None
-    chosen = range(0)
+    held = [reduce(or_, [terms for _, _, terms in words]) for words in found.values()]
+    words_before = [0, *accumulate(map(len, found.values()))]
+    best, chosen = (0, 0), range(1)
     for number, line in enumerate(lines):
-        group = range(number, bisect_left(lines, line + most))
-        words = [word for each in group for word in found[lines[each]]]
-        worth = (len(frozenset().union(*(word.terms for word in words))), len(words), -line)
-        if best is None or worth > best:
-            best, chosen = worth, group
+        after = bisect_left(lines, line + most, number)
+        worth = (reduce(or_, held[number:after]).bit_count(), words_before[after] - words_before[number])
+        if worth > best:
+            best, chosen = worth, range(number, after)
+        if after == len(lines):
+            # Those from a later line on hold no more than this one.
+            break
     first, last = lines[chosen[0]], lines[chosen[-1]]
     # What comes after a line explains it more often than what is before it.
     start = max(0, min(first - (most - 1 - last + first) // 3, count - most))
@@ -193,14 +299,14 @@ def _without_blank_edges(lines: Sequence[str], first: int, last: int) -> tuple[i
     return first, last
 
 
-def _beyond(text: memoryview, chunk: ChunkRow, count: int) -> tuple[list[str], list[str]]:
+def _beyond(text: memoryview, chunk: _Row, count: int) -> tuple[list[str], list[str]]:
     """The lines of the file before and after a chunk, as many as these. None where it was cut inside a line."""
     before = bytes(text[: chunk.byte_start])
     after = bytes(text[chunk.byte_end :])
     above, below = [], []
     if before.endswith(b"\n"):
         above = _lines(b"\n".join(before.rsplit(b"\n", count + 1)[-count - 1 :]).decode("utf-8", "replace"))[-count:]
-    if after and chunk.text.endswith("\n"):
+    if after and chunk.data.endswith(b"\n"):
         below = _lines(b"\n".join(after.split(b"\n", count)[:count]).decode("utf-8", "replace"))
     return above, below
 
@@ -210,17 +316,20 @@ def _beyond(text: memoryview, chunk: ChunkRow, count: int) -> tuple[list[str], l
 
 def _clipped(lines: Sequence[str], begin: int, found: Found) -> tuple[str, tuple[Mark, ...]]:
     """The text, each line cut to what is around its first mark when it is long, and the marks that are left in it."""
-    shown: list[str] = []
+    if max(map(len, lines), default=0) <= MAX_SHOWN_LINE_CHARS:
+        return "\n".join(lines), tuple([Mark(number, at, to) for number, words in found.items() for at, to, _ in words])
+    shown = list(lines)
     marks: list[Mark] = []
     for number, line in enumerate(lines, begin):
-        words = found.get(number, [])
-        start, end = 0, len(line)
-        if end > MAX_SHOWN_LINE_CHARS:
-            room = MAX_SHOWN_LINE_CHARS - 2
-            start = max(0, min((words[0].start if words else 0) - room // 4, end - room))
-            end = start + room
+        words = found.get(number, ())
+        if len(line) <= MAX_SHOWN_LINE_CHARS:
+            marks += [Mark(number, at, to) for at, to, _ in words]
+            continue
+        room = MAX_SHOWN_LINE_CHARS - 2
+        start = max(0, min((words[0][0] if words else 0) - room // 4, len(line) - room))
+        end = start + room
         left = _CUT if start else ""
-        shown.append(left + line[start:end] + (_CUT if end < len(line) else ""))
+        shown[number - begin] = left + line[start:end] + (_CUT if end < len(line) else "")
         shift = len(left) - start
         marks += [Mark(number, at + shift, to + shift) for at, to, _ in words if start <= at and to <= end]
     return "\n".join(shown), tuple(marks)

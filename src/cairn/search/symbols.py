@@ -87,7 +87,7 @@ class SymbolFinder:
         """The best of all definitions whose name fits, and how many there are. `a.b`, `a::b`, `a/b#c` are qualified."""
         if len(query.encode("utf-8", "surrogatepass")) > MAX_QUERY_PATTERN_BYTES:
             raise InvalidPattern(why=f"it has more than {MAX_QUERY_PATTERN_BYTES:,} bytes")
-        around, name = _qualified(query)
+        around, name = qualified_parts(query)
         if not name:
             raise InvalidPattern(why="it is empty")
         chosen = chosen_files(self._texts, within)
@@ -100,7 +100,7 @@ class SymbolFinder:
         ]
         if around:
             paths, by_file = self._texts.paths, "/" in query or "#" in query
-            hits = [hit for hit in hits if _is_inside(around, paths[hit.place], self._symbol(hit), by_file)]
+            hits = [hit for hit in hits if is_inside(around, paths[hit.place], self._symbol(hit), by_file)]
         hits.sort()
         return SymbolsFound(tuple(map(self._match, hits[:limit])), len(hits), coverage_of(self._texts, chosen))
 
@@ -132,7 +132,7 @@ class SymbolFinder:
         return [(name, *fits) for name, fits in found.items()]
 
 
-def _qualified(query: str) -> tuple[tuple[str, ...], str]:
+def qualified_parts(query: str) -> tuple[tuple[str, ...], str]:
     """What stands around a name, outermost first, and the name; a query that is nothing but marks is a name itself."""
     query = query.strip()
     parts = [part for part in _PARTS.split(query) if part]
@@ -142,7 +142,7 @@ def _qualified(query: str) -> tuple[tuple[str, ...], str]:
     return tuple(folded(part) for part in parts[:-1]), parts[-1]
 
 
-def _is_inside(around: tuple[str, ...], path: str, symbol: Symbol, by_file: bool) -> bool:
+def is_inside(around: tuple[str, ...], path: str, symbol: Symbol, by_file: bool) -> bool:
     """Whether these names stand around a definition in this order, folders and file too, the last of them nearest.
 
     With `by_file` the last may be the file, whatever else the definition is in.

@@ -101,6 +101,15 @@ class Found:
     by_words_alone: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ChunkSpan:
+    """A piece of a file, by its lines."""
+
+    path: str
+    start_line: int
+    end_line: int
+
+
 def _within(what: str, number: int, least: int, most: int | None) -> None:
     if not isinstance(number, int) or isinstance(number, bool) or number < least or (most and number > most):
         bounds = f"from {least} to {most}" if most else f"of at least {least}"
