@@ -110,3 +110,36 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ)
     assert found.stdout.strip() == "[] {'errors'} True"
+
+
+def test_structure_can_be_asked_for_and_a_miss_is_an_error_with_a_sentence(tree: Path) -> None:
+    (tree / "notes.txt").write_text("one\ntwo\n")
+    (tree / "copy.py").write_text(SOURCE)
+    with cairn.open(str(tree)) as code:
+        outline = code.outline("lease.py")
+        assert isinstance(outline, cairn.FileOutline)
+        assert [(one.qualified, one.kind, one.depth) for one in outline.definitions] == [
+            ("Lease", "class", 0),
+            ("Lease.steal", "method", 1),
+        ]
+        assert [one.name for one in code.outline("lease.py", "Lease.steal").definitions] == ["steal"]
+        text = code.read("lease.py", 2, 2)
+        assert isinstance(text, cairn.FileText)
+        assert (text.text, text.disk, text.lines) == ("    def steal(self, victim):", "same", 3)
+        assert code.read("lease.py").text + "\n" == SOURCE
+        found = code.symbol("steal")
+        assert all(isinstance(one, cairn.Definition) for one in found)
+        assert [one.place for one in found] == ["copy.py:2", "lease.py:2"]
+        assert [hit.path for hit in code.similar("lease.py", 1, k=1)] == ["copy.py"]
+        with pytest.raises(cairn.Ambiguous, match="2 definitions are called Lease"):
+            code.symbol("Lease", exact=True)
+        with pytest.raises(cairn.NotFound, match="Nothing is called Nope"):
+            code.symbol("Nope", exact=True)
+        with pytest.raises(cairn.NotFound, match=r"no file gone\.py"):
+            code.outline("gone.py")
+        with pytest.raises(cairn.Unsupported, match="cut by lines"):
+            code.outline("notes.txt")
+        with pytest.raises(cairn.UsageError, match="counted from 1"):
+            code.read("lease.py", 3, 2)
+    with pytest.raises(cairn.NotIndexed):
+        code.outline("lease.py")

@@ -12,17 +12,20 @@ Everything public is exported here; nothing else is promised. What is heavy is i
 from __future__ import annotations
 
 from cairn.errors import (
+    Ambiguous,
     CairnError,
     ConfigError,
     EmbeddingFailed,
     InvalidPattern,
     InvalidQuery,
+    NotFound,
     NotIndexed,
     QueryTimeout,
     SourceError,
     StoreBusy,
     StoreError,
     StoreUnreadable,
+    Unsupported,
     UsageError,
 )
 from cairn.errors import NotNow as IndexNotReadyError
@@ -33,22 +36,29 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cairn.graph.outline import Definition, FileOutline
+    from cairn.graph.passage import FileText
     from cairn.library import Code
     from cairn.search.types import Hit
     from cairn.sync.report import Progress
 
 __version__ = "0.1.0"
 __all__ = [
+    "Ambiguous",
     "CairnError",
     "Code",
     "ConfigError",
+    "Definition",
     "EmbeddingFailed",
     "EmbeddingModelChangedError",
+    "FileOutline",
+    "FileText",
     "Hit",
     "IndexNotReadyError",
     "IndexingInProgressError",
     "InvalidPattern",
     "InvalidQuery",
+    "NotFound",
     "NotIndexed",
     "Progress",
     "QueryTimeout",
@@ -56,6 +66,7 @@ __all__ = [
     "StoreBusy",
     "StoreError",
     "StoreUnreadable",
+    "Unsupported",
     "UsageError",
     "__version__",
     "open",
@@ -81,6 +92,14 @@ def __getattr__(name: str) -> object:
         from cairn.sync.report import Progress  # noqa: PLC0415
 
         return Progress
+    if name in ("Definition", "FileOutline"):
+        from cairn.graph import outline  # noqa: PLC0415
+
+        return getattr(outline, name)
+    if name == "FileText":
+        from cairn.graph.passage import FileText  # noqa: PLC0415
+
+        return FileText
     if name == "Hit":
         from cairn.search.types import Hit  # noqa: PLC0415
 

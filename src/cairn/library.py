@@ -9,10 +9,14 @@ from enum import StrEnum
 from typing import TypeVar
 
 from cairn.answer.gate import gate_error
+from cairn.answer.structure import Reply, Told
 from cairn.errors import UsageError
+from cairn.graph.outline import Definition, FileOutline
+from cairn.graph.passage import FileText
 from cairn.search.types import Group, Hit, Mode, SearchRequest
 from cairn.session import Session, Steps, whole
 from cairn.source.root import printable
+from cairn.structure import Asked, checked_lines, file_outline, find_symbol, read_file, similar_code
 from cairn.sync.report import Progress
 
 E = TypeVar("E", bound=StrEnum)
@@ -65,6 +69,45 @@ class Code(AbstractContextManager["Code"]):
         if answer.found is None:
             raise gate_error(self._session.gate, printable(os.fsencode(self.root)))
         return list(answer.found.hits)
+
+    def outline(self, path: str, symbol: str | None = None) -> FileOutline:
+        """The definitions of a file (a path below the root), or only one of them with what is inside of it.
+
+        `NotFound` says why there is no such file, `Unsupported` that it was not parsed, `Ambiguous` that there are
+        several such names.
+        """
+        return self._value(file_outline(self._session, Asked(path, path, self.root), symbol=symbol))
+
+    def read(self, path: str, start: int = 1, end: int | None = None) -> FileText:
+        """Lines of a file as they were indexed, the whole of it without numbers; `disk` says whether it has changed."""
+        lines = None if (start, end) == (1, None) else checked_lines(start, end)
+        return self._value(read_file(self._session, Asked(path, path, self.root, lines)))
+
+    def symbol(
+        self,
+        name: str,
+        k: int = 10,
+        *,
+        kinds: Sequence[str] = (),
+        languages: Sequence[str] = (),
+        exact: bool = False,
+    ) -> list[Definition]:
+        """The best `k` definitions whose name fits, the best first; all of the snapshot is looked at.
+
+        With `exact` it is the one that is meant: `Ambiguous` when there are several, `NotFound` when there is none.
+        """
+        reply = find_symbol(self._session, name, kinds=kinds, languages=languages, exact=exact, limit=k)
+        return list(self._value(reply).definitions)
+
+    def similar(self, path: str, line: int, k: int = 10, *, same_file: bool = False) -> list[Hit]:
+        """The best `k` chunks that are like the one on this line, the most similar first."""
+        asked = Asked(path, path, self.root, checked_lines(line, line))
+        return list(self._value(similar_code(self._session, asked, same_file=same_file, limit=k)).found.hits)
+
+    def _value(self, reply: Reply[Told]) -> Told:
+        if reply.value is not None:
+            return reply.value
+        raise reply.miss.error if reply.miss else gate_error(reply.gate, printable(os.fsencode(self.root)))
 
     def __exit__(self, *_: object) -> None:
         self.close()

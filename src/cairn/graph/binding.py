@@ -1,0 +1,135 @@
+"""One use of a name → the definition it means, and how sure that is.
+
+`proven` needs a path without a guess: scopes of the same file, an import that resolves, or the own class and its bases.
+What a value may be is a guess, so a method called on one is at best `likely`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cairn.graph.facts import CLASSES, Facts, Place
+from cairn.graph.names import Names, Seen
+from cairn.graph.resolve_rust import RustModules
+from cairn.graph.scopes import UNBOUND, Bound, Scopes, Tier
+from cairn.graph.values import type_of_value, type_of_variable
+from cairn.types import Reference
+
+_OWN = {
+    "python": frozenset({"self", "cls"}),
+    "ecmascript": frozenset({"this"}),
+    "jvm": frozenset({"this"}),
+    "rust": frozenset({"self", "Self"}),
+    "c": frozenset({"this", "(*this)"}),
+}
+_SUPER = frozenset({"super", "super()"})
+_PATH = re.compile(r"[\w$]+(?:(?:\.|::|->|\?\.)[\w$]+)*")
+_STEPS = re.compile(r"\.|::|->|\?\.")
+# Where a type is never a variable.
+_TYPED = frozenset({"c", "go", "jvm", "rust"})
+_GO_RECEIVER = re.compile(r"func \((\w+) ")
+_MAKES = re.compile(r"(?:new\s+)?([\w$.]+)(?:<[^()]*>)?\(.*\)")
+
+
+class Binder:
+    """Binds the uses of one snapshot."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.scopes = Scopes(names)
+        names.bind_base = self._base
+
+    def bind(self, path: str, reference: Reference) -> Bound:
+        """The definition that this use of a name means."""
+        facts = self.names.facts(path)
+        if reference.receiver:
+            return self._on_receiver(facts, reference)
+        bound = self.scopes.bare(facts, reference.name, self.scopes.start(facts, reference), reference.kind)
+        return self.scopes.as_type(bound) if reference.kind in ("type", "base") and facts.family in _TYPED else bound
+
+    def _base(self, path: str, reference: Reference) -> tuple[Place, ...]:
+        bound = self.bind(path, reference)
+        return bound.places if bound.tier is Tier.PROVEN else ()
+
+    def _on_receiver(self, facts: Facts, reference: Reference) -> Bound:
+        receiver, name = reference.receiver, reference.name
+        around = self.scopes.class_around(facts, reference.scope)
+        if self._is_own(facts, receiver, reference.scope) or (receiver in _SUPER and facts.family != "rust"):
+            if around is None:
+                return UNBOUND
+            seen: Seen = set()
+            found = () if receiver in _SUPER else self.names.own_member(around, name)
+            certain = receiver != "this" or not self._in_function_expression(facts, reference)
+            return self.scopes.sure(found or self.names.inherited(around, name, seen), certain) or UNBOUND
+        if not _PATH.fullmatch(receiver):
+            made = _MAKES.fullmatch(receiver)
+            return self._guess(facts, made[1], reference) if made else UNBOUND
+        parts = _STEPS.split(receiver)
+        if facts.family == "rust" and parts[0] in ("crate", "self", "super"):
+            return self._rust_path(facts, [*parts, name])
+        value = self._value(facts, parts, reference)
+        if value.elsewhere or not value.places:
+            guessed = type_of_value(facts, receiver, reference) if not value.elsewhere else ""
+            return self._guess(facts, guessed, reference) if guessed else value
+        found = tuple(sorted({each for place in value.places for each in self.names.member(place, name, set())}))
+        if found:
+            return self.scopes.sure(found, certain=value.tier is Tier.PROVEN) or UNBOUND
+        guessed = type_of_value(facts, receiver, reference)
+        return self._guess(facts, guessed, reference) if guessed else self._on_variable(value.places, reference)
+
+    def _on_variable(self, places: tuple[Place, ...], reference: Reference) -> Bound:
+        """A member of what a variable at the top of some file was made to be."""
+        found: set[Place] = set()
+        for place in places:
+            if self.scopes.kind_of(place) in ("variable", "constant"):
+                facts = self.names.facts(place.path)
+                guessed = type_of_variable(facts, place.number)
+                if guessed:
+                    found.update(self._guess(facts, guessed, reference._replace(scope=-1)).places)
+        return self.scopes.sure(tuple(sorted(found)), certain=False) or UNBOUND
+
+    def _value(self, facts: Facts, parts: list[str], reference: Reference, kind: str = "call") -> Bound:
+        """What a dotted path of names means."""
+        bound = self.scopes.bare(facts, parts[0], self.scopes.start(facts, reference), kind)
+        for name in parts[1:]:
+            places = {each for place in bound.places for each in self.names.member(place, name, set())}
+            if not places:
+                return bound if bound.elsewhere else UNBOUND
+            bound = bound._replace(places=tuple(sorted(places)))
+        return bound
+
+    def _guess(self, facts: Facts, type_name: str, reference: Reference) -> Bound:
+        """A member of what a value probably is: never more than likely."""
+        if not _PATH.fullmatch(type_name):
+            return UNBOUND
+        value = self._value(facts, _STEPS.split(type_name), reference, "type")
+        if value.elsewhere:
+            return value
+        places = [place for place in value.places if place.number >= 0]
+        classes = [place for place in places if self.names.facts(place.path).symbols[place.number].kind in CLASSES]
+        found = {each for place in classes for each in self.names.member(place, reference.name, set())}
+        return self.scopes.sure(tuple(sorted(found)), certain=False) or UNBOUND
+
+    def _rust_path(self, facts: Facts, parts: list[str]) -> Bound:
+        resolver = self.names.modules.resolver(facts.path)
+        if not isinstance(resolver, RustModules):
+            return UNBOUND
+        target = resolver.find(facts.path, parts[:-1], ())
+        places = {
+            each
+            for file in target.files
+            for each in self.names.in_path(file, [*filter(None, target.name.split(".")), parts[-1]])
+        }
+        return self.scopes.sure(tuple(sorted(places))) or UNBOUND
+
+    def _is_own(self, facts: Facts, receiver: str, scope: int) -> bool:
+        if facts.family == "go" and scope >= 0:
+            named = _GO_RECEIVER.match(facts.symbols[scope].signature)
+            return named is not None and named[1] == receiver
+        return receiver in _OWN.get(facts.family, ())
+
+    def _in_function_expression(self, facts: Facts, reference: Reference) -> bool:
+        """Whether a `function` stands between the method and the use: `this` may be another one in it."""
+        if facts.family != "ecmascript" or reference.scope < 0:
+            return False
+        return b"function" in facts.text[facts.symbols[reference.scope].name_byte : reference.start_byte]

@@ -1,0 +1,202 @@
+"""The facts of one file, arranged for looking up names: what stands at its top, what is in what, what it imports."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import cached_property
+from typing import NamedTuple
+
+from cairn.store.snapshot import SnapshotView
+from cairn.types import Import, Reference, Symbol
+
+CALLABLES = frozenset({"function", "method", "constructor"})
+CLASSES = frozenset({"class", "interface", "struct", "enum", "union", "trait", "object", "impl", "type"})
+MEMBERS = frozenset({"method", "property", "field", "constructor", "enum_member"})
+# What a file that says `module.exports = a` exports in place of itself.
+WHOLE = "="
+# Imports of one file that give the same name, or everything: a hostile file has as many as it has lines.
+MOST_ALIKE = 200
+_MOST_TEXT = 1_000_000
+_EXPORT_LIST = re.compile(rb"\bexport\s+(?:type\s+)?\{([^{}]{0,20000})\}\s*(from\b)?")
+_EXPORT_DEFAULT = re.compile(
+    rb"\bexport\s+default\s+(?:async\s+|abstract\s+)*(?:function\b\s*\*?|class\b)?\s*([A-Za-z_$][\w$]*)"
+)
+_MODULE_EXPORTS = re.compile(rb"\b(?:module\.exports|export)\s*=\s*(?:new\s+)?([A-Za-z_$][\w$]*)\s*(?:;|\n|$)")
+_SPECIFIER = re.compile(r"^\s*(?:type\s+)?([\w$]+)(?:\s+as\s+([\w$]+|\"[^\"]*\"))?\s*$")
+
+
+# A package or a namespace around everything, which those who import do not name again.
+_SEEN_THROUGH = frozenset({("jvm", "module"), ("c", "namespace")})
+
+
+class Place(NamedTuple):
+    """A definition: its file and its number there; number -1 is the file itself, as a module."""
+
+    path: str
+    number: int
+
+
+class Facts:
+    """One file. Reads from the view what is asked for, once."""
+
+    def __init__(self, view: SnapshotView, path: str, language: str, family: str) -> None:
+        self._view = view
+        self.path = path
+        self.language = language
+        self.family = family
+
+    @cached_property
+    def symbols(self) -> list[Symbol]:
+        return self._view.symbols(self.path)
+
+    @cached_property
+    def imports(self) -> list[Import]:
+        return self._view.imports(self.path)
+
+    @cached_property
+    def references(self) -> list[Reference]:
+        return self._view.references(self.path)
+
+    @cached_property
+    def text(self) -> bytes:
+        return bytes(self._view.text(self.path) or b"")
+
+    def qualified(self, number: int) -> str:
+        """The dotted path of a definition in its file."""
+        symbol = self.symbols[number]
+        return f"{symbol.container}.{symbol.name}" if symbol.container else symbol.name
+
+    @cached_property
+    def package(self) -> str:
+        """The package that the file says it is in; empty where files say no such thing."""
+        first = self.symbols[0] if self.symbols else None
+        return first.name if first is not None and first.kind == "module" and self.family in ("go", "jvm") else ""
+
+    @cached_property
+    def top(self) -> dict[str, tuple[int, ...]]:
+        """The definitions that other files name without naming anything around them."""
+        found: dict[str, list[int]] = {}
+        see_through: set[int] = {-1}
+        for number, symbol in enumerate(self.symbols):
+            if symbol.parent not in see_through:
+                continue
+            around = self.qualified(symbol.parent) if symbol.parent >= 0 else ""
+            if symbol.container != around and self.language != "kotlin":
+                # A method that is written outside of its class; the extension functions of Kotlin can be imported.
+                continue
+            if (self.family, symbol.kind) in _SEEN_THROUGH:
+                see_through.add(number)
+            elif symbol.kind != "impl" and not (symbol.kind == "module" and self.family == "go"):
+                found.setdefault(symbol.name, []).append(number)
+        return {name: tuple(numbers) for name, numbers in found.items()}
+
+    @cached_property
+    def inner(self) -> dict[tuple[str, str], tuple[int, ...]]:
+        """The definitions by what they are in and their name."""
+        found: dict[tuple[str, str], list[int]] = {}
+        for number, symbol in enumerate(self.symbols):
+            if symbol.container:
+                found.setdefault((symbol.container, symbol.name), []).append(number)
+        return {key: tuple(numbers) for key, numbers in found.items()}
+
+    @cached_property
+    def written_as(self) -> dict[str, tuple[int, ...]]:
+        """The definitions by their dotted path: overloads share one, and so do the `impl` blocks of a type."""
+        found: dict[str, list[int]] = {}
+        for number in range(len(self.symbols)):
+            found.setdefault(self.qualified(number), []).append(number)
+        return {name: tuple(numbers) for name, numbers in found.items()}
+
+    @cached_property
+    def bases(self) -> dict[int, tuple[Reference, ...]]:
+        """The bases that each class names, in the order written."""
+        found: dict[int, list[Reference]] = {}
+        for reference in self.references:
+            if reference.kind == "base":
+                found.setdefault(reference.scope, []).append(reference)
+        return {scope: tuple(references) for scope, references in found.items()}
+
+    @cached_property
+    def scopes(self) -> dict[int, int]:
+        """For every import below the top of the file, by its place, the innermost definition around it."""
+        starts = [symbol.start_byte for symbol in self.symbols]
+        found: dict[int, int] = {}
+        for imported in self.imports:
+            around = bisect_right(starts, imported.start_byte) - 1
+            while around >= 0 and not self._holds(around, imported.start_byte):
+                around = self.symbols[around].parent
+            if around >= 0:
+                found[imported.start_byte] = around
+        return found
+
+    def _holds(self, number: int, at: int) -> bool:
+        symbol = self.symbols[number]
+        return at < symbol.end_byte and (symbol.kind != "module" or self.family == "rust")
+
+    @cached_property
+    def bound(self) -> dict[str, tuple[Import, ...]]:
+        """The imports that give a name to something, by that name; what is only handed on gives none."""
+        found: dict[str, list[Import]] = {}
+        for imported in self.imports:
+            name = self._local_name(imported)
+            if name and imported.name != "*" and not self._hands_on(imported):
+                found.setdefault(name, []).append(imported)
+        return {name: tuple(imports[:MOST_ALIKE]) for name, imports in found.items()}
+
+    @cached_property
+    def handed_on(self) -> dict[str, tuple[Import, ...]]:
+        """The imports that give other files a name: `export … from` in one family, every import in the others."""
+        if self.family != "ecmascript":
+            return self.bound
+        found: dict[str, list[Import]] = {}
+        for imported in self.imports:
+            if self._hands_on(imported) and imported.name != "*":
+                found.setdefault(imported.alias or imported.name, []).append(imported)
+        return {name: tuple(imports[:MOST_ALIKE]) for name, imports in found.items()}
+
+    @cached_property
+    def wildcards(self) -> tuple[Import, ...]:
+        """The imports of everything that bring names into this file."""
+        return tuple(each for each in self.imports if each.name == "*" and not self._hands_on(each))[:MOST_ALIKE]
+
+    @cached_property
+    def wildcards_handed_on(self) -> tuple[Import, ...]:
+        """The imports of everything that other files see."""
+        return tuple(each for each in self.imports if each.name == "*")[:MOST_ALIKE]
+
+    @cached_property
+    def exported_as(self) -> dict[str, str]:
+        """What other files call a name of this one: `export { a as b }`, `export default a`, `module.exports = a`."""
+        if self.family != "ecmascript":
+            return {}
+        text = self.text[:_MOST_TEXT]
+        found: dict[str, str] = {}
+        for listed in _EXPORT_LIST.finditer(text):
+            if listed[2] is None:
+                for each in listed[1].decode("utf-8", "replace").split(","):
+                    if named := _SPECIFIER.match(each):
+                        found.setdefault((named[2] or named[1]).strip('"'), named[1])
+        for default in _EXPORT_DEFAULT.finditer(text):
+            found.setdefault("default", default[1].decode())
+        for whole in _MODULE_EXPORTS.finditer(text):
+            found.setdefault("default", whole[1].decode())
+            found[WHOLE] = whole[1].decode()
+        return found
+
+    def _hands_on(self, imported: Import) -> bool:
+        return self.family == "ecmascript" and self.text.startswith(b"export", imported.start_byte)
+
+    def _local_name(self, imported: Import) -> str:
+        if imported.alias or imported.name:
+            return imported.alias or imported.name
+        if self.family == "python":
+            return imported.module.partition(".")[0]
+        if self.family == "rust":
+            return imported.module.rpartition("::")[2]
+        if self.family == "go":
+            parts = [part for part in imported.module.split("/") if part]
+            if len(parts) > 1 and re.fullmatch(r"v\d+", parts[-1]):
+                parts.pop()
+            return re.sub(r"^go-|\.v\d+$|-go$", "", parts[-1]) if parts else ""
+        return ""

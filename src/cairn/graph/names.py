@@ -1,0 +1,251 @@
+"""Names across files: what an import leads to in the end, what a module hands on, and what is in a class and its bases.
+
+Every walk carries what it has seen and ends after a bounded number of steps, so cycles and towers of re-exports cost
+little.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from cairn.graph.facts import CLASSES, WHOLE, Facts, Place
+from cairn.graph.files import Files, Outcome, Target
+from cairn.graph.modules import Modules
+from cairn.store.snapshot import SnapshotView
+from cairn.types import Import, Reference
+
+_MOST_STEPS = 500
+_MOST_DEPTH = 40
+_MOST_FACTS = 4_000
+_MOST_KEPT = 200_000
+_MOST_REACHED = 2_000
+
+Seen = set[tuple[str, int, str]]
+
+
+class Found(NamedTuple):
+    """Where a name is defined; none of them and `outside`: in something that is not in the snapshot, for sure."""
+
+    places: tuple[Place, ...] = ()
+    outside: bool = False
+
+
+UNKNOWN = Found()
+OUTSIDE = Found(outside=True)
+
+
+class Names:
+    """The names of one snapshot. Keeps the facts of the files it has looked at lately."""
+
+    def __init__(self, view: SnapshotView) -> None:
+        self.view = view
+        self.modules = Modules(Files.of(view))
+        # Set by whoever knows how a use of a name is bound: the bases of a class are such uses.
+        self.bind_base: Callable[[str, Reference], tuple[Place, ...]] = lambda _path, _reference: ()
+        self._facts: OrderedDict[str, Facts] = OrderedDict()
+        self._targets: dict[tuple[str, Import], Target] = {}
+        self._reached: dict[str, frozenset[str]] = {}
+        self._led: dict[tuple[str, Import], Found] = {}
+        self.depth = 0
+
+    def facts(self, path: str) -> Facts:
+        """The facts of one file."""
+        found = self._facts.get(path)
+        if found is None:
+            language = self.modules.files.languages.get(path, "")
+            found = self._facts[path] = Facts(self.view, path, language, self.modules.family(path))
+            if len(self._facts) > _MOST_FACTS:
+                self._facts.popitem(last=False)
+        else:
+            self._facts.move_to_end(path)
+        return found
+
+    def target(self, path: str, imported: Import) -> Target:
+        """The files that an import leads to."""
+        found = self._targets.get((path, imported))
+        if found is None:
+            within = self._within(self.facts(path), imported)
+            found = self._targets[path, imported] = self.modules.resolve(path, imported, within)
+        return found
+
+    def leads_to(self, path: str, imported: Import) -> Found:
+        """What an import names, through every file that only hands it on."""
+        if self.depth:
+            # Inside another walk the end may not be reached; what is kept must not depend on what was asked before.
+            return self._leads_to(path, imported, set())
+        found = self._led.get((path, imported))
+        if found is None:
+            found = self._leads_to(path, imported, set())
+            if len(self._led) >= _MOST_KEPT:
+                self._led.clear()
+            self._led[path, imported] = found
+        return found
+
+    def _leads_to(self, path: str, imported: Import, seen: Seen) -> Found:
+        target = self.target(path, imported)
+        if target.outcome is not Outcome.INSIDE:
+            return OUTSIDE if target.outcome is Outcome.EXTERNAL else UNKNOWN
+        if not target.name:
+            whole = [place for each in target.files for place in self._whole(each, seen)]
+            return Found(_unique(whole) or tuple(Place(each, -1) for each in target.files))
+        places = self._in_files(target, seen)
+        return Found(places or tuple(Place(each, -1) for each in target.module))
+
+    def _whole(self, path: str, seen: Seen) -> tuple[Place, ...]:
+        """What a file exports in place of itself."""
+        facts = self.facts(path)
+        return self.exported(path, WHOLE, seen) if WHOLE in facts.exported_as else ()
+
+    def _in_files(self, target: Target, seen: Seen) -> tuple[Place, ...]:
+        first, *rest = target.name.split(".")
+        if first == "*":
+            return ()
+        files = self.defining(target.files, first) if len(target.files) > 1 else target.files
+        places = _unique(place for each in files for place in self.exported(each, first, seen))
+        for name in rest:
+            places = _unique(inner for place in places for inner in self.member(place, name, seen))
+        return places
+
+    def defining(self, files: Iterable[str], name: str) -> tuple[str, ...]:
+        """Those of the files that define a name."""
+        chosen = files if isinstance(files, frozenset) else frozenset(files)
+        return tuple(sorted({path for path, _ in self.view.symbols_named(name) if path in chosen}))
+
+    def exported(self, path: str, name: str, seen: Seen) -> tuple[Place, ...]:
+        """What a file gives under this name to those that import it."""
+        if (path, -1, name) in seen or len(seen) > _MOST_STEPS or self.depth > _MOST_DEPTH:
+            return ()
+        seen.add((path, -1, name))
+        self.depth += 1
+        try:
+            return self._exported(self.facts(path), name, seen)
+        finally:
+            self.depth -= 1
+
+    def _exported(self, facts: Facts, name: str, seen: Seen) -> tuple[Place, ...]:
+        path = facts.path
+        local = facts.exported_as.get(name, "" if name in ("default", WHOLE) else name)
+        places = self.at_top(facts, local)
+        if not places or facts.family == "python":
+            imports = [*facts.handed_on.get(name, ())]
+            if name in facts.exported_as:
+                imports += facts.bound.get(local, ())
+            shown = (each for each in imports if each.start_byte not in facts.scopes)
+            places = _unique([*places, *(place for each in shown for place in self._leads_to(path, each, seen).places)])
+        if not places and name not in ("default", WHOLE):
+            places = self._through_wildcards(facts, name, seen)
+        return places
+
+    def at_top(self, facts: Facts, name: str) -> tuple[Place, ...]:
+        """The definitions at the top of a file; `mod name;` of Rust is the file that it names."""
+        found = []
+        for number in facts.top.get(name, ()):
+            if facts.family == "rust" and facts.symbols[number].kind == "module":
+                files = [Place(each, -1) for each in self.modules.child(facts.path, name)]
+                found += files or [Place(facts.path, number)]
+            else:
+                found.append(Place(facts.path, number))
+        return tuple(found)
+
+    def _through_wildcards(self, facts: Facts, name: str, seen: Seen) -> tuple[Place, ...]:
+        found: list[Place] = []
+        for imported in facts.wildcards_handed_on:
+            if imported.start_byte not in facts.scopes:
+                found += self.in_wildcard(facts.path, imported, name, seen)
+        return _unique(found)
+
+    def in_wildcard(self, path: str, imported: Import, name: str, seen: Seen) -> tuple[Place, ...]:
+        """What an import of everything brings under this name."""
+        target = self.target(path, imported)
+        around = target.name.rpartition(".")[0]
+        whole = f"{around}.{name}" if around else name
+        return self._in_files(target._replace(name=whole), seen) if target.files else ()
+
+    def member(self, place: Place, name: str, seen: Seen) -> tuple[Place, ...]:
+        """What stands under this name in a module, or in a class and its bases."""
+        if place.number < 0:
+            found = self.exported(place.path, name, seen)
+            return found or tuple(Place(each, -1) for each in self.modules.child(place.path, name))
+        return self.own_member(place, name) or self.inherited(place, name, seen)
+
+    def own_member(self, place: Place, name: str) -> tuple[Place, ...]:
+        """What a definition holds itself, wherever in its package that is written."""
+        facts = self.facts(place.path)
+        around = facts.qualified(place.number)
+        own = tuple(Place(place.path, number) for number in facts.inner.get((around, name), ()))
+        if own or facts.family != "go":
+            return own
+        files = self.defining(self.modules.beside(place.path), name)
+        return tuple(Place(each, number) for each in files for number in self.facts(each).inner.get((around, name), ()))
+
+    def inherited(self, place: Place, name: str, seen: Seen) -> tuple[Place, ...]:
+        """What the bases of a class hold, the first that has it."""
+        if (place.path, place.number, name) in seen or len(seen) > _MOST_STEPS or self.depth > _MOST_DEPTH:
+            return ()
+        seen.add((place.path, place.number, name))
+        self.depth += 1
+        try:
+            return self._inherited(place, name, seen)
+        finally:
+            self.depth -= 1
+
+    def _inherited(self, place: Place, name: str, seen: Seen) -> tuple[Place, ...]:
+        facts = self.facts(place.path)
+        if facts.symbols[place.number].kind not in CLASSES:
+            return ()
+        numbers = [place.number]
+        if facts.family == "rust":
+            # The traits of a type stand on its `impl` blocks.
+            numbers = [*facts.written_as[facts.qualified(place.number)]]
+        for number in numbers:
+            for base in facts.bases.get(number, ()):
+                for inner in self.bind_base(place.path, base):
+                    if inner != place and (found := self.member(inner, name, seen)):
+                        return found
+        return ()
+
+    def in_path(self, path: str, parts: list[str]) -> tuple[Place, ...]:
+        """What these names lead to, one inside the other, from the top of a file."""
+        places: tuple[Place, ...] = (Place(path, -1),)
+        for name in parts:
+            places = _unique(each for place in places for each in self.member(place, name, set()))
+        return places
+
+    def entity(self, place: Place) -> tuple[str, str]:
+        """What is the same for all that is written of one definition: overloads, prototypes, files of a package."""
+        facts = self.facts(place.path)
+        if place.number < 0:
+            return (place.path.rpartition("/")[0] if facts.family == "go" else place.path), ""
+        # A prototype in a header and the definition elsewhere are one.
+        return "" if facts.family == "c" else place.path, facts.qualified(place.number)
+
+    def reached(self, path: str) -> frozenset[str]:
+        """The files that a C file includes, and those that they include."""
+        if path not in self._reached:
+            found: set[str] = set()
+            pending = [path]
+            while pending and len(found) < _MOST_REACHED:
+                at = pending.pop()
+                for imported in self.facts(at).imports:
+                    fresh = [each for each in self.target(at, imported).files if each not in found]
+                    found.update(fresh)
+                    pending += fresh
+            self._reached[path] = frozenset(found)
+        return self._reached[path]
+
+    def _within(self, facts: Facts, imported: Import) -> tuple[str, ...]:
+        if facts.family != "rust":
+            return ()
+        found: list[str] = []
+        number = facts.scopes.get(imported.start_byte, -1)
+        while number >= 0:
+            if facts.symbols[number].kind == "module":
+                found.append(facts.symbols[number].name)
+            number = facts.symbols[number].parent
+        return tuple(reversed(found))
+
+
+def _unique(places: Iterable[Place]) -> tuple[Place, ...]:
+    return tuple(sorted(set(places)))

@@ -1,0 +1,167 @@
+"""The definition, the uses and the imports of a symbol, each with how sure it is, and a count of what is left out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cairn.graph.binding import Binder
+from cairn.graph.common import COMMON
+from cairn.graph.facts import CALLABLES, MEMBERS, Facts, Place
+from cairn.graph.importers import Importers, ImportSite
+from cairn.graph.names import Names
+from cairn.graph.scopes import Bound, Tier
+from cairn.store.snapshot import SnapshotView
+from cairn.types import Reference, Symbol
+
+# What a literal begins with: its type belongs to the language.
+_LITERAL = frozenset("\"'`[{0123456789")
+
+
+class Site(NamedTuple):
+    """A place where a symbol is used. `inside` is the dotted path of the definition around it, empty at the top."""
+
+    path: str
+    line: int
+    column: int
+    kind: str
+    name: str
+    receiver: str
+    inside: str
+    start_byte: int
+
+
+class Definition(NamedTuple):
+    """A symbol and the file that holds it."""
+
+    path: str
+    symbol: Symbol
+
+
+class References(NamedTuple):
+    """All that is known of the uses of one symbol. `name_only` has its sites only when they were asked for.
+
+    `name_only_count` are uses of the same name that may or may not mean it; `elsewhere_count` are uses of the same
+    name that were shown to mean something else.
+    """
+
+    definitions: tuple[Definition, ...]
+    proven: tuple[Site, ...]
+    likely: tuple[Site, ...]
+    name_only: tuple[Site, ...]
+    imports: tuple[ImportSite, ...]
+    name_only_count: int
+    elsewhere_count: int
+
+
+class Graph:
+    """What leads where in one snapshot. Keep it for as long as the view; its tables are built when first needed."""
+
+    def __init__(self, view: SnapshotView) -> None:
+        self.view = view
+        self.names = Names(view)
+        self.binder = Binder(self.names)
+        self.importers = Importers(self.names)
+
+    def places(self, path: str, name: str, line: int | None = None) -> tuple[Place, ...]:
+        """The definitions of this name (or dotted path) in a file, of all lines or of the one."""
+        facts = self.names.facts(path)
+        return tuple(
+            Place(path, number)
+            for number, symbol in enumerate(facts.symbols)
+            if (symbol.name == name or facts.qualified(number) == name) and line in (None, symbol.start_line)
+        )
+
+    def bind(self, path: str, reference: Reference) -> Bound:
+        """What one use of a name means; a name that only one definition has is likely to mean that one."""
+        bound = self.binder.bind(path, reference)
+        if bound.places or bound.elsewhere:
+            return bound
+        return self._by_uniqueness(path, reference) or bound
+
+    def references(self, place: Place, *, list_name_only: bool = False) -> References:
+        """The uses of one definition in the whole snapshot, in order of path and place."""
+        wanted = self.names.facts(place.path).symbols[place.number]
+        imports, aliases = self.importers.of(place)
+        used = list(self.view.references_named(wanted.name))
+        for path, alias in sorted(aliases):
+            used += [(path, each) for each in self.names.facts(path).references if each.name == alias]
+        sites: dict[Tier, list[Site]] = {tier: [] for tier in Tier}
+        elsewhere = name_only = 0
+        for path, reference in sorted(used, key=lambda each: (each[0], each[1].start_byte)):
+            tier = self._tier(place, path, reference)
+            if tier is None:
+                elsewhere += 1
+            elif tier is Tier.NAME_ONLY and not list_name_only:
+                name_only += 1
+            else:
+                name_only += tier is Tier.NAME_ONLY
+                sites[tier].append(self._site(path, reference))
+        proven, likely, listed = (tuple(sites[tier]) for tier in (Tier.PROVEN, Tier.LIKELY, Tier.NAME_ONLY))
+        return References(self._definitions(place), proven, likely, listed, imports, name_only, elsewhere)
+
+    def dependencies(self) -> dict[str, tuple[str, ...]]:
+        """For every file the files that its imports lead to, in order; files without any are left out."""
+        return self.importers.dependencies()
+
+    # --- how a use stands to a definition ------------------------------------------------------------------------
+
+    def _tier(self, place: Place, path: str, reference: Reference) -> Tier | None:
+        """The tier of this use as a use of that definition; None when it means something else."""
+        bound = self.bind(path, reference)
+        if bound.elsewhere:
+            return None
+        if bound.places:
+            return bound.tier if any(self.importers.same(place, each) for each in bound.places) else None
+        return Tier.NAME_ONLY
+
+    def _by_uniqueness(self, path: str, reference: Reference) -> Bound | None:
+        """The one definition of this name in the codebase, for a member that is called on a value nobody knows."""
+        family = self.names.modules.family(path)
+        receiver = reference.receiver
+        # A name that stands alone is bound by its scope or not at all, and `super()` never means the own class.
+        if not receiver or receiver.startswith("super") or receiver[0] in _LITERAL:
+            return None
+        if reference.name in COMMON.get(family, ()) or (reference.name.startswith("__") and family == "python"):
+            return None
+        found = [
+            (each, symbol)
+            for each, symbol in self.view.symbols_named(reference.name)
+            if self.names.modules.family(each) == family
+        ]
+        if len({(each, symbol.container) for each, symbol in found}) != 1:
+            return None
+        where, symbol = found[0]
+        facts = self.names.facts(where)
+        # `Promise.any` names a class that is not known here, not a value.
+        if receiver[0].isupper() and receiver.isidentifier() and not symbol.container.endswith(receiver):
+            return None
+        if not self._fits_a_value(facts, symbol, reference.kind):
+            return None
+        numbers = facts.inner.get((symbol.container, symbol.name), ())
+        return Bound(Tier.LIKELY, tuple(Place(where, number) for number in numbers)) if numbers else None
+
+    def _fits_a_value(self, facts: Facts, symbol: Symbol, kind: str) -> bool:
+        """Whether `value.name` can mean this: a member of a class, and one that can be called if it is called."""
+        if symbol.kind not in MEMBERS or not symbol.container:
+            return False
+        if symbol.parent >= 0 and facts.symbols[symbol.parent].kind in CALLABLES:
+            # A method of a nameless object that a function makes: what it is called says little.
+            return False
+        return kind != "call" or symbol.kind in CALLABLES or "=>" in symbol.signature
+
+    # --- what is shown -------------------------------------------------------------------------------------------
+
+    def _site(self, path: str, use: Reference) -> Site:
+        facts = self.names.facts(path)
+        around = facts.qualified(use.scope) if use.scope >= 0 else ""
+        return Site(path, use.line, use.column, use.kind, use.name, use.receiver, around, use.start_byte)
+
+    def _definitions(self, place: Place) -> tuple[Definition, ...]:
+        facts = self.names.facts(place.path)
+        numbers = facts.written_as[facts.qualified(place.number)]
+        return tuple(Definition(place.path, facts.symbols[number]) for number in numbers)
+
+
+def dependencies(view: SnapshotView) -> dict[str, tuple[str, ...]]:
+    """The files that each file's imports lead to."""
+    return Graph(view).dependencies()

@@ -1,0 +1,59 @@
+"""Imports of Go: a path below a module of the snapshot is a folder, and all its files are the package."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from cairn.graph.files import EXTERNAL, UNRESOLVED, Files, Target, below, inside, parent
+from cairn.types import Import
+
+_MODULE = re.compile(r'^[ \t]*module[ \t]+"?([^\s"]+)', re.MULTILINE)
+
+
+class GoModules:
+    """Finds packages by their import paths."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._beside: dict[str, frozenset[str]] = {}
+
+    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> Target:
+        """The files of the package, its tests left out."""
+        words = imported.module
+        vendored = self._package(below("vendor", words))
+        if vendored:
+            return inside(vendored, imported.name)
+        prefix = words
+        while prefix:
+            if prefix in self._modules:
+                inner = words[len(prefix) + 1 :]
+                return inside(self._package(below(self._modules[prefix], inner)), imported.name)
+            prefix = parent(prefix)
+        return UNRESOLVED if words.startswith(".") else EXTERNAL
+
+    def child(self, path: str, name: str) -> tuple[str, ...]:
+        """Packages hold no packages."""
+        return ()
+
+    def beside(self, path: str) -> frozenset[str]:
+        """The files of the folder: those of one package share their names."""
+        folder = parent(path)
+        if folder not in self._beside:
+            inner = self._files.folders.get(folder, ())
+            self._beside[folder] = frozenset(each for each in inner if each.endswith(".go"))
+        return self._beside[folder]
+
+    def _package(self, folder: str) -> tuple[str, ...]:
+        inner = self._files.folders.get(folder, ())
+        return tuple(path for path in inner if path.endswith(".go") and not path.endswith("_test.go"))
+
+    @cached_property
+    def _modules(self) -> dict[str, str]:
+        """The folders of modules by path; the first in order of place wins."""
+        found: dict[str, str] = {}
+        for path in self._files.by_name.get("go.mod", ()):
+            named = _MODULE.search(self._files.settings(path) or "")
+            if named:
+                found.setdefault(named[1], parent(path))
+        return found

@@ -1,0 +1,174 @@
+"""Imports of TypeScript and JavaScript: relative paths, the paths of a tsconfig, and packages of the same workspace."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import NamedTuple
+
+from cairn.graph import jsonc
+from cairn.graph.files import EXTERNAL, UNRESOLVED, Files, Target, above, below, inside, normal, parent
+from cairn.types import Import
+
+_ENDINGS = (".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte", ".json")
+# What a compiled file is called, and its sources.
+_COMPILED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
+_CONFIGS = ("tsconfig.json", "jsconfig.json", "tsconfig.base.json")
+_ENTRIES = ("source", "types", "typings", "module", "main")
+_OUTPUT = re.compile(r"^(?:\./)?(?:dist|lib|build|out|esm|cjs)/")
+_MOST_EXTENDS = 8
+_MOST_PATTERNS = 500
+
+
+class Config(NamedTuple):
+    """What a tsconfig says of paths: the folder of plain names, and patterns with the places they stand for."""
+
+    base: str | None
+    patterns: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+class TypeScriptModules:
+    """Finds modules by the words in an import."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._known: dict[str, Config | None] = {}
+        self._nearest: dict[str, Config | None] = {}
+
+    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> Target:
+        """Where this import leads. A relative path that is not there is unresolved, an unknown package external."""
+        words = imported.module.partition("?")[0]
+        folder = parent(path)
+        if words.startswith(("./", "../")) or words in (".", ".."):
+            place = normal(folder, words)
+            return inside(self._at(place) if place is not None else (), imported.name)
+        if words.startswith(("node:", "/", "#")) or "://" in words or not words:
+            return UNRESOLVED if words.startswith(("/", "#")) else EXTERNAL
+        known, found = self._by_config(folder, words)
+        found = found or self._by_package(words)
+        return inside(found, imported.name) if found else UNRESOLVED if known else EXTERNAL
+
+    def child(self, path: str, name: str) -> tuple[str, ...]:
+        """Modules hold no modules."""
+        return ()
+
+    def _at(self, place: str) -> tuple[str, ...]:
+        """The file that a path means: itself, with an ending, the source of it, or the index of a folder."""
+        stem, dot, ending = place.rpartition(".")
+        sources = _COMPILED.get(f".{ending}", ()) if dot else ()
+        tries = [f"{stem}{source}" for source in sources] + [place] + [f"{place}{each}" for each in _ENDINGS if place]
+        tries += [below(place, f"index{each}") for each in _ENDINGS]
+        return next(((each,) for each in tries if each in self._files), ())
+
+    def _by_config(self, folder: str, words: str) -> tuple[bool, tuple[str, ...]]:
+        """Whether a pattern means this import, and what it leads to."""
+        if folder not in self._nearest:
+            configs = (self._config_in(each) for each in above(folder))
+            self._nearest[folder] = next((config for config in configs if config is not None), None)
+        config = self._nearest[folder]
+        if config is None:
+            return False, ()
+        known = False
+        for pattern, places in config.patterns:
+            before, star, after = pattern.partition("*")
+            if not (words.startswith(before) and words.endswith(after) if star else words == pattern):
+                continue
+            if len(words) < len(before) + len(after):
+                continue
+            known = known or pattern != "*"
+            middle = words[len(before) : len(words) - len(after)] if star else ""
+            for place in places:
+                whole = normal("", place.replace("*", middle, 1))
+                if whole is not None and (found := self._at(whole)):
+                    return True, found
+        based = normal(config.base, words) if config.base is not None else None
+        return known, self._at(based) if based is not None else ()
+
+    def _config_in(self, folder: str) -> Config | None:
+        if folder not in self._known:
+            paths = (below(folder, name) for name in _CONFIGS)
+            path = next((each for each in paths if each in self._files), None)
+            self._known[folder] = self._read(path) if path else None
+        return self._known[folder]
+
+    def _read(self, path: str | None) -> Config:
+        """The path settings of a tsconfig, or of the first one it extends that has any."""
+        base: str | None = None
+        patterns: list[tuple[str, tuple[str, ...]]] = []
+        for _ in range(_MOST_EXTENDS):
+            if path is None or path not in self._files:
+                break
+            folder = parent(path)
+            config = jsonc.mapping(jsonc.loads(self._files.settings(path) or ""))
+            options = jsonc.mapping(config.get("compilerOptions"))
+            own = normal(folder, jsonc.text(options["baseUrl"])) if "baseUrl" in options else None
+            base = own if base is None else base
+            if not patterns:
+                patterns = _patterns(options.get("paths"), folder if own is None else own)
+            path = self._extended(folder, config.get("extends"))
+        return Config(base, tuple(patterns))
+
+    def _extended(self, folder: str, extends: object) -> str | None:
+        if isinstance(extends, list):
+            extends = extends[-1] if extends else ""
+        words = jsonc.text(extends)
+        place = normal(folder, words) if words.startswith(".") else None
+        if place is None:
+            return None
+        return next((each for each in (place, f"{place}.json") if each in self._files), None)
+
+    def _by_package(self, words: str) -> tuple[str, ...]:
+        """A package of the same workspace, by the name in its package.json."""
+        parts = words.split("/")
+        size = 2 if words.startswith("@") else 1
+        folder = self._packages.get("/".join(parts[:size]))
+        if folder is None:
+            return ()
+        inner = "/".join(parts[size:])
+        package = jsonc.mapping(jsonc.loads(self._files.settings(below(folder, "package.json")) or ""))
+        entries = _exported(package.get("exports"), inner)
+        if not inner:
+            entries += [jsonc.text(package.get(field)) for field in _ENTRIES]
+        # What is published is built from sources that lie elsewhere: `dist/x.js` comes from `src/x.ts`.
+        tries = [each for entry in entries if entry for each in (entry, _OUTPUT.sub("src/", entry))]
+        tries += [inner or "index", f"src/{inner or 'index'}"]
+        for each in tries:
+            place = normal(folder, each)
+            if place is not None and (found := self._at(place)):
+                return found
+        return ()
+
+    @cached_property
+    def _packages(self) -> dict[str, str]:
+        """The folders of packages by name; a name that two of them have means none."""
+        found: dict[str, list[str]] = {}
+        for path in self._files.by_name.get("package.json", ()):
+            package = jsonc.mapping(jsonc.loads(self._files.settings(path) or ""))
+            found.setdefault(jsonc.text(package.get("name")), []).append(parent(path))
+        return {name: folders[0] for name, folders in found.items() if name and len(folders) == 1}
+
+
+def _patterns(paths: object, base: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The patterns of `paths`, those that say most first."""
+    found = []
+    for pattern, places in list(jsonc.mapping(paths).items())[:_MOST_PATTERNS]:
+        listed = places[:_MOST_EXTENDS] if isinstance(places, list) else []
+        inner = tuple(place for each in listed if (place := normal(base, jsonc.text(each))) is not None)
+        if pattern.count("*") <= 1 and inner:
+            found.append((pattern, inner))
+    return sorted(found, key=lambda each: (-len(each[0].partition("*")[0]), each))
+
+
+def _exported(exports: object, inner: str) -> list[str]:
+    """The files that `exports` of a package.json names for an inner path, conditions and all."""
+    wanted = f"./{inner}" if inner else "."
+    table = jsonc.mapping(exports)
+    pending = [table.get(wanted, None if inner or any(key.startswith(".") for key in table) else exports)]
+    found: list[str] = []
+    while pending and len(found) < _MOST_PATTERNS:
+        entry = pending.pop()
+        if isinstance(entry, str):
+            found.append(entry)
+        elif isinstance(entry, dict):
+            pending.extend(reversed(list(entry.values())))
+    return found

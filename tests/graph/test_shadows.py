@@ -1,0 +1,100 @@
+"""A function that makes a name its own hides what is outside; when in doubt it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from cairn.graph.shadows import binds, type_parameters
+
+
+def own(family: str, text: str, name: str = "f") -> bool:
+    return binds(family, text.encode(), name, text.index("("))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def g(f): f()",
+        "def g(a, *f): f()",
+        "def g(a: int, f: Any = 1): f()",
+        "def g():\n    f = 1\n    f()",
+        "def g():\n    f=1\n    f()",
+        "def g():\n    f: int = 1\n",
+        "def g():\n    a, f = 1, 2\n",
+        "def g():\n    (f, a) = x\n",
+        "def g():\n    f += 1\n",
+        "def g():\n    for f in x: f()",
+        "def g():\n    return [f() for a, f in x]",
+        "def g():\n    with x as f: f()",
+        "def g():\n    if (f := x): f()",
+        "def g():\n    return lambda f: f()",
+        "def g():\n    return lambda a, f: f()",
+    ],
+)
+def test_python_functions_that_bind_a_name(text: str) -> None:
+    assert own("python", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def g(): f()",
+        "def g(a: f): pass",
+        "def g(a=f): pass",
+        "def g():\n    return h(f=1)",
+        "def g():\n    return h(\n        f=1,\n    )",
+        "def g():\n    x.f = 1",
+        "def g():\n    for a, b in f(x): pass",
+        "def g():\n    x.y[f(a)] = 1",
+        "def g():\n    f(a).b = 1",
+        "def g():\n    a[f] == f",
+        "def g():\n    if f == 1: pass",
+        "def g():\n    offset = ff = 1",
+    ],
+)
+def test_python_functions_that_only_use_it(text: str) -> None:
+    assert not own("python", text)
+
+
+@pytest.mark.parametrize(
+    ("family", "text", "bound"),
+    [
+        ("ecmascript", "function g(f) {}", True),
+        ("ecmascript", "function g({ a, f }: X) {}", True),
+        ("ecmascript", "function g() { const f = 1 }", True),
+        ("ecmascript", "function g() { const { a, b: f } = x }", True),
+        ("ecmascript", "function g() { for (const f of x) {} }", True),
+        ("ecmascript", "function g() { return (a, f) => 1 }", True),
+        ("ecmascript", "function g() { return f => 1 }", True),
+        ("ecmascript", "function g() { try {} catch (f) {} }", True),
+        ("ecmascript", "function g() { return function (f) {} }", True),
+        ("ecmascript", "function g() { return f() }", False),
+        ("ecmascript", "function g() { x.catch(f) }", False),
+        ("ecmascript", "function g(a: f) { h(f); x.f = 1; return { f: 1 } }", False),
+        ("go", "func g(f int) {}", True),
+        ("go", "func g() { f := 1 }", True),
+        ("go", "func g() {\n\ta, f := 1, 2\n}", True),
+        ("go", "func g() { return f(1) }", False),
+        ("rust", "fn g(f: u8) {}", True),
+        ("rust", "fn g() { let f = 1; }", True),
+        ("rust", "fn g() { x.map(|f| f()) }", True),
+        ("rust", "fn g() { f() }", False),
+        ("c", "int g(int *f) {}", True),
+        ("c", "int g(void) { return f(1); }", False),
+    ],
+)
+def test_functions_of_other_languages(family: str, text: str, bound: bool) -> None:
+    assert own(family, text) is bound
+
+
+def test_what_is_too_long_to_look_into_is_in_doubt() -> None:
+    assert own("python", "def g():\n" + "    f()\n" * 100_000)
+    assert own("python", "def g():\n" + "    f()\n" * 1_000)
+    assert not own("ecmascript", "function g() {" + "const {" * 20_000 + "}")
+
+
+def test_types_that_a_definition_makes_for_itself() -> None:
+    assert type_parameters("class Box<T extends Map<K, V>, U = X> extends Y<Z>", "Box") == {"T", "U"}
+    assert type_parameters("func Map[T any, U comparable](x []T) []U", "Map") == {"T", "U"}
+    assert type_parameters("public <T> void go(T one)", "go") == {"T"}
+    assert type_parameters("def f(a)", "f") == frozenset()
