@@ -18,9 +18,10 @@ from cairn.source.beneath import Tree
 from cairn.source.walk import walk
 from cairn.store.build import SegmentBuilder
 from cairn.store.disk import Disk
+from cairn.store.draft import Draft, Layer
 from cairn.store.lease import RunKind
 from cairn.store.manifest import GitState
-from cairn.store.publish import Draft, Layer, publish
+from cairn.store.publish import publish
 from cairn.store.tombstones import Tombstone, TombstoneReason
 from cairn.store.writer import Writer, open_writer
 from cairn.sync.pool import extract_all

@@ -19,8 +19,9 @@ from cairn.embedding.static import StaticEmbedder
 from cairn.search.searcher import Searcher
 from cairn.search.types import SearchRequest
 from cairn.store.disk import Disk
+from cairn.store.draft import Layer
 from cairn.store.lease import RunKind
-from cairn.store.publish import Layer, publish
+from cairn.store.publish import publish
 from cairn.store.snapshot import open_view
 from cairn.store.vectors import quantize
 from cairn.store.writer import open_writer

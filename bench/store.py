@@ -1,6 +1,6 @@
 """What does it cost to publish, to open, to find nothing changed, and to index a large tree?
 
-    python -m bench.store --tree PATH [--only publish,nochange,open,readers,scale] [--home PATH]
+    python -m bench.store --tree PATH [--only publish,nochange,open,readers,merging,scale] [--home PATH]
 
 PATH is a large tree of fetched code (50,000 files for the full picture). Prints ratios, each measured side by side in
 one run: machines are shared and noisy, so a figure alone says little. Memory is the proportional set size (PSS) summed
@@ -26,7 +26,7 @@ from bench.little_store import CountingDisk, Published, make_stores, one_file_pu
 from bench.source import bare_walk
 from cairn.source.root import find_root
 
-PARTS = ("publish", "nochange", "open", "readers", "scale")
+PARTS = ("publish", "nochange", "open", "readers", "merging", "scale")
 SMALL_TREE, LARGE_TREE = 1_000, 50_000
 MIB = 1024 * 1024
 
@@ -45,12 +45,14 @@ def main() -> int:
             bench_publish(scratch)
         if "nochange" in wanted:
             bench_nochange(options.tree, scratch)
-        if "open" in wanted or "readers" in wanted:
+        if not {"open", "readers", "merging"}.isdisjoint(wanted):
             stores = make_stores(find_root(options.tree), Path(scratch, "made"), options.chunks)
             if "open" in wanted:
                 bench_open(stores)
             if "readers" in wanted:
-                bench_readers(stores[0])
+                bench_readers(stores[0], "publishing", lambda stop: _publish_until(stores[0], stop))
+            if "merging" in wanted:
+                bench_readers(stores[1], "merging", lambda stop: _merge_until(stores[1], stop))
         if "scale" in wanted:
             bench_scale(options.tree, scratch, options.files)
     return 0
@@ -159,21 +161,37 @@ with Disk.at(sys.argv[1], sys.argv[2]) as disk, open_view(disk, "bench") as view
 """
 
 
-def bench_readers(store: Published, seconds: float = 8.0) -> None:
+_MERGE = """
+import sys
+from cairn.store.compact import build, workshop
+from cairn.store.disk import Disk
+from cairn.store.snapshot import open_view
+from cairn.store.tiers import loads_of, plan
+with Disk.at(sys.argv[1], sys.argv[2]) as disk:
+    while True:
+        with workshop(disk) as folder, open_view(disk, "bench") as view:
+            build(disk, view, plan(loads_of(view), everything=True), folder)
+        print("merged", flush=True)
+"""
+
+
+def bench_readers(
+    store: Published, doing: str, beside: Callable[[threading.Event], None], seconds: float = 8.0
+) -> None:
     idle = _read(store, seconds)
     stop = threading.Event()
-    writer = threading.Thread(target=_publish_until, args=(store, stop))
-    writer.start()
+    other = threading.Thread(target=beside, args=(stop,))
+    other.start()
     try:
         busy = _read(store, seconds)
     finally:
         stop.set()
-        writer.join()
+        other.join()
     again = _read(store, seconds)
     still = min(_p99(idle), _p99(again))
-    print(f"readers: {len(idle):,} look-ups idle, {len(busy):,} while one publish follows the other")
+    print(f"readers: {len(idle):,} look-ups idle, {len(busy):,} while another process is {doing} without a pause")
     print(
-        f"  p99 while publishing : p99 idle: {_p99(busy) / still:.2f} "
+        f"  p99 while {doing} : p99 idle: {_p99(busy) / still:.2f} "
         f"(at most 1.5; {_p99(busy) * 1e6:.0f} µs : {still * 1e6:.0f} µs)"
     )
 
@@ -190,6 +208,14 @@ def _publish_until(store: Published, stop: threading.Event) -> None:
         while not stop.is_set() and number < 60:
             one_file_publish(disk, number)
             number += 1
+
+
+def _merge_until(store: Published, stop: threading.Event) -> None:
+    """All segments are merged again and again, in a process of its own as upkeep is; nothing of it is published."""
+    command = [sys.executable, "-c", _MERGE, store.home, store.below]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as merging:
+        stop.wait()
+        merging.kill()
 
 
 def _p99(times: Sequence[float]) -> float:
