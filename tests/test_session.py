@@ -8,9 +8,10 @@ import pytest
 
 from cairn.clock import SystemClock
 from cairn.errors import BadContinuation, NotIndexed, StoreError, UsageError
-from cairn.limits import MAX_CODEBASES, RECENT_SYNC_SECONDS
+from cairn.limits import LAST_USED_SECONDS, MAX_CODEBASES, RECENT_SYNC_SECONDS
 from cairn.search.types import Mode, SearchRequest
 from cairn.session import Session, Steps, ask_all, find_targets, hold_page, whole
+from tests.conformance import conforms
 
 LEASE = SearchRequest("Lease", Mode.SYMBOL)
 
@@ -22,6 +23,9 @@ class Shifted(SystemClock):
 
     def monotonic(self) -> float:
         return super().monotonic() + self.ahead
+
+    def wall_ns(self) -> int:
+        return super().wall_ns() + int(self.ahead * 1e9)
 
 
 @pytest.fixture
@@ -55,6 +59,66 @@ def test_files_are_looked_at_again_only_after_a_while(tmp_path: Path, environ: d
         session.prepare(Steps())
         assert mode_of(session) == "synced"
         assert session.snapshot != first
+
+
+@conforms("003.SL3")
+def test_a_thousand_questions_note_the_use_of_a_store_at_most_once_in_an_hour(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    folder, clock = tree(tmp_path), Shifted()
+    with Session(whole(str(folder), environ), environ, clock) as session:
+        session.prepare(Steps())
+        (noted,) = (tmp_path / "home" / "data").glob("*/last_used")
+
+        def ask(times: int, seconds: float) -> int:
+            """Ask so often over so long a time; how often the file was written anew."""
+            written = {noted.stat().st_ino, noted.stat().st_mtime_ns}
+            count = 0
+            for _ in range(times):
+                assert session.ask(LEASE).found is not None
+                clock.ahead += seconds / times
+                now = {noted.stat().st_ino, noted.stat().st_mtime_ns}
+                count, written = count + (now != written), now
+            return count
+
+        # The publish has noted it a moment ago.
+        assert ask(100, LAST_USED_SECONDS * 0.99) == 0
+        assert ask(1_000, LAST_USED_SECONDS * 0.9) == 1
+        assert ask(100, 3 * LAST_USED_SECONDS) in (2, 3)
+    # A process that begins finds it noted.
+    with Session(whole(str(folder), environ), environ, clock) as session:
+        session.prepare(Steps(sync=False))
+        before = noted.stat()
+        session.ask(LEASE)
+        assert noted.stat() == before
+
+
+def test_a_store_that_cannot_be_written_answers_all_the_same(tmp_path: Path, environ: dict[str, str]) -> None:
+    folder, clock = tree(tmp_path), Shifted()
+    with Session(whole(str(folder), environ), environ, clock) as session:
+        session.prepare(Steps())
+        (store,) = (tmp_path / "home" / "data").iterdir()
+        (store / "last_used").unlink()
+        (store / "last_used").mkdir()
+        assert session.ask(LEASE).found is not None
+        store.chmod(0o777)
+        clock.ahead = 2 * LAST_USED_SECONDS
+        assert session.ask(LEASE).found is not None
+        store.rename(store.with_name("elsewhere"))
+        clock.ahead = 4 * LAST_USED_SECONDS
+        assert session.ask(LEASE).found is not None
+
+
+def test_a_session_that_only_reads_does_not_note_that_it_did(tmp_path: Path, environ: dict[str, str]) -> None:
+    folder, clock = tree(tmp_path), Shifted()
+    with Session(whole(str(folder), environ), environ, clock) as session:
+        session.prepare(Steps())
+    (noted,) = (tmp_path / "home" / "data").glob("*/last_used")
+    noted.write_text("2020-01-01T00:00:00Z\n")
+    with Session(whole(str(folder), environ), environ, clock, read_only=True) as session:
+        session.prepare(Steps())
+        assert session.ask(LEASE).found is not None
+    assert noted.read_text() == "2020-01-01T00:00:00Z\n"
 
 
 def test_a_change_of_the_ignore_rules_is_told(tmp_path: Path, environ: dict[str, str]) -> None:

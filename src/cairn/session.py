@@ -18,7 +18,7 @@ from cairn.config import cairn_home
 from cairn.embedding.choose import choose
 from cairn.errors import BadContinuation, CairnError, NotIndexed, PathNotFound, StoreBusy, StoreError, UsageError
 from cairn.fingerprint import query_fingerprint
-from cairn.limits import MAX_CODEBASES, MAX_RESULTS, RECENT_SYNC_SECONDS
+from cairn.limits import LAST_USED_SECONDS, MAX_CODEBASES, MAX_RESULTS, RECENT_SYNC_SECONDS
 from cairn.search.continuation import decode, question_digest, snapshot_of
 from cairn.search.rank import RANKING_VERSION
 from cairn.search.searcher import Searcher, question_of
@@ -28,11 +28,13 @@ from cairn.source.root import path_key, printable, relative_to_root
 from cairn.store.standing import Freshness, State
 from cairn.sync import before
 from cairn.sync.codebase import Codebase, open_codebase
+from cairn.sync.later import later_warnings, reading
 from cairn.sync.place import place_of
 from cairn.sync.reading import Standing, stand
 from cairn.sync.report import Tell
 from cairn.sync.run import RunOptions
 from cairn.sync.status import snapshot_info
+from cairn.sync.stores import note_use
 
 # A search does not wait for another run: it answers from what is there.
 _WAIT_SECONDS = 0.2
@@ -86,11 +88,16 @@ class Steps:
 class Session(AbstractContextManager["Session"]):
     """One codebase, kept warm. `prepare` comes before the first question, and again when time has passed.
 
-    With `trouble` set it is the answer to every question until the next `prepare`.
+    With `trouble` set it is the answer to every question until the next `prepare`. A session that is `read_only` takes
+    an index of a later format too, and then no step before the read is done.
     """
 
-    def __init__(self, target: Target, environ: Mapping[str, str], clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self, target: Target, environ: Mapping[str, str], clock: Clock = SYSTEM_CLOCK, *, read_only: bool = False
+    ) -> None:
         self.target = target
+        self.read_only = read_only
+        self._later: tuple[str, ...] = ()
         self._environ = environ
         self._clock = clock
         codebase = target.codebase
@@ -100,7 +107,7 @@ class Session(AbstractContextManager["Session"]):
         self._searcher: Searcher | None = None
         self._fresh = Freshness("not_checked")
         self._gate = decide(GateFacts(self.root, State.NOT_INDEXED))
-        self._next_check = -1.0
+        self._next_check = self._next_note = -1.0
         self.trouble: CairnError | None = None
 
     @property
@@ -125,8 +132,10 @@ class Session(AbstractContextManager["Session"]):
         if self._gate.is_open and now < self._next_check:
             self._fresh = Freshness("skipped_recent", 0, self._fresh.checked_at)
             return
+        if self.read_only:
+            steps = replace(steps, create=False, sync=False)
         try:
-            self._hold(stand(self._place))
+            self._hold(self._stand())
             self._fresh, why = self._step(steps)
         except StoreError as problem:
             if self._searcher is None:
@@ -148,7 +157,7 @@ class Session(AbstractContextManager["Session"]):
             fresh = before.catch_up(codebase, standing, options, steps.tell, clock=self._clock)
             # Most syncs find nothing: what is open is then the newest, and is not opened a second time.
             if fresh.mode == "synced" and fresh.snapshot != self._held:
-                self._hold(stand(self._place))
+                self._hold(self._stand())
                 if self._rules != rules:
                     fresh = replace(fresh, mode="reconciled_ignore_change")
             return fresh, ""
@@ -163,12 +172,18 @@ class Session(AbstractContextManager["Session"]):
             return Freshness("not_checked"), str(refused.fields["why"])
         except StoreBusy:
             fresh = Freshness("skipped_busy")
-        self._hold(stand(self._place))
+        self._hold(self._stand())
         return fresh, ""
+
+    def _stand(self, snapshot: str | None = None) -> Standing:
+        with reading(self.read_only) as met:
+            standing = stand(self._place, snapshot=snapshot)
+        self._later = tuple(later_warnings(met))
+        return standing
 
     def hold_snapshot(self, snapshot: str) -> None:
         """Hold this very snapshot, for the next page of an answer. `BadContinuation` when it is gone."""
-        standing = stand(self._place, snapshot=snapshot)
+        standing = self._stand(snapshot)
         if standing.view is None:
             raise BadContinuation(why="the index has changed since it was given")
         self._hold(replace(standing, state=State.INDEXED))
@@ -228,7 +243,24 @@ class Session(AbstractContextManager["Session"]):
         if self._searcher is None or not self._gate.is_open:
             return Answer(asked, root, gate=self._gate)
         found = self._searcher.search(self.asked_here(request))
+        self._note_use()
         return Answer(asked, root, source=self._source(), found=found)
+
+    def opened(self) -> tuple[Searcher, Source] | None:
+        """What answers questions about structure, and where that is from; None when the gate is closed."""
+        if self.trouble is not None:
+            raise self.trouble
+        if self._searcher is None or not self._gate.is_open:
+            return None
+        self._note_use()
+        return self._searcher, self._source()
+
+    def _note_use(self) -> None:
+        now = self._clock.monotonic()
+        if self.read_only or now < self._next_note:
+            return
+        self._next_note = now + LAST_USED_SECONDS
+        note_use(self._place, self._clock)
 
     def _source(self) -> Source:
         view = self._standing.view
@@ -243,6 +275,7 @@ class Session(AbstractContextManager["Session"]):
             freshness=self._fresh,
             writer=self._standing.writer,
             damaged=bool(view.damage),
+            later=self._later,
         )
 
 

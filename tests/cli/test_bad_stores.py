@@ -29,26 +29,6 @@ from tests.conformance import conforms
 WRITING, READING = ("index", "sync", "reindex", "clear"), ("status", "snapshots", "health")
 
 
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> Person:
-    """A tree and a home with its index, of which every test gets a copy."""
-    person = Person(tmp_path_factory.mktemp("person"))
-    person.commit()
-    assert person.cairn("index").status == 0
-    return person
-
-
-@pytest.fixture
-def home(indexed: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    home = tmp_path / "home"
-    shutil.copytree(indexed.home, home)
-    monkeypatch.chdir(indexed.tree)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("CAIRN_HOME", str(home))
-    monkeypatch.delenv("CAIRN_DEBUG", raising=False)
-    return home
-
-
 def store(home: Path) -> Path:
     [found] = (home / "data").iterdir()
     return found

@@ -45,9 +45,9 @@ def test_one_flipped_bit_is_found_and_the_way_out_is_named(me: Person) -> None:
     assert found.status == 90
     assert "error: " in found.stdout
     assert found.stdout.splitlines()[-1].startswith("The index is damaged: ")
-    assert "cairn reindex" in found.stderr
+    assert "cairn repair" in found.stderr
     assert me.cairn("health", "--json").status == 90
-    assert me.cairn("reindex").status == 0
+    assert me.cairn("repair").status == 0
     assert me.cairn("status").status == 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -38,11 +39,45 @@ def test_an_indexed_folder_is_described_line_by_line(me: Person) -> None:
     first, *lines = found.stdout.splitlines()
     assert first == f"{me.tree} is indexed."
     told = {line[:12].strip(): line[12:].strip() for line in lines}
-    assert list(told) == ["files", "snapshot", "commit", "left out", "model", "last sync", "on disk"]
+    assert list(told) == [
+        *("files", "snapshot", "commit", "left out", "model", "last sync"),
+        *("on disk", "of that", "free"),
+    ]
     assert told["files"].startswith("3 in 3 chunks")
     assert told["commit"] == me.head()[:12]
     assert told["left out"] == "4: 1 binary, 1 ignored, 1 sensitive name, 1 vcs internal"
     assert str(me.home) in told["on disk"]
+    assert re.fullmatch(r"[0-9.]+ kB live, [0-9.,]+ (kB|bytes) other", told["of that"])
+    assert told["free"].endswith("B left on that disk")
+
+
+def test_the_disk_budget_is_shown_part_by_part(me: Person) -> None:
+    me.cairn("index")
+    (me.tree / "src" / "lease.py").write_text("x = 1\n")
+    me.cairn("sync")
+    (me.home / "cache" / "embeddings").mkdir(parents=True, mode=0o700)
+    (me.home / "cache" / "embeddings" / "1.pack").write_bytes(b"12345" * 1000)
+    (store,) = (me.home / "data").iterdir()
+    for folder in (me.home / "cache", me.home / "cache" / "embeddings"):
+        folder.chmod(0o700)
+    (store / "quarantine").mkdir(mode=0o700)
+    (store / "quarantine" / "odd").write_bytes(b"123")
+    (store / "staging" / "unpublished").write_bytes(b"1234567")
+    told = me.cairn("status").stdout
+    assert "5.0 kB of vectors for all indexes, at most 536.9 MB" in told
+    assert "7 bytes not published yet, 3 bytes in quarantine" in told
+    answer = json.loads(me.cairn("status", "--json").stdout)
+    jsonschema.validate(answer, load_schema("cairn.status/1"))
+    disk = answer["disk"]
+    assert (disk["stagingBytes"], disk["quarantineBytes"], disk["embeddingCacheBytes"]) == (7, 3, 5000)
+    assert answer["store"]["bytes"] == sum(
+        disk[part] for part in ("liveBytes", "olderBytes", "stagingBytes", "quarantineBytes", "otherBytes")
+    )
+    assert answer["store"]["bytes"] == sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
+    assert disk["freeBytes"] > 0
+    # What the snapshot before reads and this one does not is a part of its own.
+    assert disk["liveBytes"] > 0
+    assert disk["olderBytes"] > 0
 
 
 def test_json_is_one_envelope_of_the_published_schema(me: Person) -> None:
@@ -67,7 +102,7 @@ def test_a_damaged_store_is_told_with_its_own_exit_status(me: Person) -> None:
     me.damage()
     found = me.cairn("status")
     assert (found.status, found.stdout.splitlines()[0]) == (90, f"Store corrupt: no snapshot of {me.tree} is whole.")
-    assert "cairn reindex" in found.stderr
+    assert "cairn repair" in found.stderr
     answer = json.loads(me.cairn("status", "--json").stdout)
     jsonschema.validate(answer, load_schema("cairn.status/1"))
     assert answer["message"].startswith("Store corrupt")

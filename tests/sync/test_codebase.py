@@ -48,3 +48,29 @@ def test_settings_that_cannot_be_read_are_an_error_and_not_a_default(tmp_path: P
         open_codebase(str(tmp_path), {"HOME": "/nonexistent"})
     with pytest.raises(RootNotFound):
         open_codebase(str(tmp_path / "nowhere"), {"HOME": "/nonexistent"})
+
+
+@pytest.mark.parametrize(
+    ("bits", "asked", "shared"),
+    [
+        (0o700, False, False),
+        (0o700, True, False),
+        (0o2770, False, True),
+        (0o2770, True, True),
+        (0, False, False),
+        (0, True, True),
+    ],
+)
+def test_what_the_home_is_decides_what_is_taken_in_and_a_wish_only_where_there_is_none(
+    tmp_path: Path, bits: int, asked: bool, shared: bool
+) -> None:
+    tree, home = tmp_path / "tree", tmp_path / "home"
+    tree.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
+    if bits:
+        home.mkdir()
+        home.chmod(bits)
+    codebase = open_codebase(str(tree), {"CAIRN_HOME": str(home)}, shared=asked)
+    assert codebase.config.index.untracked is not shared
+    assert codebase.tracked == (frozenset() if shared else None)
+    assert codebase.root.of_group is shared

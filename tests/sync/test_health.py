@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,3 +79,66 @@ def test_rights_that_others_have_in_a_store_are_an_error(tree: Path) -> None:
     (found,) = check(tree)
     assert (found.code, found.severity, found.path) == ("mode_wrong", Severity.ERROR, "ACTIVE_SNAPSHOT")
     assert "chmod" in found.advice
+
+
+def store_of(tree: Path) -> Path:
+    (store,) = (tree.parent / "home" / "data").iterdir()
+    return store
+
+
+def test_damage_names_the_repair(tree: Path) -> None:
+    assert check(tree, indexed=True) == []
+    (data,) = store_of(tree).glob("segments/*/data.bin")
+    data.chmod(0o600)
+    data.write_bytes(b"rot")
+    (found,) = check(tree)
+    assert (found.code, found.severity) == ("artifact_damaged", Severity.ERROR)
+    assert "`cairn repair`" in found.advice
+
+
+def test_a_store_that_was_half_deleted_is_not_taken_for_none(tree: Path) -> None:
+    assert check(tree, indexed=True) == []
+    subprocess.run(["rm", "-rf", store_of(tree) / "segments"], check=True)
+    assert {found.code for found in check(tree)} == {"artifact_damaged"}
+
+
+def test_a_stranger_is_for_a_repair_to_put_aside(tree: Path) -> None:
+    assert check(tree, indexed=True) == []
+    (store_of(tree) / "segments" / "stray").mkdir(mode=0o700)
+    (found,) = check(tree)
+    assert (found.code, found.severity) == ("stranger", Severity.NOTE)
+    assert "`cairn repair`" in found.advice
+
+
+@pytest.mark.parametrize(("minutes", "stale"), [(5, False), (90, True)])
+def test_what_a_run_has_left_long_ago_is_told(tree: Path, minutes: int, stale: bool) -> None:
+    assert check(tree, indexed=True) == []
+    left = store_of(tree) / "staging" / "01KA3M7Q2W0000000000000000"
+    left.mkdir(mode=0o700)
+    when = left.stat().st_mtime - 60 * minutes
+    os.utime(left, (when, when))
+    found = {finding.code: finding for finding in check(tree)}
+    assert ("staging_stale" in found) is stale
+    if stale:
+        assert found["staging_stale"].severity is Severity.NOTE
+        assert "90 minutes ago" in found["staging_stale"].message
+
+
+def test_what_a_repair_has_put_aside_is_a_note_with_its_size(tree: Path) -> None:
+    assert check(tree, indexed=True) == []
+    aside = store_of(tree) / "quarantine" / "01KA3M7Q2W0000000000000000"
+    aside.mkdir(mode=0o700, parents=True)
+    (store_of(tree) / "quarantine").chmod(0o700)
+    (aside / "x").write_bytes(b"1234567")
+    (found,) = check(tree)
+    assert (found.code, found.severity) == ("quarantine", Severity.NOTE)
+    assert "7 bytes" in found.message
+    assert found.path == str(store_of(tree) / "quarantine")
+
+
+def test_a_compaction_that_is_overdue_is_a_warning(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check(tree, indexed=True) == []
+    monkeypatch.setattr("cairn.store.tiers.COMPACTION_OVERDUE_SEGMENTS", 1)
+    (found,) = check(tree)
+    assert (found.code, found.severity) == ("compaction_overdue", Severity.WARNING)
+    assert "`cairn compact`" in found.advice

@@ -51,3 +51,11 @@ def test_a_store_is_made_when_it_is_asked_for_and_not_before(tmp_path: Path) -> 
     assert Path(place.path).stat().st_mode & 0o777 == 0o700
     with place.disk() or pytest.fail("it is there") as disk:
         assert disk.path == place.path
+
+
+def test_a_store_of_a_group_is_made_when_that_is_asked_for(tmp_path: Path) -> None:
+    place = Desk(tmp_path).place
+    place.make_disk(shared=True).close()
+    assert Path(place.path).stat().st_mode & 0o7777 == 0o2770
+    with place.disk() or pytest.fail("it is there") as disk:
+        assert disk.modes.shared

@@ -22,7 +22,7 @@ from cairn.store.state import decode_state, encode_state
 from cairn.sync import run
 from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.place import place_of
-from cairn.sync.status import bytes_below, kept_snapshots, look
+from cairn.sync.status import kept_snapshots, look
 from cairn.types import SkipReason
 from tests.conformance import conforms
 
@@ -251,18 +251,6 @@ def test_a_store_that_others_may_write_in_is_refused(world: World) -> None:
     world.store.chmod(0o777)
     with pytest.raises(StoreNotOurs):
         world.look()
-
-
-def test_a_file_that_goes_while_it_is_counted_holds_nothing(tmp_path: Path) -> None:
-    class Vanishing(Disk):
-        def list_folder(self, path: str) -> list[str]:
-            return ["gone", *super().list_folder(path)]
-
-    (tmp_path / "x").mkdir(mode=0o700)
-    tmp_path.chmod(0o700)
-    (tmp_path / "x" / "file").write_bytes(b"12345")
-    with Vanishing.at(str(tmp_path), "x") as disk:
-        assert bytes_below(disk, "") == 5
 
 
 def test_looking_loads_nothing_heavy(world: World) -> None:

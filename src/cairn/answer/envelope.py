@@ -22,14 +22,24 @@ from cairn.types import SKIP_SENTENCES, SkipReason
 
 SCHEMAS = (
     "cairn.error/1",
+    "cairn.compact/1",
     "cairn.files/1",
     "cairn.why/1",
     "cairn.run/1",
     "cairn.status/1",
     "cairn.snapshots/1",
+    "cairn.stores/1",
     "cairn.health/1",
+    "cairn.audit/1",
+    "cairn.repair/1",
     "cairn.search/1",
+    "cairn.outline/1",
+    "cairn.read/1",
+    "cairn.symbol/1",
+    "cairn.similar/1",
     "cairn.eval/1",
+    "cairn.gc/1",
+    "cairn.upgrade/1",
 )
 
 MAX_MESSAGE_CHARS = 1_000
@@ -169,7 +179,6 @@ def file_list(
     rows.sort(key=lambda row: row.path)
     groups = [{"paths": list(group[:MAX_TWINS_SHOWN]), "count": len(group)} for group in collisions]
     shown_groups = fit(groups, budget // 4)
-    limits_hit = [cut("collisions", len(shown_groups), len(groups)), cut("warnings", MAX_WARNINGS, len(warnings))]
     skip_counts = Counter(row.reason.value for row in skipped)
     empty = ok(
         "cairn.files/1",
@@ -180,8 +189,7 @@ def file_list(
             ("results", []),
             ("skipped", []),
             ("collisions", shown_groups),
-            ("limitsHit", [hit for hit in limits_hit if hit]),
-            ("warnings", [plain(text) for text in warnings[:MAX_WARNINGS]]),
+            *tail(warnings, cut("collisions", len(shown_groups), len(groups))),
             ("hints", {name: plain(text) for name, text in list((hints or {}).items())[:MAX_HINTS]}),
         ],
     )
@@ -323,6 +331,15 @@ def _rule(rule: Rule | None) -> dict[str, Any] | None:
 def cut(field: str, shown: int, total: int) -> dict[str, Any] | None:
     """The entry of `limitsHit` for a list that was cut, or None."""
     return {"field": field, "shown": shown, "left": total - shown} if total > shown else None
+
+
+def tail(warnings: Sequence[str], *cuts: dict[str, Any] | None) -> list[tuple[str, Any]]:
+    """The two fields near the end of every answer: which lists were cut, and what else there is to know."""
+    hits = [*cuts, cut("warnings", MAX_WARNINGS, len(warnings))]
+    return [
+        ("limitsHit", [hit for hit in hits if hit]),
+        ("warnings", [plain(text) for text in warnings[:MAX_WARNINGS]]),
+    ]
 
 
 def asked(path: str | None) -> str | None:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cairn.answer.envelope import MAX_WARNINGS, Envelope, NonOkReason, Status, asked, cut, fit, ok, plain
-from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
-from cairn.store.standing import HealthFinding, Severity, SnapshotInfo, State, StoreStatus, WriterInfo
+from cairn.answer.envelope import Envelope, NonOkReason, Status, asked, cut, fit, ok, plain, tail
+from cairn.limits import DEFAULT_ENVELOPE_BYTES, EMBED_CACHE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.store.standing import DiskUse, HealthFinding, Severity, SnapshotInfo, State, StoreStatus, WriterInfo
 from cairn.types import SkipReason
 
 _RANK = {severity: rank for rank, severity in enumerate(Severity)}
@@ -46,7 +46,7 @@ _SENTENCES = {
     State.NOT_INDEXED: ("{root} is not indexed.", "Run `cairn index` to index it."),
     State.CORRUPT: (
         "Store corrupt: no snapshot of {root} is whole.",
-        "Run `cairn reindex` to build the index again; your files are untouched.",
+        "Run `cairn repair`, which keeps what is whole and reads the rest again; your files are untouched.",
     ),
 }
 
@@ -124,7 +124,7 @@ def run_report(
             ("storeBytes", store_bytes),
             ("sourceBytes", source_bytes),
             ("timingsMs", {"total": round(1_000 * seconds)}),
-            *_tail(("failed", len(shown), len(rows)), warnings),
+            *tail(warnings, cut("failed", len(shown), len(rows))),
             ("hints", {}),
         ],
     )
@@ -153,36 +153,47 @@ def store_status(status: StoreStatus, *, path: str, warnings: Sequence[str] = ()
         ("fingerprints", {"index": status.index_fingerprint, "ignore": status.ignore_fingerprint}),
         ("coverage", {"indexed": snapshot.files if snapshot else 0, "skipped": _counts(status.skipped)}),
         ("store", _store(status)),
+        ("disk", _disk(status.disk)),
         ("writer", _writer(writer) if writer else None),
         ("lastSyncAt", status.last_sync_at),
-        *_tail(None, warnings),
+        *tail(warnings),
         ("hints", _hints(status.state, status.root)),
     ]
     return Envelope("cairn.status/1", gate(status.state), asked(path), asked(status.root), tuple(body))
 
 
 def snapshot_list(
-    *, path: str, root: str, snapshots: Sequence[SnapshotInfo], budget: int = DEFAULT_ENVELOPE_BYTES
+    *,
+    path: str,
+    root: str,
+    snapshots: Sequence[SnapshotInfo],
+    warnings: Sequence[str] = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
     """The snapshots that are kept, the newest first."""
     rows = [_snapshot(row) for row in sorted(snapshots, key=lambda row: row.generation, reverse=True)]
     shown = fit(rows, min(budget, MAX_ENVELOPE_BYTES) // 2)
-    body = [("results", shown), *_tail(("results", len(shown), len(rows)), ()), ("hints", {})]
+    body = [("results", shown), *tail(warnings, cut("results", len(shown), len(rows))), ("hints", {})]
     return ok("cairn.snapshots/1", path=path, root=root, body=body)
 
 
 def health_report(
-    *, path: str, root: str, findings: Sequence[HealthFinding], budget: int = DEFAULT_ENVELOPE_BYTES
+    *,
+    path: str,
+    root: str,
+    findings: Sequence[HealthFinding],
+    warnings: Sequence[str] = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
     """What a check found, the worst first. Healthy is what has no error; every finding is counted, shown or not."""
-    rows = [_finding(row) for row in worst_first(findings)]
+    rows = [finding_row(row) for row in worst_first(findings)]
     shown = fit(rows, min(budget, MAX_ENVELOPE_BYTES) // 2)
     counts = {severity.value: sum(row.severity is severity for row in findings) for severity in Severity}
     body = [
         ("healthy", counts["error"] == 0),
         ("counts", counts),
         ("results", shown),
-        *_tail(("results", len(shown), len(rows)), ()),
+        *tail(warnings, cut("results", len(shown), len(rows))),
         ("hints", {}),
     ]
     return ok("cairn.health/1", path=path, root=root, body=body)
@@ -194,14 +205,6 @@ def worst_first(findings: Iterable[HealthFinding]) -> list[HealthFinding]:
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
-
-
-def _tail(listed: tuple[str, int, int] | None, warnings: Sequence[str]) -> list[tuple[str, Any]]:
-    hits = [cut(*listed) if listed else None, cut("warnings", MAX_WARNINGS, len(warnings))]
-    return [
-        ("limitsHit", [hit for hit in hits if hit]),
-        ("warnings", [plain(text) for text in warnings[:MAX_WARNINGS]]),
-    ]
 
 
 def _counts(skipped: Iterable[tuple[SkipReason, int]]) -> dict[str, int]:
@@ -235,6 +238,19 @@ def _store(status: StoreStatus) -> dict[str, Any]:
     }
 
 
+def _disk(use: DiskUse) -> dict[str, Any]:
+    return {
+        "liveBytes": use.live,
+        "olderBytes": use.older,
+        "stagingBytes": use.staging,
+        "quarantineBytes": use.quarantine,
+        "otherBytes": use.other,
+        "embeddingCacheBytes": use.embedding_cache,
+        "embeddingCacheMostBytes": EMBED_CACHE_BYTES,
+        "freeBytes": use.free,
+    }
+
+
 def _writer(row: WriterInfo) -> dict[str, Any]:
     return {
         "pid": row.pid,
@@ -245,7 +261,8 @@ def _writer(row: WriterInfo) -> dict[str, Any]:
     }
 
 
-def _finding(row: HealthFinding) -> dict[str, Any]:
+def finding_row(row: HealthFinding) -> dict[str, Any]:
+    """One finding, as every report shows it."""
     return {
         "code": row.code,
         "severity": row.severity.value,

@@ -30,14 +30,14 @@ _SCORE_DIGITS = 6
 _RESERVE = 1_024
 _LEAST_RESULT = 4_096
 # A name is one word. A heading of a document is a sentence that anybody may have written: it stays in the text.
-_NAME = re.compile(r"[^\s\x00-\x1f]{1,200}")
+NAME = re.compile(r"[^\s\x00-\x1f]{1,200}")
 
 TROUBLE = "The files could not be compared with the index ({code}); the answer is from its last snapshot."
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The snapshot that an answer is from."""
+    """The snapshot that an answer is from; `later` is said when it was read in a format of later versions."""
 
     snapshot: SnapshotInfo
     index_fingerprint: str
@@ -47,6 +47,7 @@ class Source:
     freshness: Freshness
     writer: WriterInfo | None = None
     damaged: bool = False
+    later: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,10 @@ def search_answer(
         [only] = answers
         assert only.source is not None
         assert only.found is not None
-        facts = [*_source(only.source), ("coverage", _coverage(only.source, only.found))]
+        facts = [
+            *source_fields(only.source),
+            ("coverage", coverage_fields(only.source, exhaustive=only.found.exhaustive)),
+        ]
     tail: list[tuple[str, Any]] = [
         ("warnings", _warnings(answers)),
         ("hints", {}),
@@ -156,6 +160,11 @@ def _fitting(
     return [_result(shortened_to(first, lambda hit: len(encode(_result(hit, root)).encode()) < room), root)], True
 
 
+def result_rows(hits: Sequence[Hit]) -> list[dict[str, Any]]:
+    """Results of one codebase, as every answer shows them."""
+    return [_result(hit, None) for hit in hits]
+
+
 def _result(hit: Hit, codebase: str | None) -> dict[str, Any]:
     row: dict[str, Any] = {} if codebase is None else {"codebase": codebase}
     row |= {
@@ -165,7 +174,7 @@ def _result(hit: Hit, codebase: str | None) -> dict[str, Any]:
         "language": hit.language,
         "kind": hit.kind,
     }
-    if _NAME.fullmatch(hit.symbol):
+    if NAME.fullmatch(hit.symbol):
         row["symbol"] = hit.symbol
     row |= {"score": round(hit.score, _SCORE_DIGITS), "text": hit.text}
     if hit.match_lines:
@@ -187,7 +196,8 @@ def _limits(page: Page, shown: int, shortened: bool) -> list[dict[str, Any]]:
 # --- where they are from ----------------------------------------------------------------------------------------------
 
 
-def _source(source: Source) -> list[tuple[str, Any]]:
+def source_fields(source: Source) -> list[tuple[str, Any]]:
+    """The snapshot, what it was made with, and how fresh it is."""
     snapshot, fresh = source.snapshot, source.freshness
     fields: list[tuple[str, Any]] = [
         (
@@ -215,21 +225,26 @@ def _source(source: Source) -> list[tuple[str, Any]]:
     return fields
 
 
-def _coverage(source: Source, found: Found) -> dict[str, Any]:
+def coverage_fields(source: Source, *, exhaustive: bool) -> dict[str, Any]:
+    """What the snapshot holds, and whether all of it was looked at."""
     snapshot = source.snapshot
     return {
         "eligible": snapshot.files + snapshot.errors,
         "indexed": snapshot.files,
         "skipped": {reason: count for reason, count in sorted(source.skipped) if count},
         # What could not be indexed could hold it too.
-        "exhaustive": found.exhaustive and not snapshot.degraded,
+        "exhaustive": exhaustive and not snapshot.degraded,
     }
 
 
 def _codebase(answer: Answer) -> dict[str, Any]:
     row: dict[str, Any] = {"path": asked(answer.path), "root": asked(answer.root), "status": answer.status.value}
     if answer.source is not None and answer.found is not None:
-        return row | dict(_source(answer.source)) | {"coverage": _coverage(answer.source, answer.found)}
+        return (
+            row
+            | dict(source_fields(answer.source))
+            | {"coverage": coverage_fields(answer.source, exhaustive=answer.found.exhaustive)}
+        )
     if answer.gate is not None:
         return row | dict(gate_fields(answer.gate))
     return row | {"error": _error(answer.error)}
@@ -242,7 +257,11 @@ def _error(problem: CairnError | None) -> dict[str, Any]:
 
 
 def _summed(answers: Sequence[Answer]) -> dict[str, Any]:
-    each = [_coverage(answer.source, answer.found) for answer in answers if answer.source and answer.found]
+    each = [
+        coverage_fields(answer.source, exhaustive=answer.found.exhaustive)
+        for answer in answers
+        if answer.source and answer.found
+    ]
     partial = len(each) < len(answers)
     skipped: dict[str, int] = {}
     for one in each:
@@ -262,10 +281,17 @@ def _warnings(answers: Sequence[Answer]) -> list[str]:
     if any(answer.found is not None and answer.found.by_words_alone for answer in answers):
         found.append("The model of vectors did not answer, so the results are ranked by words alone.")
     for source in (answer.source for answer in answers if answer.source is not None):
-        if source.freshness.trouble is not None:
-            found.append(TROUBLE.format(code=source.freshness.trouble))
-        if source.damaged:
-            found.append("A newer snapshot is damaged, so an older one answers; `cairn health` says more.")
-        if source.snapshot.degraded:
-            found.append("Some files could not be indexed and were not searched; `cairn health` names them.")
+        found += source_warnings(source)
     return list(dict.fromkeys(found))
+
+
+def source_warnings(source: Source) -> list[str]:
+    """What to know of a snapshot before it is believed."""
+    found = []
+    if source.freshness.trouble is not None:
+        found.append(TROUBLE.format(code=source.freshness.trouble))
+    if source.damaged:
+        found.append("A newer snapshot is damaged, so an older one answers; `cairn health` says more.")
+    if source.snapshot.degraded:
+        found.append("Some files could not be indexed and were not searched; `cairn health` names them.")
+    return [*found, *map(plain, source.later)]

@@ -9,7 +9,7 @@ from itertools import groupby
 from cairn.answer.envelope import Envelope, plain
 from cairn.answer.envelope import error as error_envelope
 from cairn.answer.gate import closed, gate_error
-from cairn.answer.search import SCHEMA, TROUBLE, Answer, Page, nobody_answers, search_answer
+from cairn.answer.search import SCHEMA, TROUBLE, Answer, Page, Source, nobody_answers, search_answer
 from cairn.cli.output import Output, counted
 from cairn.search.types import Hit
 from cairn.source.root import printable
@@ -36,7 +36,7 @@ def envelope_of(
 def show(answers: Sequence[Answer], page: Page, *, explain: bool, output: Output) -> None:
     """Print the results; what else there is to know goes to stderr."""
     for number, hit in page.hits:
-        _show_hit(answers[number].root, hit, explain, output)
+        show_hit(answers[number].root, hit, explain, output)
     if not page.hits:
         output.line(_nothing(answers))
     left = page.total - page.offset - len(page.hits)
@@ -47,12 +47,13 @@ def show(answers: Sequence[Answer], page: Page, *, explain: bool, output: Output
         _notes(answer, output)
 
 
-def _show_hit(root: str, hit: Hit, explain: bool, output: Output) -> None:
+def show_hit(root: str, hit: Hit, explain: bool, output: Output) -> None:
+    """Where a result stands, what it is in, and its lines."""
     first = hit.match_lines[0] if hit.match_lines else hit.start_line
     if hit.kind == "file":
-        output.line(output.styled(_clickable(root, hit.path), "cyan"))
+        output.line(output.styled(clickable(root, hit.path), "cyan"))
     else:
-        where = output.styled(f"{_clickable(root, hit.path)}:{first}", "cyan")
+        where = output.styled(f"{clickable(root, hit.path)}:{first}", "cyan")
         around = f"  {output.styled(plain(hit.symbol), 'bold')} ({hit.kind})" if hit.symbol else ""
         output.line(where + around)
         _show_text(hit, output)
@@ -81,16 +82,17 @@ def _marked(line: str, spans: Sequence[tuple[int, int]], output: Output) -> str:
     pieces, at = [], 0
     for start, end in spans:
         if start >= at and end > start:
-            pieces += [_safe(line[at:start]), output.styled(_safe(line[start:end]), "red")]
+            pieces += [safe(line[at:start]), output.styled(safe(line[start:end]), "red")]
             at = end
-    return "".join([*pieces, _safe(line[at:])])
+    return "".join([*pieces, safe(line[at:])])
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
+    """A line of a file, without anything that would steer a terminal."""
     return plain(text.replace("\t", " " * _TAB), limit=len(text) * _TAB + 1)
 
 
-def _clickable(root: str, path: str) -> str:
+def clickable(root: str, path: str) -> str:
     """The path from where the person stands, so that a terminal can open it; from the top where that is shorter."""
     full = os.path.join(root, path)
     near = os.path.relpath(full)
@@ -116,17 +118,24 @@ def _notes(answer: Answer, output: Output) -> None:
         output.note(f"{mark}{plain(problem.sentence)} {plain(problem.advice)}")
     if answer.error is not None:
         output.note(f"{mark}{plain(answer.error.sentence)} {plain(answer.error.advice)}")
-    if answer.source is None:
-        return
-    fresh = answer.source.freshness
+    if answer.source is not None:
+        source_notes(answer.source, output)
+
+
+def source_notes(source: Source, output: Output) -> None:
+    """What to know of the snapshot that answered."""
+    mark = output.styled("note: ", "yellow", output.stderr)
+    fresh = source.freshness
     if fresh.trouble is not None:
         output.note(f"{mark}{TROUBLE.format(code=fresh.trouble)} `cairn sync` says more.")
     elif fresh.mode in {"skipped_busy", "skipped_indexing"}:
         output.note(f"{mark}Another run is writing the index; the answer is from its last snapshot.")
     elif fresh.mode == "stale_ok":
         output.note(f"{mark}The index is being built anew; the answer is from the old one.")
-    if answer.source.damaged:
+    for warning in source.later:
+        output.note(mark + plain(warning))
+    if source.damaged:
         output.note(f"{mark}A newer snapshot is damaged, so an older one answers; `cairn health` says more.")
-    if answer.source.snapshot.degraded:
-        failed = counted(answer.source.snapshot.errors, "file")
+    if source.snapshot.degraded:
+        failed = counted(source.snapshot.errors, "file")
         output.note(f"{mark}{failed} could not be indexed and {'was' if failed == '1 file' else 'were'} not searched.")

@@ -12,13 +12,17 @@ from cairn.config import cairn_home
 from cairn.limits import MAX_ENVELOPE_BYTES
 from cairn.store.standing import HealthFinding, Severity
 from cairn.sync.codebase import open_codebase
+from cairn.sync.later import later_warnings, reading
 
 _UNHEALTHY = 90
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
 
-def configure(_parser: argparse.ArgumentParser) -> None:
-    """`cairn health` has the common options only."""
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `cairn health`."""
+    parser.add_argument(
+        "--read-only", action="store_true", help="read an index of a later format as far as it is known"
+    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -29,22 +33,31 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
     progress = output.progress()
     try:
-        findings = check_health(codebase, cairn_home(os.environ), progress)
+        with reading(options.read_only) as met:
+            findings = check_health(codebase, cairn_home(os.environ), progress)
     finally:
         progress.done()
+    warnings = later_warnings(met)
     if options.json:
         envelope = health_report(
-            path=options.root, root=codebase.root.path, findings=findings, budget=MAX_ENVELOPE_BYTES
+            path=options.root,
+            root=codebase.root.path,
+            findings=findings,
+            warnings=warnings,
+            budget=MAX_ENVELOPE_BYTES,
         )
         output.line(envelope.to_json())
     else:
         for finding in worst_first(findings):
-            _print(finding, output)
+            print_finding(finding, output)
         output.line(_verdict(findings))
+        for warning in warnings:
+            output.note(warning)
     return _UNHEALTHY if any(finding.severity is Severity.ERROR for finding in findings) else 0
 
 
-def _print(finding: HealthFinding, output: Output) -> None:
+def print_finding(finding: HealthFinding, output: Output) -> None:
+    """One finding: what it is on stdout, what to do on stderr."""
     severity = output.styled(finding.severity.value, _STYLES[finding.severity])
     name = f"{plain(finding.path)}: " if finding.path is not None else ""
     output.line(f"{severity}: {name}{plain(finding.message)}")

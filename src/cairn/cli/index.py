@@ -24,12 +24,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--allow-degraded", action="store_true", help="publish without the files that cannot be indexed"
         )
+    if parser.get_default("command") == "index":
+        parser.add_argument("--shared", action="store_true", help="make the index for your group, not for you alone")
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Do the run that was asked for, and say in one line what came of it."""
     # numpy and the grammars are loaded by a run, never by `--help`, and a wrong root is told before they are.
-    codebase = open_codebase(options.root, os.environ)
+    shared = getattr(options, "shared", False)
+    codebase = open_codebase(options.root, os.environ, shared=shared)
     from cairn.sync import run as engine  # noqa: PLC0415
 
     runs: dict[str, Callable[..., RunReport]] = {
@@ -38,7 +41,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
         "reindex": engine.reindex,
         "clear": engine.clear,
     }
-    settings = engine.RunOptions(home=cairn_home(os.environ), allow_degraded=getattr(options, "allow_degraded", False))
+    settings = engine.RunOptions(
+        home=cairn_home(os.environ),
+        allow_degraded=getattr(options, "allow_degraded", False),
+        shared=shared or None,
+    )
     progress = output.progress()
     try:
         report = runs[options.command](codebase, settings, progress.tell)

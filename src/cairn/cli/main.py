@@ -41,6 +41,35 @@ COMMANDS: dict[str, Command] = {
         ),
         "cairn.cli.search",
     ),
+    "outline": Command(
+        "show the definitions of a file",
+        (
+            "cairn outline src/lease.py",
+            "cairn outline src/lease.py --symbol Lease",
+            "cairn outline README.md:1-80 --json",
+        ),
+        "cairn.cli.structure",
+    ),
+    "read": Command(
+        "show a file, or some lines of it, as it was indexed",
+        ("cairn read src/lease.py", "cairn read src/lease.py:10-40 --annotate", "cairn read src/lease.py:10- --json"),
+        "cairn.cli.structure",
+    ),
+    "symbol": Command(
+        "find definitions by their name",
+        (
+            "cairn symbol LeaseSteal",
+            "cairn symbol lseStl -k 20",
+            "cairn symbol Lease.steal --exact --json",
+            "cairn symbol publish --kind function --lang python",
+        ),
+        "cairn.cli.structure",
+    ),
+    "similar": Command(
+        "find code that is like the code on a line",
+        ("cairn similar src/lease.py:42", "cairn similar src/lease.py:42 --same-file -k 20 --json"),
+        "cairn.cli.structure",
+    ),
     "index": Command(
         "index a folder for the first time",
         ("cairn index", "cairn index --root ~/src/project", "cairn index --allow-degraded --json"),
@@ -71,10 +100,40 @@ COMMANDS: dict[str, Command] = {
         ("cairn snapshots", "cairn snapshots --json"),
         "cairn.cli.snapshots",
     ),
+    "stores": Command(
+        "list every index that you have, or remove them all",
+        ("cairn stores", "cairn stores --json", "cairn stores --purge --dry-run", "cairn stores --purge --yes"),
+        "cairn.cli.stores",
+    ),
     "health": Command(
         "read the whole index again and say what is wrong with it",
         ("cairn health", "cairn health --json"),
         "cairn.cli.health",
+    ),
+    "audit": Command(
+        "compare the index with the files it was made from",
+        ("cairn audit", "cairn audit --full", "cairn audit --sample 1000 --json"),
+        "cairn.cli.audit",
+    ),
+    "repair": Command(
+        "mend a damaged index, reading again no more than it takes",
+        ("cairn repair --dry-run", "cairn repair", "cairn repair --json"),
+        "cairn.cli.repair",
+    ),
+    "upgrade-store": Command(
+        "bring an index that an older version wrote to the format of this one",
+        ("cairn upgrade-store", "cairn upgrade-store --root ~/src/project --json"),
+        "cairn.cli.upgrade",
+    ),
+    "compact": Command(
+        "write the index anew in few pieces, without what is dead in it",
+        ("cairn compact", "cairn compact --json"),
+        "cairn.cli.compact",
+    ),
+    "gc": Command(
+        "remove old snapshots and what only they used, or indexes that nobody uses",
+        ("cairn gc --dry-run", "cairn gc", "cairn gc --stores --unused-days 90 --dry-run", "cairn gc --stores --json"),
+        "cairn.cli.gc",
     ),
     "files": Command(
         "list the files that are indexed, or what is left out and why",

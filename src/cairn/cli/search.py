@@ -40,6 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--max-tokens", metavar="N", type=int, help="leave out results beyond about so many tokens of a language model")
     add("--stale-ok", action="store_true", help="while the index is built anew, answer from the old one")
     add("--no-sync", action="store_true", help="answer from the index as it is, without looking at the files")
+    add(
+        "--read-only", action="store_true", help="read an index of a later format as far as it is known, without a sync"
+    )
     add("--no-signal", metavar="NAME", action="append", default=[], help="rank without this signal")
     add("--continue", metavar="TOKEN", dest="continuation", help="the next page (`continuation` of the page before)")
     add("--explain", action="store_true", help="show the score and what it is made of")
@@ -57,7 +60,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise UsageError(problem="A query is missing.")
     request = request_of(options, query[0]) if query else None
     with ExitStack() as stack:
-        sessions = _open(paths, options.root, stack)
+        sessions = _open(paths, options, stack)
         steps = _steps(options, output)
         if request is None:
             from cairn.cli.batch import answer_all  # noqa: PLC0415
@@ -100,16 +103,16 @@ def request_of(options: argparse.Namespace, query: str, k: int | None = None) ->
     return request
 
 
-def _open(paths: Sequence[str], root: str, stack: ExitStack) -> list[Session]:
+def _open(paths: Sequence[str], options: argparse.Namespace, stack: ExitStack) -> list[Session]:
     from cairn.session import Session, find_targets, whole  # noqa: PLC0415 - numpy takes a tenth of a second
 
     try:
-        targets = find_targets(paths, os.environ) if paths else [whole(root, os.environ)]
+        targets = find_targets(paths, os.environ) if paths else [whole(options.root, os.environ)]
     except PathNotFound as problem:
         # Somebody may have typed the words of a question one by one.
         missing = f"There is no file or folder called {problem.fields['path']!s}"
         raise UsageError(problem=f"{missing}; put a query of several words in quotes.") from None
-    return [stack.enter_context(Session(target, os.environ)) for target in targets]
+    return [stack.enter_context(Session(target, os.environ, read_only=options.read_only)) for target in targets]
 
 
 def _steps(options: argparse.Namespace, output: Output) -> Steps:

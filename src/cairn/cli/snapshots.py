@@ -13,18 +13,24 @@ from cairn.limits import MAX_ENVELOPE_BYTES
 from cairn.source.root import printable
 from cairn.store.standing import SnapshotInfo, State
 from cairn.sync.codebase import open_codebase
+from cairn.sync.later import later_warnings, reading
 from cairn.sync.status import kept_snapshots
 
 
-def configure(_parser: argparse.ArgumentParser) -> None:
-    """`cairn snapshots` has the common options only."""
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `cairn snapshots`."""
+    parser.add_argument(
+        "--read-only", action="store_true", help="read an index of a later format as far as it is known"
+    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """List them; the one that answers is marked."""
     codebase = open_codebase(options.root, os.environ)
     root = codebase.root.path
-    found = kept_snapshots(codebase, cairn_home(os.environ))
+    with reading(options.read_only) as met:
+        found = kept_snapshots(codebase, cairn_home(os.environ))
+    warnings = later_warnings(met)
     if not found:
         if options.json:
             output.line(not_indexed("cairn.snapshots/1", path=options.root, root=root).to_json())
@@ -34,11 +40,15 @@ def run(options: argparse.Namespace, output: Output) -> int:
             output.note(advice)
         return exit_status(State.NOT_INDEXED)
     if options.json:
-        envelope = snapshot_list(path=options.root, root=root, snapshots=found, budget=MAX_ENVELOPE_BYTES)
+        envelope = snapshot_list(
+            path=options.root, root=root, snapshots=found, warnings=warnings, budget=MAX_ENVELOPE_BYTES
+        )
         output.line(envelope.to_json())
         return 0
     for snapshot in found:
         output.line(_line(snapshot, output))
+    for warning in warnings:
+        output.note(warning)
     return 0
 
 

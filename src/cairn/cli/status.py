@@ -10,30 +10,37 @@ from cairn.answer.envelope import Status, plain
 from cairn.answer.runs import gate, state_sentence, store_status
 from cairn.cli.output import Output, counted, left_out, sized
 from cairn.config import cairn_home
+from cairn.limits import EMBED_CACHE_BYTES
 from cairn.source.root import printable
-from cairn.store.standing import SnapshotInfo, State, StoreStatus
+from cairn.store.standing import DiskUse, SnapshotInfo, State, StoreStatus
 from cairn.sync.codebase import open_codebase
+from cairn.sync.later import later_warnings, reading
 from cairn.sync.status import look
 
 _EXIT_STATUS = {Status.OK: 0, Status.NOT_INDEXED: 10, Status.NOT_READY: 11}
 _CORRUPT = 90
 
 
-def configure(_parser: argparse.ArgumentParser) -> None:
-    """`cairn status` has the common options only."""
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The options of `cairn status`."""
+    parser.add_argument(
+        "--read-only", action="store_true", help="read an index of a later format as far as it is known"
+    )
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Say where the index stands; nothing is changed and no file of the tree is compared."""
     codebase = open_codebase(options.root, os.environ)
-    status = look(codebase, cairn_home(os.environ))
+    with reading(options.read_only) as met:
+        status = look(codebase, cairn_home(os.environ))
+    warnings = (*codebase.config.warnings, *status.warnings, *later_warnings(met))
     if options.json:
-        output.line(store_status(status, path=options.root, warnings=codebase.config.warnings).to_json())
+        output.line(store_status(status, path=options.root, warnings=warnings).to_json())
         return exit_status(status.state)
     output.line(state_sentence(status.state, _shown(status.root))[0])
     for label, text in _lines(status):
         output.line(f"  {label:<10} {text}")
-    for note in _notes(status, codebase.config.warnings):
+    for note in _notes(status, warnings):
         output.note(note)
     return exit_status(status.state)
 
@@ -62,6 +69,14 @@ def _lines(status: StoreStatus) -> Iterator[tuple[str, str]]:
         yield "last sync", status.last_sync_at
     if status.store_bytes:
         yield "on disk", f"{sized(status.store_bytes)} in {_shown(status.path)}"
+        yield "of that", _parts(status.disk)
+    if status.disk.embedding_cache:
+        yield (
+            "cache",
+            f"{sized(status.disk.embedding_cache)} of vectors for all indexes, at most {sized(EMBED_CACHE_BYTES)}",
+        )
+    if status.disk.free is not None:
+        yield "free", f"{sized(status.disk.free)} left on that disk"
     if status.writer:
         at_work = "at work" if status.writer.alive else "gone without an end"
         yield (
@@ -73,7 +88,18 @@ def _lines(status: StoreStatus) -> Iterator[tuple[str, str]]:
             yield "progress", f"{plain(told.phase)} {told.done:,}{of}"
 
 
-def _notes(status: StoreStatus, config_warnings: tuple[str, ...]) -> Iterator[str]:
+def _parts(use: DiskUse) -> str:
+    named = (
+        (use.live, "live"),
+        (use.older, "of older snapshots"),
+        (use.staging, "not published yet"),
+        (use.quarantine, "in quarantine"),
+        (use.other, "other"),
+    )
+    return ", ".join(f"{sized(size)} {name}" for size, name in named if size)
+
+
+def _notes(status: StoreStatus, warnings: tuple[str, ...]) -> Iterator[str]:
     if advice := state_sentence(status.state, "")[1]:
         yield advice
     if status.snapshot and status.snapshot.degraded:
@@ -81,7 +107,7 @@ def _notes(status: StoreStatus, config_warnings: tuple[str, ...]) -> Iterator[st
     if status.siblings:
         others = "1 other index" if status.siblings == 1 else f"{status.siblings:,} other indexes"
         yield f"Kept beside it: {others} of this folder, made with other settings or by another version."
-    yield from map(plain, config_warnings)
+    yield from map(plain, warnings)
 
 
 def _shown(path: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from cairn.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.errors import CairnError, NotIndexed, SourceError, StoreBusy
@@ -34,6 +35,8 @@ _SHARED = frozenset({
     "/Users", "/Volumes", "/private", "/private/tmp",
 })  # fmt: skip
 
+# What is published is not taken back, so a run that has come this far may end.
+_TO_THE_END = frozenset({Phase.PUBLISHING, Phase.COMPACTING, Phase.COLLECTING})
 
 Consent = Callable[[int], bool]
 """Asked with the number of files whether a large folder may be indexed."""
@@ -57,6 +60,8 @@ def create(
     why = unwanted(codebase.root, environ, options.home)
     if why is not None:
         raise NotIndexed(path=shown, why=f"{why} is not indexed unless you ask for it")
+    if not codebase.config.search.auto_index:
+        raise NotIndexed(path=shown, why="your settings leave it to you to index a folder")
     files = _count(codebase, tell)
     if files > AUTO_INDEX_FILES and not consent(files):
         raise NotIndexed(path=shown, why=f"it holds {files:,} files, which takes a while")
@@ -81,14 +86,13 @@ def catch_up(
     until = clock.monotonic() + seconds
 
     def tell_in_time(at: Progress) -> None:
-        # What is published is not taken back, so the last phase may end.
-        if at.phase is not Phase.PUBLISHING and clock.monotonic() > until:
+        if at.phase not in _TO_THE_END and clock.monotonic() > until:
             raise _TooLong
         tell(at)
 
     checked = rfc3339(clock.wall_ns())
     try:
-        report = run.sync(codebase, options, tell_in_time, clock=clock)
+        report = run.sync(codebase, replace(options, upkeep=False), tell_in_time, clock=clock)
     except StoreBusy:
         return Freshness("skipped_busy")
     except _TooLong:

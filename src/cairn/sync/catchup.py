@@ -35,9 +35,10 @@ from cairn.source.listing import ListingRecorder, file_stats
 from cairn.source.root import printable
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
+from cairn.store.draft import Draft, Layer
 from cairn.store.manifest import FileError, GitState, Manifest
 from cairn.store.progress import RunProgress, forget_progress, save_progress
-from cairn.store.publish import Draft, Layer, publish
+from cairn.store.publish import publish
 from cairn.store.staging import staged_records
 from cairn.store.tombstones import Tombstone, TombstoneReason
 from cairn.store.writer import Writer
@@ -47,6 +48,7 @@ from cairn.sync.memory import TreeMemory, load_memory, rules_of, save_memory
 from cairn.sync.place import Place
 from cairn.sync.pool import extract_all
 from cairn.sync.report import Changes, FailedFile, Phase, Progress, Tell
+from cairn.sync.rewriting import Rewriter, told_to_leave_out
 from cairn.syntax.versions import CHUNKER_VERSION
 from cairn.types import (
     Candidate,
@@ -64,7 +66,10 @@ from cairn.types import (
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a run is to do: where, with which model, and whether the last snapshot is built on or left aside."""
+    """What a run is to do: where, with which model, and whether the last snapshot is built on or left aside.
+
+    `always`: also publish when nothing has changed, because what is built on is not what was published.
+    """
 
     codebase: Codebase
     place: Place
@@ -73,6 +78,7 @@ class Task:
     full: bool
     allow_degraded: bool
     workers: int | None
+    always: bool = False
 
     @property
     def embed_fingerprint(self) -> str:
@@ -126,8 +132,12 @@ class CatchUp:
     held: dict[str, tuple[bytes, FileStat]] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
     passing_skips: list[Skip] = field(default_factory=list)
+    rewriter: Rewriter = field(init=False)
     first_look_ns: int = 0
     told_until: float = -1.0
+
+    def __post_init__(self) -> None:
+        self.rewriter = Rewriter(self.writer)
 
     def go(self) -> Outcome:
         """Until it is published, or nothing is to be."""
@@ -163,7 +173,8 @@ class CatchUp:
         if base is not None and self.writer.view is not None:
             self.known = self.writer.view.records()
         adopted = 0
-        for batch in self.writer.adopted:
+        # Many kills with small batches leave more than a snapshot can name: the rest is indexed again.
+        for batch in self.writer.adopted[:MAX_BATCHES_AIMED_AT]:
             records = staged_records(self.writer.fs, self.writer.run, batch)
             doubles = (record.key for record in records if record.key in self.known)
             self.layers.append(Layer(_tombstones(TombstoneReason.REPLACE, doubles), (batch,)))
@@ -243,7 +254,8 @@ class CatchUp:
         """Whether a new snapshot would say nothing new. A file that may not be read is new each time, and no news."""
         unreadable = SkipReason.UNREADABLE
         return (
-            not self.layers
+            not self.task.always
+            and not self.layers
             and not self.failed
             and not base.degraded
             and base.ignore_fingerprint == look.ignore_fingerprint
@@ -275,6 +287,9 @@ class CatchUp:
                     tombstones.append(Tombstone(candidate.key, TombstoneReason.REPLACE))
                 self._fail_unstable(candidate, unstable)
         gone = {key for key in changes.delete if self._is_indexed(key)}
+        # A new file with the same bytes makes it look as if one that a rule now leaves out had been renamed.
+        left = {*changes.delete, *(rename.old for rename in changes.rename)}
+        self.rewriter.forget(told_to_leave_out(left, look.walked.skips) if left else frozenset())
         for tombstone in tombstones:
             self._forget(tombstone.path_key)
         packer = self._packer(candidates)
@@ -383,7 +398,8 @@ class CatchUp:
         return publish(self.writer, self._draft(look), lambda: still(self.tree, git, fresh), self.clock)
 
     def _draft(self, look: _Look) -> Draft:
-        task = self.task
+        task, base = self.task, self.writer.base
+        on_base = not task.full and base is not None and base.completion is not None
         failed = sorted(self.failed.values(), key=lambda failed: (failed.path, failed.code))[:MAX_DEGRADED_ERRORS]
         return Draft(
             root=task.codebase.root.path,
@@ -392,8 +408,9 @@ class CatchUp:
             ignore_fingerprint=look.ignore_fingerprint,
             git=look.git,
             read_at=rfc3339(look.began_ns),
-            on_base=not task.full and self.writer.base is not None and self.writer.base.completion is not None,
+            on_base=on_base,
             layers=tuple(self.layers),
+            rewrites=self.rewriter.rewrites(sum(len(layer.batches) for layer in self.layers)) if on_base else (),
             expected=self.expected,
             files=len(self.known),
             skipped=tuple((reason.value, count) for reason, count in self._skipped(look)),

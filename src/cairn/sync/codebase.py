@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
-from cairn.config import REPO_CONFIG_NAME, Config, load_config, read_user_config, user_config_path
+from cairn.config import REPO_CONFIG_NAME, Config, cairn_home, load_config, read_user_config, user_config_path
 from cairn.errors import ConfigUnreadable
 from cairn.limits import MAX_CONFIG_BYTES
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.root import find_root
+from cairn.store.sharing import modes_of
 from cairn.types import Root
 
 
@@ -23,15 +25,29 @@ class Codebase(NamedTuple):
     tracked: frozenset[bytes] | None
 
 
-def open_codebase(requested: str, environ: Mapping[str, str]) -> Codebase:
-    """The codebase that holds this folder. Raises a `SourceError` or a `ConfigError` that says what to do."""
-    return codebase_at(find_root(requested), environ)
+def open_codebase(requested: str, environ: Mapping[str, str], *, shared: bool = False) -> Codebase:
+    """The codebase that holds this folder. Raises a `SourceError` or a `ConfigError` that says what to do.
+
+    `shared`: its store is to be made for a group, if there is no home yet that says what it holds.
+    """
+    return codebase_at(find_root(requested), environ, shared=shared)
 
 
-def codebase_at(root: Root, environ: Mapping[str, str]) -> Codebase:
+def codebase_at(root: Root, environ: Mapping[str, str], *, shared: bool = False) -> Codebase:
     """The codebase of a root that is already known."""
+    home = cairn_home(environ)
+    if os.path.exists(home):
+        shared = modes_of(home).shared
+    user = read_user_config(environ)
     with Tree(root) as tree:
-        config = load_config(_repository_config(tree), read_user_config(environ), user_file=user_config_path(environ))
+        config = load_config(
+            _repository_config(tree),
+            user.data,
+            user_file=user_config_path(environ),
+            user_alone=user.alone,
+            shared=shared,
+        )
+    root = replace(root, of_group=shared)
     # Without git nothing is tracked, so the setting could only empty the index: it is left aside there.
     tracked = Git(root).tracked() if root.is_git and not config.index.untracked else None
     return Codebase(root, config, tracked)

@@ -9,6 +9,7 @@ from cairn.embedding.choose import identity_of
 from cairn.fingerprint import EmbeddingIdentity, IndexFingerprint, IndexParts, index_fingerprint
 from cairn.source.root import store_id
 from cairn.store.disk import Disk
+from cairn.store.sharing import make_disk, open_disk
 from cairn.store.versions import CHUNK_ROWS, MANIFEST
 from cairn.sync.codebase import Codebase
 from cairn.syntax.languages import identities
@@ -35,13 +36,13 @@ class Place(NamedTuple):
     def disk(self) -> Disk | None:
         """The store's disk; None when there is no store yet."""
         try:
-            return Disk.at(self.home, self._below)
+            return open_disk(self.home, self._below)
         except FileNotFoundError:
             return None
 
-    def make_disk(self) -> Disk:
-        """The store's disk, made if it is not there."""
-        return self.disk() or Disk.at(self.home, self._below, create=True)
+    def make_disk(self, *, shared: bool | None = None) -> Disk:
+        """The store's disk, made if it is not there; `shared` is whose somebody wants it to be, None as it is."""
+        return make_disk(self.home, self._below, shared=shared)
 
 
 def place_of(codebase: Codebase, home: str, embedding: EmbeddingIdentity | None = None) -> Place:
@@ -51,8 +52,9 @@ def place_of(codebase: Codebase, home: str, embedding: EmbeddingIdentity | None 
         chunker_version=CHUNKER_VERSION,
         extractor_version=EXTRACTOR_VERSION,
         tokenizer_version=TOKENIZER_VERSION,
-        schema_version=CHUNK_ROWS.written,
-        schemas=((MANIFEST.name, MANIFEST.written),),
+        # Not the written ones: what can be rewritten stays in its store, see store/versions.py.
+        schema_version=CHUNK_ROWS.oldest,
+        schemas=((MANIFEST.name, MANIFEST.oldest),),
         embedding=embedding or identity_of(codebase.config.embedding),
     )
     fingerprint = index_fingerprint(codebase.config, parts)

@@ -19,6 +19,7 @@ from cairn.store.generations import published, read_claims
 from cairn.store.layout import is_created
 from cairn.store.lease import LeaseRecord, RunKind, is_alive, read_lease
 from cairn.store.progress import load_progress
+from cairn.store.sharing import modes_of
 from cairn.store.snapshot import SnapshotView, open_view
 from cairn.store.standing import State, WriterInfo
 from cairn.sync.place import Place
@@ -50,7 +51,7 @@ def stand(place: Place, *, snapshot: str | None = None, processes: Processes = S
     try:
         disk = place.disk()
         if disk is None:
-            return Standing(State.NOT_INDEXED, differs=_differing(place))
+            return Standing(State.NOT_INDEXED, differs=differing(place))
         with disk:
             return _stand(place, disk, snapshot, processes)
     except OSError as problem:
@@ -59,7 +60,7 @@ def stand(place: Place, *, snapshot: str | None = None, processes: Processes = S
 
 def _stand(place: Place, disk: Disk, snapshot: str | None, processes: Processes) -> Standing:
     if not is_created(disk):
-        return Standing(State.NOT_INDEXED, differs=_differing(place))
+        return Standing(State.NOT_INDEXED, differs=differing(place))
     lease = lease_of(disk)
     alive = lease is not None and is_alive(lease, processes)
     writer = writer_info(disk, lease, alive=True) if lease is not None and alive else None
@@ -71,7 +72,7 @@ def _stand(place: Place, disk: Disk, snapshot: str | None, processes: Processes)
         died = lease is not None and not alive and not lease.released
         if alive:
             return Standing(State.INDEXING, writer=writer)
-        return Standing(State.NOT_INDEXED, failed=died, differs=_differing(place))
+        return Standing(State.NOT_INDEXED, failed=died, differs=differing(place))
     if view.manifest.completion is None:
         view.close()
         return Standing(State.INDEXING if alive else State.CLEARED, writer=writer)
@@ -106,18 +107,18 @@ def sibling_stores(place: Place) -> list[str]:
     prefix = place.store_id.rpartition("__")[0] + "__"
     data, own = os.path.split(os.path.relpath(place.path, place.home))
     try:
-        with Disk.at(place.home, data) as folder:
+        with Disk.at(place.home, data, modes=modes_of(place.home)) as folder:
             names = folder.list_folder("")
     except FileNotFoundError:
         return []
     return [f"{data}/{name}" for name in names if name.startswith(prefix) and name != own]
 
 
-def _differing(place: Place) -> tuple[str, ...]:
+def differing(place: Place) -> tuple[str, ...]:
     """The fields in which the newest other index of this root differs; none when there is no other index."""
     found: list[tuple[str, tuple[str, ...]]] = []
     for below in sibling_stores(place):
-        with suppress(FileNotFoundError), Disk.at(place.home, below) as disk:
+        with suppress(FileNotFoundError), Disk.at(place.home, below, modes=modes_of(place.home)) as disk:
             found += _difference(disk, place.fingerprint)
     return max(found, default=("", ()))[1]
 

@@ -10,12 +10,14 @@ from cairn.types import SkipReason
 
 
 class Phase(StrEnum):
-    """The stages of a run, in order."""
+    """The stages of a run, in order; the last two are what it may do for the store when it is over."""
 
     WALKING = "walking"
     COMPARING = "comparing"
     INDEXING = "indexing"
     PUBLISHING = "publishing"
+    COMPACTING = "compacting"
+    COLLECTING = "collecting"
 
 
 @dataclass(frozen=True, slots=True)

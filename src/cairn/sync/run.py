@@ -23,6 +23,7 @@ from cairn.store.lease import RunKind
 from cairn.store.manifest import Manifest
 from cairn.store.seal import require
 from cairn.sync.codebase import Codebase
+from cairn.sync.group import refuse_second, told_to_group
 from cairn.sync.memory import is_unchanged, load_memory
 from cairn.sync.place import Place, place_of
 from cairn.sync.report import Changes, Phase, Progress, RunReport, Tell
@@ -37,13 +38,19 @@ _CACHE = "cache/embeddings"
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What may be chosen about a run: how long another writer is waited for, and which model (None: the user's)."""
+    """What may be chosen about a run: how long another writer is waited for, and which model (None: the user's).
+
+    `upkeep`: whether the store is looked after once it is over. Who waits for an answer leaves that to others, until it
+    is overdue. `shared`: whether a new store is for a group; None leaves it to the user's settings.
+    """
 
     home: str
     allow_degraded: bool = False
     wait_seconds: float = 10.0
     workers: int | None = None
     embedder: Embedder | None = None
+    upkeep: bool = True
+    shared: bool | None = None
 
 
 def index(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
@@ -79,7 +86,8 @@ def reindex(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock
 
 def clear(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
     """Publish an empty snapshot. The older ones stay until they are collected."""
-    from cairn.store.publish import Draft, publish  # noqa: PLC0415
+    from cairn.store.draft import Draft  # noqa: PLC0415
+    from cairn.store.publish import publish  # noqa: PLC0415
     from cairn.store.writer import open_writer  # noqa: PLC0415
 
     began = clock.monotonic()
@@ -113,7 +121,9 @@ def clear(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock =
 def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[Place, Disk]]:
     """The codebase's store, made if it is not there. Trouble with its disk is told as an error of the store."""
     place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
-    with place.make_disk() as disk:
+    shared = codebase.config.store.shared if options.shared is None else options.shared
+    refuse_second(place, codebase.root.path)
+    with place.make_disk(shared=shared) as disk:
         try:
             yield place, disk
         except OSError as problem:
@@ -172,7 +182,7 @@ def _catch_up(
     with contextlib.ExitStack() as stack:
         cache = None
         if not embedder.cheap:
-            cached = stack.enter_context(Disk.at(place.home, _CACHE, create=True))
+            cached = stack.enter_context(Disk.at(place.home, _CACHE, create=True, modes=disk.modes))
             cache = stack.enter_context(EmbeddingCache(cached))
         # Who creates or builds anew does not build on what is there, whole or not.
         fresh = kind is not RunKind.SYNC
@@ -183,6 +193,10 @@ def _catch_up(
         task = Task(codebase, place, embedder, cache, kind is RunKind.REINDEX, options.allow_degraded, options.workers)
         outcome = CatchUp(task, writer, tree, tell, clock).go()
         base = writer.base
+    if outcome.manifest is not None:
+        from cairn.sync.upkeep import look_after  # noqa: PLC0415
+
+        look_after(disk, place.path, outcome.manifest, tell, eager=options.upkeep, clock=clock)
     report = _report(
         kind,
         outcome.manifest or base,
@@ -196,7 +210,7 @@ def _catch_up(
         failed=outcome.failed,
         adopted=outcome.adopted,
         source_bytes=outcome.source_bytes,
-        warnings=outcome.warnings,
+        warnings=(*outcome.warnings, *told_to_group(disk, outcome.manifest)),
     )
 
 

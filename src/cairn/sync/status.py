@@ -7,7 +7,7 @@ itself: a killed run would block everyone for ever.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from cairn.clock import SYSTEM_PROCESSES, Processes
@@ -19,12 +19,15 @@ from cairn.store.generations import published, read_claims
 from cairn.store.layout import INDEX_STATE, is_created
 from cairn.store.lease import LeaseRecord, is_alive
 from cairn.store.manifest import Manifest
+from cairn.store.readers import NO_LOCKS, has_locks
 from cairn.store.snapshot import open_view
-from cairn.store.standing import SnapshotInfo, State, StoreStatus
+from cairn.store.standing import DiskUse, SnapshotInfo, State, StoreStatus
 from cairn.store.state import decode_state
 from cairn.sync.codebase import Codebase
+from cairn.sync.group import told_to_group
 from cairn.sync.place import Place, place_of
 from cairn.sync.reading import MASKING, lease_of, sibling_stores, writer_info
+from cairn.sync.sizes import cache_size, disk_use, free_space
 from cairn.types import SkipReason
 
 
@@ -34,10 +37,13 @@ def look(codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES)
     siblings = len(sibling_stores(place))
     with open_store(place) as disk:
         if disk is None:
-            return StoreStatus(State.NOT_INDEXED, codebase.root.path, place.store_id, place.path, siblings=siblings)
+            use = DiskUse(embedding_cache=cache_size(home), free=free_space(home))
+            named = codebase.root.path, place.store_id, place.path
+            return StoreStatus(State.NOT_INDEXED, *named, siblings=siblings, disk=use)
         lease = lease_of(disk)
         alive = lease is not None and is_alive(lease, processes)
         manifest, state = _active(disk, disk.path)
+        use = disk_use(disk, manifest, home)
         return StoreStatus(
             state=State.INDEXING if lease and alive and _closes(lease, state) else state,
             root=codebase.root.path,
@@ -47,11 +53,13 @@ def look(codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES)
             index_fingerprint=manifest.config_fingerprint if manifest else None,
             ignore_fingerprint=manifest.ignore_fingerprint if manifest else None,
             skipped=tuple((SkipReason(name), count) for name, count in manifest.skipped) if manifest else (),
-            store_bytes=bytes_below(disk, ""),
+            store_bytes=use.total,
             writer=writer_info(disk, lease, alive=alive) if lease and not lease.released else None,
             embedding_model=_model(manifest) if manifest else None,
             last_sync_at=_last_sync(disk, manifest) if manifest else None,
             siblings=siblings,
+            disk=use,
+            warnings=(*told_to_group(disk, manifest), *([] if has_locks(disk) else [NO_LOCKS])),
         )
 
 
@@ -91,30 +99,17 @@ def snapshot_info(manifest: Manifest, *, active: bool) -> SnapshotInfo:
 
 
 @contextmanager
-def open_store(place: Place) -> Iterator[Disk | None]:
-    """The store's disk, None when no store was made. What the disk refuses is told as an error about that place."""
+def open_store(place: Place, is_there: Callable[[Disk], bool] = is_created) -> Iterator[Disk | None]:
+    """The store's disk, None when no store is there. What the disk refuses is told as an error about that place."""
     try:
         disk = place.disk()
         if disk is None:
             yield None
             return
         with disk:
-            yield disk if is_created(disk) else None
+            yield disk if is_there(disk) else None
     except OSError as problem:
         raise store_trouble(place.path, problem) from problem
-
-
-def bytes_below(fs: Fs, folder: str) -> int:
-    """What the files below a folder hold. A run at work may take one away meanwhile: then it holds nothing."""
-    total = 0
-    for name in fs.list_folder(folder):
-        path = f"{folder}/{name}" if folder else name
-        try:
-            found = fs.stat(path)
-            total += bytes_below(fs, path) if found.is_folder else found.size
-        except FileNotFoundError:
-            continue
-    return total
 
 
 def _active(fs: Fs, place: str) -> tuple[Manifest | None, State]:

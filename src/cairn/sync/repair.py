@@ -1,0 +1,248 @@
+"""Make a damaged index whole again with as little work as can be, and delete nothing on the way.
+
+First comes a plan, which only reads. What is damaged, and what nobody accounts for, is put into the quarantine; what
+was lost is read again from the files, on top of whatever is still whole. The hints in the store say how much that will
+be. They are not believed: the catch-up compares the whole tree, and what they named is looked up afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.embedding.cache import EmbeddingCache
+from cairn.embedding.choose import choose
+from cairn.errors import NotIndexed, StoreUnreadable
+from cairn.limits import LEASE_TTL_MS
+from cairn.source.beneath import Tree
+from cairn.source.root import printable
+from cairn.source.stable_read import read_stable
+from cairn.source.walk import walk
+from cairn.store import verify
+from cairn.store.disk import Disk
+from cairn.store.fs import Fs, store_trouble
+from cairn.store.layout import TREE
+from cairn.store.lease import Lease, RunKind, read_lease
+from cairn.store.quarantine import Quarantine
+from cairn.store.remedy import MOVE, Step, treat
+from cairn.store.salvage import Diagnosis, diagnose, open_base
+from cairn.store.seal import Remembered
+from cairn.store.snapshot import SnapshotView, open_view
+from cairn.store.standing import HealthFinding, RepairAction, RepairPlan, RepairScope
+from cairn.store.writer import Writer, open_writer
+from cairn.sync.audit import agrees
+from cairn.sync.catchup import CatchUp, Outcome, Task
+from cairn.sync.codebase import Codebase
+from cairn.sync.health import of_store
+from cairn.sync.memory import load_memory
+from cairn.sync.place import Place, place_of
+from cairn.sync.report import Changes, FailedFile, Tell
+from cairn.sync.run import RunOptions
+from cairn.sync.sizes import EMBEDDING_CACHE
+from cairn.types import Skip, Vanished
+
+_CATCHES_UP = frozenset({RepairScope.FILES, RepairScope.FULL})
+# A person decides who may read; all other errors are ours to mend.
+_NOT_OURS = frozenset({"mode_wrong"})
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What a repair did. `quarantine` is where it put things (None: nothing), `left` what it could not move.
+
+    `findings` are what the checker says now; `plan` is what was done, which is more than was planned when the hints
+    turned out to be wrong (`fell_back`).
+    """
+
+    plan: RepairPlan
+    snapshot_id: str | None = None
+    changes: Changes = field(default_factory=Changes)
+    failed: tuple[FailedFile, ...] = ()
+    quarantine: str | None = None
+    moved: int = 0
+    left: tuple[str, ...] = ()
+    fell_back: bool = False
+    findings: tuple[HealthFinding, ...] = ()
+    seconds: float = 0.0
+    warnings: tuple[str, ...] = ()
+
+
+def plan(codebase: Codebase, options: RunOptions) -> RepairPlan:
+    """What a repair would do now. Reads every byte of the store and changes nothing."""
+    with _store(codebase, options) as (place, disk):
+        return _told(_diagnose(disk, codebase, place, Remembered()))
+
+
+def repair(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RepairReport:
+    """Mend the store; when all is well, nothing is written. Whatever snapshot was whole before answers meanwhile."""
+    began = clock.monotonic()
+    with _store(codebase, options) as (place, disk):
+        first = _diagnose(disk, codebase, place, Remembered())
+        if first.scope is RepairScope.NONE and not _broken(disk):
+            return RepairReport(_told(first), findings=_findings(disk), seconds=clock.monotonic() - began)
+        work = _Work(codebase, options, tell, clock, place, disk)
+        report = work.run(rebuild=False)
+        if work.missing or _broken(disk):
+            report = replace(work.run(rebuild=True), fell_back=True)
+        return replace(report, findings=_findings(disk), seconds=clock.monotonic() - began)
+
+
+@dataclass(slots=True)
+class _Work:
+    """One repair on its way. `missing` are files that the hints named, and that are not in the index afterwards."""
+
+    codebase: Codebase
+    options: RunOptions
+    tell: Tell
+    clock: Clock
+    place: Place
+    disk: Disk
+    missing: list[str] = field(default_factory=list)
+    moved: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+
+    def run(self, *, rebuild: bool) -> RepairReport:
+        """Diagnose and treat with the lease in hand; catch up if it takes that; then put aside what that replaced."""
+        disk, place = self.disk, self.place
+        found: list[tuple[Diagnosis, Quarantine]] = []
+
+        def base(lease: Lease, remembered: Remembered) -> SnapshotView | None:
+            diagnosis = _diagnose(disk, self.codebase, place, remembered, rebuild=rebuild)
+            quarantine = Quarantine(disk, lease.run_id)
+            found.append((diagnosis, quarantine))
+            lease.check()
+            treat(disk, lease.run_id, diagnosis.steps, diagnosis.newest, quarantine)
+            return open_base(disk, diagnosis.base, remembered) if diagnosis.base is not None else None
+
+        wait = max(self.options.wait_seconds, _patience(disk))
+        outcome = None
+        with (
+            open_writer(disk, place.path, RunKind.REPAIR, clock=self.clock, wait_seconds=wait, base=base) as writer,
+            ExitStack() as stack,
+        ):
+            ((diagnosis, quarantine),) = found
+            if diagnosis.scope in _CATCHES_UP:
+                tree = stack.enter_context(Tree(self.codebase.root))
+                outcome = self._catch_up(stack, writer, tree, full=diagnosis.scope is RepairScope.FULL)
+                assert outcome.manifest is not None
+                writer.lease.check()
+                only = outcome.manifest.snapshot_id if rebuild else None
+                after = _diagnose(disk, self.codebase, place, writer.staging.remembered, only=only)
+                treat(disk, writer.run, after.steps, after.newest, quarantine)
+                self.missing = self._not_repaired(tree, diagnosis.hinted)
+        self.moved += quarantine.moved
+        self.left += quarantine.left
+        return RepairReport(
+            _told(diagnosis),
+            snapshot_id=outcome.manifest.snapshot_id if outcome and outcome.manifest else None,
+            changes=outcome.changes if outcome else Changes(),
+            failed=outcome.failed if outcome else (),
+            quarantine=f"{disk.path}/{quarantine.folder}" if quarantine.moved else None,
+            moved=len(self.moved),
+            left=tuple(self.left),
+            warnings=outcome.warnings if outcome else (),
+        )
+
+    def _catch_up(self, stack: ExitStack, writer: Writer, tree: Tree, *, full: bool) -> Outcome:
+        options = self.options
+        embedder = options.embedder or choose(self.codebase.config.embedding, os.environ, self.clock)
+        cache = None
+        if not embedder.cheap:
+            cached = stack.enter_context(Disk.at(self.place.home, EMBEDDING_CACHE, create=True, modes=self.disk.modes))
+            cache = stack.enter_context(EmbeddingCache(cached))
+        task = Task(
+            self.codebase, self.place, embedder, cache, full, options.allow_degraded, options.workers, always=True
+        )
+        return CatchUp(task, writer, tree, self.tell, self.clock).go()
+
+    def _not_repaired(self, tree: Tree, hinted: frozenset[str]) -> list[str]:
+        """The files among these that the tree holds, and the new snapshot does not hold as they are."""
+        if not hinted:
+            return []
+        config = self.codebase.config
+        walked = walk(tree, config, tracked=self.codebase.tracked)
+        missing = []
+        with open_view(self.disk, self.place.path) or ExitStack() as view:
+            assert isinstance(view, SnapshotView)
+            failed = {error.path_key for error in view.manifest.errors}
+            for candidate in walked.candidates:
+                if candidate.key not in hinted or candidate.key in failed:
+                    continue
+                record = view.file(candidate.key)
+                if record is not None and record.stat != candidate.stat:
+                    # It has changed since, which is for the next sync to find.
+                    continue
+                outcome = read_stable(tree, candidate, max_bytes=config.limits.max_file_bytes, clock=self.clock)
+                wrong = (
+                    not isinstance(outcome, Skip | Vanished)
+                    if record is None
+                    else not agrees(record, candidate, outcome)
+                )
+                if wrong:
+                    missing.append(candidate.key)
+        return missing
+
+
+@contextmanager
+def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[Place, Disk]]:
+    """The store of the codebase, in whatever state; `NotIndexed` when there is none."""
+    place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
+    try:
+        disk = place.disk()
+        if disk is None:
+            raise NotIndexed(path=_shown(codebase), why="it was never indexed")
+        with disk:
+            yield place, disk
+    except OSError as problem:
+        raise store_trouble(place.path, problem) from problem
+
+
+def _diagnose(
+    disk: Disk,
+    codebase: Codebase,
+    place: Place,
+    remembered: Remembered,
+    *,
+    only: str | None = None,
+    rebuild: bool = False,
+) -> Diagnosis:
+    found = diagnose(disk, place.store_id, codebase.root.path, remembered, only=only, rebuild=rebuild)
+    if not found.published and not found.steps:
+        raise NotIndexed(path=_shown(codebase), why="it was never indexed")
+    if TREE in disk.list_folder("") and load_memory(disk) is None:
+        step = Step(MOVE, TREE, "It cannot be read.")
+        scope = RepairScope.TIDY if found.scope is RepairScope.NONE else found.scope
+        found = replace(found, scope=scope, steps=(*found.steps, step))
+    return found
+
+
+def _told(found: Diagnosis) -> RepairPlan:
+    actions = tuple(RepairAction(step.kind, step.path, step.why) for step in found.steps)
+    base = found.base.snapshot_id if found.base is not None else None
+    return RepairPlan(found.scope, actions, found.files, base)
+
+
+def _broken(disk: Disk) -> bool:
+    return any(
+        finding.severity is verify.Severity.ERROR and finding.code not in _NOT_OURS for finding in verify.check(disk)
+    )
+
+
+def _findings(disk: Disk) -> tuple[HealthFinding, ...]:
+    return tuple(of_store(found, shared=disk.modes.shared) for found in verify.check(disk))
+
+
+def _patience(fs: Fs) -> float:
+    """How long a lease has to be watched: one that cannot be read might be held by anybody, until it stands still."""
+    try:
+        read_lease(fs)
+    except StoreUnreadable:
+        return LEASE_TTL_MS / 1_000 + 5
+    return 0.0
+
+
+def _shown(codebase: Codebase) -> str:
+    return printable(os.fsencode(codebase.root.path))

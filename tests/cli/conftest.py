@@ -1,0 +1,30 @@
+"""A store that several pages of tests damage, each its own copy."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.people import Person
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Person:
+    """A tree and a home with its index, of which every test gets a copy."""
+    person = Person(tmp_path_factory.mktemp("person"))
+    person.commit()
+    assert person.cairn("index").status == 0
+    return person
+
+
+@pytest.fixture
+def home(indexed: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / "home"
+    shutil.copytree(indexed.home, home)
+    monkeypatch.chdir(indexed.tree)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("CAIRN_HOME", str(home))
+    monkeypatch.delenv("CAIRN_DEBUG", raising=False)
+    return home
