@@ -129,10 +129,13 @@ def _was_published(look: Look) -> bool:
 def _newer_is_lost(look: Look, newest: Manifest) -> bool:
     """Whether something was published after the newest snapshot that is left, by numbers that are taken or the pointer.
 
-    The pointer may name a snapshot of which nothing is left, when somebody removed both names of its manifest.
+    The pointer may name a snapshot of which nothing is left, when somebody removed both names of its manifest. A
+    damaged pointer can look the same: then files are compared for nothing. But a cleared index is not filled for it.
     """
     if any(isinstance(found, str) for number, found in look.taken.items() if number > newest.generation):
         return True
+    if newest.completion is None:
+        return False
     try:
         named = decode_pointer(read_whole(look.fs, POINTER, MAX_STATE_BYTES, "pointer"))
     except (FileNotFoundError, StoreCorrupt):
