@@ -108,6 +108,6 @@ def test_a_long_plan_is_cut_and_each_scope_has_its_sentence() -> None:
         "Scope: tidy. No file has to be read again.",
     ]
     some = RepairPlan(RepairScope.FILES, (action,), 3, "ID")
-    assert plan_lines(some, done=False)[-1].endswith("On top of snapshot ID, about 3 files are to be read again.")
+    assert plan_lines(some, done=False)[-1].endswith("On top of snapshot ID, at most 3 files are to be read again.")
     since = RepairPlan(RepairScope.FILES, (action,), 0, "ID")
-    assert plan_lines(since, done=True)[-1].endswith("On top of snapshot ID, what has changed since was read again.")
+    assert plan_lines(since, done=True)[-1].endswith("On top of snapshot ID, what was missing was read again.")

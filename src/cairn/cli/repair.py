@@ -86,11 +86,13 @@ def _scope(planned: RepairPlan, *, done: bool) -> str:
         return f"Scope: tidy. No file {'had' if done else 'has'} to be read again."
     if planned.scope is RepairScope.FULL:
         return f"Scope: full. Every file {'was' if done else 'is'} read again, because nothing whole could be built on."
-    one = planned.files == 1
-    read = ("was" if one else "were") if done else ("is to be" if one else "are to be")
-    expected = f"about {counted(planned.files, 'file')} {read}"
-    if not planned.files:
-        expected = f"what has changed since {'was' if done else 'is to be'}"
+    if done:
+        # How many they were, the next line says: before, only the most they can be is known.
+        expected = "what was missing was"
+    elif planned.files:
+        expected = f"at most {counted(planned.files, 'file')} {'is' if planned.files == 1 else 'are'} to be"
+    else:
+        expected = "what has changed since is to be"
     return f"Scope: files. On top of snapshot {planned.base}, {expected} read again."
 
 
