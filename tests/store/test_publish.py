@@ -401,6 +401,15 @@ def test_a_modified_file_without_its_tombstone_would_be_there_twice_and_is_not_p
     assert "a file is in it twice" in refused(first(), forget)
 
 
+@conforms("003.PG3")
+def test_a_file_that_a_run_has_sealed_twice_is_not_published() -> None:
+    def repeat(writer: Writer, made: Draft) -> Draft:
+        (layer,) = made.layers
+        return replace(made, layers=(replace(layer, batches=layer.batches + write_batch(writer, SECOND).batches),))
+
+    assert "a file is in it twice" in refused(first(), repeat)
+
+
 # --- limits -----------------------------------------------------------------------------------------------------------
 
 
