@@ -1,7 +1,7 @@
 """A short token that names the next page of an answer: of the same question, on the same snapshot.
 
-It is canonical JSON with the start of its digest, in the alphabet of URLs. Whoever changes it is told so; it is no
-secret and opens nothing: all it can do is to skip results.
+It is canonical JSON with the start of its digest, in the alphabet of URLs, after one letter. Whoever changes it is told
+so; it is no secret and opens nothing: all it can do is to skip results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from cairn.limits import MAX_CONTINUATION_CHARS
 _VERSION = 1
 _SEAL_BYTES = 9
 _QUESTION_CHARS = 16
-_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
+# One in 64 would begin with a hyphen, which a command line takes for an option.
+_FIRST = "p"
+_TOKEN = re.compile(rf"{_FIRST}[A-Za-z0-9_-]+")
 # Bound to this purpose: the seal of another document is not one of ours.
 _PURPOSE = b"cairn continuation\0"
 
@@ -42,7 +44,7 @@ def question_digest(*parts: Canonical) -> str:
 def encode(at: Continuation) -> str:
     """The token of a place in an answer."""
     body = canonical_json([_VERSION, *at]).encode()
-    return base64.urlsafe_b64encode(_seal(body) + body).decode().rstrip("=")
+    return _spelled(_seal(body) + body)
 
 
 def decode(token: str, snapshot: str, question: str) -> int:
@@ -64,17 +66,22 @@ def _opened(token: str) -> Continuation:
     if len(token) > MAX_CONTINUATION_CHARS or not _TOKEN.fullmatch(token):
         raise BadContinuation(why="it is not one that Cairn has given")
     try:
-        data = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        letters = token.removeprefix(_FIRST)
+        data = base64.urlsafe_b64decode(letters + "=" * (-len(letters) % 4))
     except binascii.Error:
         raise BadContinuation(why="it is damaged") from None
     seal, body = data[:_SEAL_BYTES], data[_SEAL_BYTES:]
     # The last character of base64 has bits that are not read: two spellings of one token would be two tokens.
-    if not compare_digest(seal, _seal(body)) or base64.urlsafe_b64encode(data).decode().rstrip("=") != token:
+    if not compare_digest(seal, _seal(body)) or _spelled(data) != token:
         raise BadContinuation(why="it is damaged")
     version, *fields = json.loads(body)
     if version != _VERSION:
         raise BadContinuation(why="it was given by another version of Cairn")
     return Continuation(*fields)
+
+
+def _spelled(data: bytes) -> str:
+    return _FIRST + base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def _seal(body: bytes) -> bytes:
