@@ -146,7 +146,7 @@ class BatchUnreadable(UsageError):
 class Interrupted(CairnError):
     """Stopped by you.
 
-    Nothing was changed; run the command again when you like.
+    Nothing is lost: what had been published stays. Run the command again when you like.
     """
 
     code = "interrupted"
