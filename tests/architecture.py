@@ -34,14 +34,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "answer": SETTINGS | {"search", "graph", "store"},
     "cli": SETTINGS
     | {"__init__", "source", "syntax", "sync", "answer", "search", "graph", "semantic", "serve", "store", "session"}
-    | {"evaluation", "structure"},
+    | {"evaluation", "structure", "relations"},
     # Asks like everybody else, and knows the right answers.
     "evaluation": SETTINGS | {"source", "sync", "search", "answer", "session"},
     # A codebase, opened to be asked: what the command line, the package itself and a server share.
     "session": SETTINGS | {"source", "sync", "embedding", "search", "answer", "store"},
     # What is asked about the structure of an open codebase.
     "structure": SETTINGS | {"session", "source", "search", "graph", "answer"},
-    "library": SETTINGS | {"session", "structure", "source", "sync", "search", "graph", "answer"},
+    # What leads where in it.
+    "relations": SETTINGS | {"session", "structure", "source", "search", "graph", "answer"},
+    "library": SETTINGS | {"session", "structure", "relations", "source", "sync", "search", "graph", "answer"},
     "__init__": {"errors", "library", "search", "graph", "sync"},
     "__main__": {"cli"},
     # Rooms to come: their doors are fixed before they are built.
@@ -52,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "search": SETTINGS | {"store", "embedding", "engine"},
     "graph": SETTINGS | {"search", "store", "semantic"},
     "semantic": SETTINGS | {"store", "source"},
-    "serve": SETTINGS | {"answer", "search", "graph", "semantic", "session", "structure", "sync", "store"},
+    "serve": SETTINGS | {"answer", "search", "graph", "semantic", "session", "structure", "relations", "sync", "store"},
 }
 
 # Rows are read through a view, which knows what is live: no room can reach a segment, its tables or its columns. What a
@@ -71,7 +73,7 @@ OF_THE_STORE: dict[str, set[str]] = {
     # Through `live`, which gives out no dead row; the others are what it gives out.
     "engine": {"live", "postings", "rows", "snapshot", "vectors"},
     "search": {"live", "postings", "rows", "snapshot"},
-    "session": {"standing"},
+    "session": {"snapshot", "standing"},
     "graph": {"snapshot"},
 }
 

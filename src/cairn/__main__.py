@@ -14,7 +14,10 @@ def main() -> int:
 
         return run()
     except KeyboardInterrupt:
-        sys.stderr.write("cairn: Stopped by you.\n  Nothing is lost: what had been published stays. Run the command again when you like.\n")
+        sys.stderr.write(
+            "cairn: Stopped by you.\n"
+            "  Nothing is lost: what had been published stays. Run the command again when you like.\n"
+        )
         return _INTERRUPTED
 
 

@@ -7,9 +7,10 @@ changes nothing. Its snapshot stays open, so that the next question is answered 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import TypeVar, cast
 
 from cairn.answer.gate import Gate, GateFacts, decide
 from cairn.answer.search import Answer, Page, Source
@@ -25,6 +26,7 @@ from cairn.search.searcher import Searcher, question_of
 from cairn.search.snippets import fit
 from cairn.search.types import SearchRequest
 from cairn.source.root import path_key, printable, relative_to_root
+from cairn.store.snapshot import SnapshotView
 from cairn.store.standing import Freshness, State
 from cairn.sync import before
 from cairn.sync.codebase import Codebase, open_codebase
@@ -38,6 +40,9 @@ from cairn.sync.stores import note_use
 
 # A search does not wait for another run: it answers from what is there.
 _WAIT_SECONDS = 0.2
+
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,7 @@ class Session(AbstractContextManager["Session"]):
         self._embedder = choose(codebase.config.embedding, environ)
         self._standing = Standing(State.NOT_INDEXED)
         self._searcher: Searcher | None = None
+        self._kept: dict[Callable[[SnapshotView], object], object] = {}
         self._fresh = Freshness("not_checked")
         self._gate = decide(GateFacts(self.root, State.NOT_INDEXED))
         self._next_check = self._next_note = -1.0
@@ -122,6 +128,7 @@ class Session(AbstractContextManager["Session"]):
         if self._standing.view is not None:
             self._standing.view.close()
         self._standing, self._searcher = Standing(State.NOT_INDEXED), None
+        self._kept.clear()
 
     # --- before a question --------------------------------------------------------------------------------------------
 
@@ -254,6 +261,13 @@ class Session(AbstractContextManager["Session"]):
             return None
         self._note_use()
         return self._searcher, self._source()
+
+    def kept(self, make: Callable[[SnapshotView], Made]) -> Made:
+        """What `make` makes of the open snapshot, made once and kept for as long as that stays open."""
+        assert self._standing.view is not None, "only what is open can be asked"
+        if make not in self._kept:
+            self._kept[make] = make(self._standing.view)
+        return cast("Made", self._kept[make])
 
     def _note_use(self) -> None:
         now = self._clock.monotonic()

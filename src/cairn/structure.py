@@ -66,7 +66,7 @@ def file_outline(session: Session, asked: Asked, *, symbol: str | None = None) -
     """The definitions of a file; with `symbol` only that one and what is inside of it."""
 
     def ask(searcher: Searcher) -> FileOutline | Miss:
-        file = _file(session, searcher, asked)
+        file = file_asked_for(session, searcher, asked)
         if isinstance(file, Miss):
             return file
         if not has_outline(file):
@@ -74,20 +74,20 @@ def file_outline(session: Session, asked: Asked, *, symbol: str | None = None) -
         found = outline(searcher.view, file, asked.lines)
         if symbol is None:
             return found
-        one = _one(searcher, symbol, file.key)
+        one = one_definition(searcher, symbol, file.key)
         if isinstance(one, Miss):
             return one
         inside = [d for d in found.definitions if one.start_byte <= d.start_byte and d.end_byte <= one.end_byte]
         return replace(found, definitions=tuple(inside))
 
-    return _reply(session, asked.path, ask)
+    return reply_of(session, asked.path, ask)
 
 
 def read_file(session: Session, asked: Asked) -> Reply[FileText]:
     """Lines of a file as they were indexed, and whether the file on disk is still the same."""
 
     def ask(searcher: Searcher) -> FileText | Miss:
-        file = _file(session, searcher, asked)
+        file = file_asked_for(session, searcher, asked)
         if isinstance(file, Miss):
             return file
         found = passage(searcher.view, file, asked.lines or (1, None))
@@ -97,7 +97,7 @@ def read_file(session: Session, asked: Asked) -> Reply[FileText]:
             state = disk_state(tree, spellings(_raw(session, asked), file.key), file)
         return replace(found, disk=state.value)
 
-    return _reply(session, asked.path, ask)
+    return reply_of(session, asked.path, ask)
 
 
 def find_symbol(
@@ -122,7 +122,7 @@ def find_symbol(
 
     def ask(searcher: Searcher) -> Symbols | Miss:
         if exact:
-            one = _one(searcher, name, None)
+            one = one_definition(searcher, name, None)
             files = searcher.view.manifest.counts.files_indexed
             return one if isinstance(one, Miss) else Symbols((replace(one, way="exact"),), 1, files)
         question = question_digest(session.root, name, sorted(kinds), sorted(languages))
@@ -132,7 +132,7 @@ def find_symbol(
         shown = tuple(map(_matched, found.symbols[offset:]))
         return Symbols(shown, found.total, found.coverage.files, offset, question)
 
-    return _reply(session, name, ask)
+    return reply_of(session, name, ask)
 
 
 def similar_code(
@@ -145,7 +145,7 @@ def similar_code(
     line = asked.lines[0]
 
     def ask(searcher: Searcher) -> Similar | Miss:
-        file = _file(session, searcher, asked)
+        file = file_asked_for(session, searcher, asked)
         if isinstance(file, Miss):
             return file
         text = bytes(searcher.view.text(file.key) or b"")
@@ -156,13 +156,14 @@ def similar_code(
         found = searcher.similar(file.key, at, same_file=same_file, limit=limit)
         return Similar(*found) if found else _beyond(file.key, lines)
 
-    return _reply(session, asked.path, ask)
+    return reply_of(session, asked.path, ask)
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _reply(session: Session, path: str, ask: Callable[[Searcher], Told | Miss]) -> Reply[Told]:
+def reply_of(session: Session, path: str, ask: Callable[[Searcher], Told | Miss]) -> Reply[Told]:
+    """What the open snapshot says to a question, or that its gate is closed."""
     opened = session.opened()
     if opened is None:
         return Reply(path, session.root, session.gate)
@@ -182,7 +183,7 @@ def _raw(session: Session, asked: Asked) -> bytes:
     return relative_to_root(session.target.codebase.root, asked.file, asked.base)
 
 
-def _file(session: Session, searcher: Searcher, asked: Asked) -> StoredFile | Miss:
+def file_asked_for(session: Session, searcher: Searcher, asked: Asked) -> StoredFile | Miss:
     """What the snapshot knows of the file, or why it is not in it. A path outside the root is an error."""
     raw = _raw(session, asked)
     file = searcher.view.file(path_key(raw)) if raw else None
@@ -224,7 +225,7 @@ def _beyond(path: str, lines: int) -> Miss:
     return Miss(NotFound(problem=problem, advice="`cairn sync` brings the index up to date"))
 
 
-def _one(searcher: Searcher, name: str, path: str | None) -> Definition | Miss:
+def one_definition(searcher: Searcher, name: str, path: str | None) -> Definition | Miss:
     """The one definition that a name means, in a file or anywhere."""
 
     def near(part: str) -> list[Definition]:

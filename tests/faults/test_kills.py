@@ -14,7 +14,9 @@ from cairn.errors import TooManySegments
 from tests.conformance import conforms
 from tests.faults.people import Owner, kill
 
-STOPPED = "cairn: Stopped by you.\n  Nothing is lost: what had been published stays. Run the command again when you like.\n"
+STOPPED = (
+    "cairn: Stopped by you.\n  Nothing is lost: what had been published stays. Run the command again when you like.\n"
+)
 
 
 @pytest.fixture

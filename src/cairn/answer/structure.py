@@ -67,7 +67,7 @@ class Similar:
     found: Found
 
 
-Told = TypeVar("Told", FileOutline, FileText, Symbols, Similar)
+Told = TypeVar("Told")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,11 @@ def outline_answer(
     """The definitions of a file, in order; `depth` says how deep each one is inside of those before it."""
     told = reply.value
     if told is None:
-        return _no_answer(OUTLINE, reply, timings)
+        return no_answer(OUTLINE, reply, timings)
     file = {"path": told.path, "language": told.language, "fileHash": told.file_hash, "partial": told.partial}
-    shell = _shell(OUTLINE, reply, timings, ("file", file), warnings=[_PARTIAL] if told.partial else [])
+    shell = shell_of(OUTLINE, reply, timings, ("file", file), warnings=[_PARTIAL] if told.partial else [])
     rows = [definition_row(one, with_file=False) for one in told.definitions[:limit]]
-    page = _filled(shell, rows, len(told.definitions), budget)
+    page = filled(shell, rows, len(told.definitions), budget)
     body = dict(page.body)
     if left := told.definitions[len(body["results"]) :]:
         body["hints"] = {"next": f"The next definition begins on line {left[0].start_line}."}
@@ -106,9 +106,9 @@ def symbols_answer(reply: Reply[Symbols], *, timings: Timings = (), budget: int 
     """The definitions whose name fits, best first. All of the snapshot was looked at."""
     told = reply.value
     if told is None:
-        return _no_answer(SYMBOL, reply, timings)
-    shell = _shell(SYMBOL, reply, timings, exhaustive=True)
-    page = _filled(shell, [definition_row(one) for one in told.definitions], told.total - told.offset, budget)
+        return no_answer(SYMBOL, reply, timings)
+    shell = shell_of(SYMBOL, reply, timings, exhaustive=True)
+    page = filled(shell, [definition_row(one) for one in told.definitions], told.total - told.offset, budget)
     body = dict(page.body)
     after = told.offset + len(body["results"])
     if body["results"] and after < told.total and reply.source is not None:
@@ -120,10 +120,10 @@ def similar_answer(reply: Reply[Similar], *, timings: Timings = (), budget: int 
     """The chunks that are like one, the most similar first."""
     told = reply.value
     if told is None:
-        return _no_answer(SIMILAR, reply, timings)
+        return no_answer(SIMILAR, reply, timings)
     chunk = {"path": told.chunk.path, "startLine": told.chunk.start_line, "endLine": told.chunk.end_line}
-    shell = _shell(SIMILAR, reply, timings, ("chunk", chunk))
-    return _filled(shell, result_rows(told.found.hits), max(told.found.total, len(told.found.hits)), budget)
+    shell = shell_of(SIMILAR, reply, timings, ("chunk", chunk))
+    return filled(shell, result_rows(told.found.hits), max(told.found.total, len(told.found.hits)), budget)
 
 
 def read_answer(
@@ -132,12 +132,12 @@ def read_answer(
     """Lines of a file, as many whole ones as fit; of a first one that does not, its beginning."""
     told = reply.value
     if told is None:
-        return _no_answer(READ, reply, timings)
+        return no_answer(READ, reply, timings)
     warnings = [MOVED[told.disk]] if told.disk in MOVED else []
     crossed = [definition_row(one, with_file=False) for one in told.definitions] if annotate else []
     rows = fit(crossed, _LEAST_ROOM)
     fields = [*_file_fields(told), *([("symbols", rows)] if annotate else [])]
-    shell = _shell(READ, reply, timings, *fields, warnings=warnings)
+    shell = shell_of(READ, reply, timings, *fields, warnings=warnings)
     lines = told.text.split("\n") if told.end_line >= told.start_line else []
     kept, whole = _lines_that_fit(lines, _room(shell, budget))
     body = dict(shell.body)
@@ -181,7 +181,7 @@ def _text(one: Definition) -> dict[str, str]:
     return {field: text for field, text in every.items() if text}
 
 
-def _shell(
+def shell_of(
     schema: str,
     reply: Reply[Any],
     timings: Timings,
@@ -189,7 +189,7 @@ def _shell(
     warnings: Sequence[str] = (),
     exhaustive: bool = False,
 ) -> Envelope:
-    """The answer without its results."""
+    """The answer without its results, which `filled` puts in."""
     assert reply.source is not None, "an answer is from a snapshot"
     body = [
         *source_fields(reply.source),
@@ -212,14 +212,16 @@ def _room(shell: Envelope, budget: int) -> int:
     return max(min(budget, MAX_ENVELOPE_BYTES) - len(shell.to_json().encode()) - _RESERVE, _LEAST_ROOM)
 
 
-def _filled(shell: Envelope, rows: Sequence[dict[str, Any]], total: int, budget: int) -> Envelope:
+def filled(shell: Envelope, rows: Sequence[dict[str, Any]], total: int, budget: int) -> Envelope:
+    """The answer with as many whole results as fit; `limitsHit` counts what is left of the total."""
     shown = fit(rows, _room(shell, budget))
     hit = cut("results", len(shown), total)
     body = dict(shell.body) | {"results": shown, "limitsHit": [hit] if hit else []}
     return replace(shell, body=tuple(body.items()))
 
 
-def _no_answer(schema: str, reply: Reply[Any], timings: Timings) -> Envelope:
+def no_answer(schema: str, reply: Reply[Any], timings: Timings) -> Envelope:
+    """The answer to a question that has none: a closed gate, or why nothing was found and what was perhaps meant."""
     miss = reply.miss
     if miss is None:
         return closed(schema, reply.gate, path=reply.path)

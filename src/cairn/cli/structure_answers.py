@@ -33,7 +33,7 @@ _MOST_NAME = 200
 _MOST_SIGNATURE = 400
 
 
-def _answer(
+def print_answer(
     options: argparse.Namespace,
     output: Output,
     ask: Callable[[Session], Reply[Told]],
@@ -55,7 +55,7 @@ def _answer(
         if options.json:
             return problem.exit_status
         for one in reply.miss.candidates if reply.miss else ():
-            output.line(_definition(reply.root, one, output))
+            output.line(definition_line(reply.root, one, output))
         raise problem
     if not options.json:
         show(reply, reply.value)
@@ -69,7 +69,7 @@ def _said(options: argparse.Namespace) -> Asked:
     return asked_of(options.file, os.getcwd() if options.root == "." else os.path.abspath(options.root))
 
 
-def _definition(root: str, one: Definition, output: Output) -> str:
+def definition_line(root: str, one: Definition, output: Output) -> str:
     """`src/lease.py:12  Lease.steal (method)`."""
     where = output.styled(f"{clickable(root, one.path)}:{one.start_line}", "cyan")
     return f"{where}  {output.styled(plain(one.qualified, _MOST_NAME), 'bold')} ({one.kind})"
@@ -80,7 +80,7 @@ def _definition(root: str, one: Definition, output: Output) -> str:
 
 def _outline(options: argparse.Namespace, output: Output) -> int:
     asked = _said(options)
-    return _answer(
+    return print_answer(
         options,
         output,
         lambda session: file_outline(session, asked, symbol=options.symbol),
@@ -111,7 +111,7 @@ def _show_outline(reply: Reply[FileOutline], told: FileOutline, asked: Asked, mo
 
 
 def _read(options: argparse.Namespace, output: Output) -> int:
-    return _answer(
+    return print_answer(
         options,
         output,
         lambda session: read_file(session, _said(options)),
@@ -154,7 +154,7 @@ def _symbol(options: argparse.Namespace, output: Output) -> int:
             continuation=options.continuation,
         )
 
-    return _answer(
+    return print_answer(
         options,
         output,
         ask,
@@ -165,7 +165,7 @@ def _symbol(options: argparse.Namespace, output: Output) -> int:
 
 def _show_symbols(reply: Reply[Symbols], told: Symbols, output: Output) -> None:
     for one in told.definitions:
-        output.line(_definition(reply.root, one, output))
+        output.line(definition_line(reply.root, one, output))
         output.line(f"  {plain(one.signature or one.name, _MOST_SIGNATURE)}")
     looked = counted(told.files, "file")
     degraded = reply.source is not None and reply.source.snapshot.degraded
@@ -179,7 +179,7 @@ def _show_symbols(reply: Reply[Symbols], told: Symbols, output: Output) -> None:
 
 
 def _similar(options: argparse.Namespace, output: Output) -> int:
-    return _answer(
+    return print_answer(
         options,
         output,
         lambda session: similar_code(session, _said(options), same_file=options.same_file, limit=options.k),
