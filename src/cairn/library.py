@@ -52,7 +52,10 @@ class Code(AbstractContextManager["Code"]):
         group: str = "file",
         explain: bool = False,
     ) -> list[Hit]:
-        """The best `k` results, the best first. `InvalidQuery` and `InvalidPattern` say what is wrong with a query."""
+        """The best `k` results, the best first. `InvalidQuery` and `InvalidPattern` say what is wrong with a query.
+
+        Of a file, `group` shows its best place (`file`), each definition once (`symbol`), or every place (`none`).
+        """
         request = SearchRequest(
             query=query,
             mode=_one_of(Mode, "mode", mode),

@@ -211,6 +211,18 @@ def test_every_matching_place_of_a_long_file_is_a_result_of_its_own(desk: Desk) 
         assert len({hit.start_line for hit in found.hits}) == len(found.hits) >= 2
 
 
+def test_each_definition_of_a_file_is_shown_once_when_results_are_grouped_by_symbol(desk: Desk) -> None:
+    long = "\n".join(f"    zebra({n}, {'x' * 400!r})" for n in range(12))
+    desk.put("src/long.py", f"def zebra_first():\n{long}\n\n\ndef zebra_second():\n{long}\n")
+    desk.sync()
+    with searching(desk) as searcher:
+        every = searcher.search(ask("zebra", group=Group.NONE, limit=50))
+        assert len(every.hits) > 2, "there is nothing to group"
+        found = searcher.search(ask("zebra", group=Group.SYMBOL, limit=50))
+        assert sorted(hit.symbol for hit in found.hits) == ["zebra_first", "zebra_second"]
+        assert found.total == 2
+
+
 def test_context_adds_lines_on_both_sides_and_stops_at_the_file(desk: Desk) -> None:
     with searching(desk) as searcher:
         [hit] = searcher.search(ask("self.take", Mode.REGEX, context=2)).hits

@@ -124,7 +124,7 @@ class Searcher:
     def _ranked(self, request: SearchRequest) -> Found:
         query = _parsed(request)
         allowed = self._allowed(request, query)
-        everything = bool(query.kinds) or request.group is Group.NONE
+        everything = bool(query.kinds) or request.group is not Group.FILE
 
         def ranked(mode: Mode) -> Ranking:
             return rank(
@@ -147,8 +147,8 @@ class Searcher:
                 raise
             ranking, by_words_alone = ranked(Mode.LEXICAL), True
         shown, total = ranking.ranked, ranking.candidates
-        if request.group is Group.NONE:
-            shown = self._spread(shown, query)
+        if request.group is not Group.FILE:
+            shown = self._spread(shown, query, request.group)
         if query.kinds:
             shown = [one for one in shown if self._snippet(one, query, 0).kind in query.kinds]
         if everything:
@@ -166,15 +166,23 @@ class Searcher:
         made = self._snippet(one, query, request.context)
         return _hit_of(made, one.score, one.parts if request.explain else ())
 
-    def _spread(self, ranked: Sequence[Ranked], query: Query) -> list[Ranked]:
-        """Each file's best row, then the others of its rows that hold words of the query, best first."""
+    def _spread(self, ranked: Sequence[Ranked], query: Query, group: Group) -> list[Ranked]:
+        """Each file's best row, then the others of its rows that hold words of the query, best first.
+
+        By symbol, a definition is shown once, by its best row; what stands in none is one place of its file.
+        """
         scores = bm25(self._engine, self._engine.matches(query.terms), dict.fromkeys(FIELDS, 1.0))
         spread = []
         for one in ranked:
             first, last = self._engine.first_row[one.place : one.place + 2].tolist()
             order = first + np.argsort(-scores[first:last], kind="stable")
-            others = [row for row in order.tolist() if row != one.row and scores[row] > 0]
-            spread += [one, *(one._replace(row=row) for row in others[: _ROWS_PER_FILE - 1])]
+            rows = [one.row, *(row for row in order.tolist() if row != one.row and scores[row] > 0)]
+            if group is Group.SYMBOL:
+                # Of a long definition many rows may fit: not all of them are worth a look.
+                rows = rows[: 2 * _ROWS_PER_FILE]
+                symbols = [self._snippet(one._replace(row=row), query, 0).symbol for row in rows]
+                rows = [row for at, row in enumerate(rows) if symbols[at] not in symbols[:at]]
+            spread += [one._replace(row=row) for row in rows[:_ROWS_PER_FILE]]
         return spread
 
     def _allowed(self, request: SearchRequest, query: Query) -> Flags | None:
@@ -204,7 +212,7 @@ class Searcher:
         wanted = compiled(request.query, regex=True)
         # The pattern is no query: filters come from the options alone.
         within = _within(request, file_filter(_parsed(replace(request, query="x"))))
-        one_by_one = request.group is Group.NONE
+        one_by_one = request.group is not Group.FILE
         per_file = None if one_by_one else MAX_MATCH_LINES
         found = exact(
             self._texts, wanted, within=within, limit=request.limit, offset=request.offset, lines_per_file=per_file

@@ -26,9 +26,13 @@ class Mode(StrEnum):
 
 
 class Group(StrEnum):
-    """Whether a file is shown once, or every place in it that fits."""
+    """Whether a file is shown once, each definition in it that fits, or every place in it.
+
+    Who looks for a pattern asks for lines: of a definition, too, each of them is shown.
+    """
 
     FILE = "file"
+    SYMBOL = "symbol"
     NONE = "none"
 
 
