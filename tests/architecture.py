@@ -54,7 +54,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "search": SETTINGS | {"store", "embedding", "engine"},
     "graph": SETTINGS | {"search", "store", "semantic"},
     "semantic": SETTINGS | {"store", "source"},
-    "serve": SETTINGS | {"answer", "search", "graph", "semantic", "session", "structure", "relations", "sync", "store"},
+    "serve": SETTINGS
+    | {"source", "answer", "search", "graph", "semantic", "session", "structure", "relations", "sync", "store"}
+    | {"embedding"},
 }
 
 # Rows are read through a view, which knows what is live: no room can reach a segment, its tables or its columns. What a
@@ -64,7 +66,7 @@ OF_THE_STORE: dict[str, set[str]] = {
         *("build", "compact", "digests", "disk", "document", "draft", "files", "formats", "fs", "generations", "ids"),
         *("layout", "lease", "manifest", "progress", "publish", "quarantine", "remedy", "removal", "salvage", "seal"),
         *("sharing", "snapshot", "staging", "standing", "state", "tiers", "tombstones", "used", "verify", "versions"),
-        *("collect", "readers", "writer"),
+        *("collect", "readers", "registry", "writer"),
     },
     "answer": {"progress", "standing"},
     "cli": {"standing"},
@@ -75,6 +77,7 @@ OF_THE_STORE: dict[str, set[str]] = {
     "search": {"live", "postings", "rows", "snapshot"},
     "session": {"snapshot", "standing"},
     "graph": {"snapshot"},
+    "serve": {"progress", "standing"},
 }
 
 
@@ -105,7 +108,8 @@ DOORS = (
         # batch: a file of questions that the user names.
         # fs: the store, which nothing else opens, not even to read.
         # judged: questions and their answers in a folder that the user names. revision: writes, see below.
-        "evaluation/judged.py evaluation/revision.py"
+        # agents/files: settings of coding agents, which `cairn install` edits; each a plain file of the user's own.
+        "evaluation/judged.py evaluation/revision.py serve/agents/files.py"
         " source/beneath.py source/git.py config.py syntax/languages.py answer/envelope.py cli/main.py sync/pool.py"
         " clock.py"
         " store/disk.py store/fs.py embedding/static.py cli/batch.py",
@@ -136,17 +140,25 @@ DOORS = (
         " os.O_APPEND open-for-writing .write_text .write_bytes shutil. tempfile.",
         # Everything that lasts goes through here, so a disk that fails or loses power can stand in for the real one.
         # revision: an old revision as a temporary folder, gone when it has been asked; nothing there lasts.
-        "store/disk.py evaluation/revision.py",
+        # agents/files: replaces settings of coding agents, which are no part of any store.
+        "store/disk.py evaluation/revision.py serve/agents/files.py",
     ),
-    # disk, fs: open a database of the store. rows: builds one in memory. segment: asks one.
-    _door("uses a database", "sqlite3.", "store/disk.py store/fs.py store/rows.py store/segment.py"),
+    # disk, fs: open a database of the store. rows: builds one in memory. segment: asks one. registry: writes its own.
+    _door("uses a database", "sqlite3.", "store/disk.py store/fs.py store/rows.py store/segment.py store/registry.py"),
     _door("takes a lock", "fcntl. os.lockf", "store/disk.py"),
     _door(
         "goes to the network",
         "socket. ssl. urllib. http. requests. httpx. aiohttp. urllib3. ftplib. smtplib. xmlrpc. socketserver."
         " webbrowser.",
-        # The remote model, which only the user's own settings can switch on.
-        "embedding/http.py",
+        # The remote model, which only the user's own settings can switch on. mcp_http: listens on the loopback, when
+        # the user has asked for it.
+        "embedding/http.py serve/mcp_http.py",
+    ),
+    _door(
+        "speaks MCP, which most installs do without",
+        "mcp. mcp_types. anyio. uvicorn. starlette.",
+        # The command imports these when it is run. mcp_stdio: reads stdin. mcp_http: listens.
+        "serve/mcp.py serve/mcp_shapes.py serve/mcp_resources.py serve/mcp_stdio.py serve/mcp_http.py",
     ),
     _door("makes an ignore matcher", "cairn.source.ignore.IgnoreStack.for_root", "source/ignore.py source/walk.py"),
     _door("runs made-up code", "eval exec pickle. marshal. shelve. builtins.eval builtins.exec"),
@@ -162,7 +174,7 @@ DOORS = (
         " embedding/cache.py store/build.py search/nearness.py search/excerpts.py search/pattern.py"
         " engine/local.py search/filenames.py search/lexical.py search/rank.py search/signals.py store/live.py"
         " engine/scan.py search/exact.py search/fuzzy.py search/paths.py search/symbols.py"
-        " search/similar.py",
+        " search/similar.py graph/centrality.py",
     ),
 )
 

@@ -519,3 +519,31 @@ def test_in_a_folder_of_a_group_another_name_of_our_own_file_is_not_ours(tmp_pat
     assert read_user_config({"CAIRN_HOME": str(home)}).alone
     home.chmod(0o2770)
     assert not read_user_config({"CAIRN_HOME": str(home)}).alone
+
+
+# --- serving agents ---------------------------------------------------------------------------------------------------
+
+
+def test_the_user_says_what_agents_may_use_and_what_they_read_while_an_index_catches_up():
+    assert load_config(None, None).serve.allowed_roots == ()
+    assert load_config(None, None).search.catchup_reads == "last_good"
+    found = load_config(None, b'[serve]\nallowed_roots = ["/b", "~/a", "/b"]\n[search]\ncatchup_reads = "block"\n')
+    assert (found.serve.allowed_roots, found.search.catchup_reads) == (("/b", "~/a"), "block")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'allowed_roots = "/a"',
+        'allowed_roots = ["a"]',
+        'allowed_roots = ["~b"]',
+        'allowed_roots = ["/a\\u0000"]',
+        "x = 1",
+    ],
+)
+def test_a_folder_for_agents_is_an_absolute_path(text: str):
+    with pytest.raises(ConfigError):
+        load_config(None, f"[serve]\n{text}\n".encode())
+    # And never for the repository to say.
+    with pytest.raises(ConfigError):
+        load_config(b'[serve]\nallowed_roots = ["/"]\n')

@@ -16,6 +16,7 @@ BANDS: dict[type[CairnError] | tuple[type[CairnError], ...], frozenset[int] | ra
     (errors.NotFound, errors.Ambiguous, errors.Unsupported): range(15, 18),
     errors.SourceError: range(20, 30),
     errors.ConfigError: range(30, 40),
+    errors.SemanticUnreadable: range(40, 50),
     errors.EmbeddingFailed: range(50, 60),
     errors.LeaseError: range(70, 80),
     errors.StoreError: frozenset({*range(80, 90), 95, 96, 97}),

@@ -143,3 +143,40 @@ def test_structure_can_be_asked_for_and_a_miss_is_an_error_with_a_sentence(tree:
             code.read("lease.py", 3, 2)
     with pytest.raises(cairn.NotIndexed):
         code.outline("lease.py")
+
+
+def test_who_calls_a_definition_and_what_it_calls_are_graphs(tree: Path) -> None:
+    (tree / "app.py").write_text("from lease import Lease\n\ndef run():\n    made()\n\ndef made():\n    Lease()\n")
+    with cairn.open(str(tree)) as code:
+        told = code.callers("Lease", depth=2)
+        assert isinstance(told, cairn.CallGraph)
+        assert [(edge.src, edge.dst, edge.tier) for edge in told.edges] == [
+            ("app.py#made", "lease.py#Lease", "proven"),
+            ("app.py#run", "app.py#made", "proven"),
+        ]
+        assert len(code.callers("Lease", k=1, depth=2, min_tier="proven").edges) == 1
+        assert [edge.dst for edge in code.callees("run", path="app.py").edges] == ["app.py#made"]
+        with pytest.raises(cairn.UsageError, match="from 1 to 3"):
+            code.callees("run", depth=99)
+        with pytest.raises(cairn.NotFound, match="Nothing is called Nope"):
+            code.callers("Nope")
+
+
+def test_who_uses_a_definition_is_told_with_how_sure_that_is(tree: Path) -> None:
+    (tree / "app.py").write_text("from lease import Lease\nLease().steal(1)\n")
+    (tree / "copy.py").write_text(SOURCE)
+    with cairn.open(str(tree)) as code:
+        told = code.references("Lease", path="lease.py")
+        assert isinstance(told, cairn.Uses)
+        assert all(isinstance(use, cairn.Use) for use in told.uses)
+        assert [(use.place, use.kind, use.tier) for use in told.uses] == [
+            ("app.py:1", "import", "proven"),
+            ("app.py:2", "call", "proven"),
+        ]
+        assert [use.kind for use in code.references("lease.py:1", k=1).uses] == ["import"]
+        with pytest.raises(cairn.Ambiguous, match="2 definitions are called Lease"):
+            code.references("Lease")
+        with pytest.raises(cairn.NotFound, match="Nothing is called Nope"):
+            code.references("Nope")
+        with pytest.raises(cairn.UsageError, match="There is no tier called 'sure'"):
+            code.references("Lease", path="lease.py", min_tier="sure")

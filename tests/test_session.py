@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from cairn.answer.envelope import Status
+from cairn.answer.search import search_answer
 from cairn.clock import SystemClock
 from cairn.errors import BadContinuation, NotIndexed, StoreError, UsageError
 from cairn.limits import LAST_USED_SECONDS, MAX_CODEBASES, RECENT_SYNC_SECONDS
 from cairn.search.types import Mode, SearchRequest
 from cairn.session import Session, Steps, ask_all, find_targets, hold_page, whole
+from cairn.store.disk import Disk
+from cairn.store.standing import Freshness, WriterInfo
 from tests.conformance import conforms
 
 LEASE = SearchRequest("Lease", Mode.SYMBOL)
@@ -146,6 +152,38 @@ def test_what_is_open_answers_when_the_store_can_no_longer_be_read(tmp_path: Pat
         session.prepare(Steps())
 
 
+@conforms("001.RD4", "001.AC7", "001.AC5")
+def test_a_proof_that_cannot_be_read_now_and_then_never_closes_an_open_gate(
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tree(tmp_path)
+    clock = Shifted()
+    draw = Random(11)
+    read = Disk.read
+
+    def flaky(self: Disk, path: str, cap: int) -> bytes:
+        if draw.random() < 0.3:
+            raise OSError(draw.choice([errno.EIO, errno.EACCES]), "injected", path)
+        return read(self, path, cap)
+
+    with Session(whole(str(folder), environ), environ, clock) as session:
+        session.prepare(Steps())
+        monkeypatch.setattr(Disk, "read", flaky)
+        failed = 0
+        for _ in range(30):
+            clock.ahead += RECENT_SYNC_SECONDS + 1
+            session.look()
+            assert session.gate.is_open
+            answers, page = ask_all([session], LEASE)
+            hints = dict(search_answer(answers, page).body)["hints"]
+            assert hints in ({}, {"debugProofCheck": {"ok": False, "reason": "probe_failed"}})
+            failed += bool(hints)
+        assert 0 < failed < 30
+        monkeypatch.undo()
+        session.look()
+        assert dict(search_answer(*ask_all([session], LEASE)).body)["hints"] == {}
+
+
 def test_one_codebase_in_trouble_does_not_fail_the_others(tmp_path: Path, environ: dict[str, str]) -> None:
     folders = [tree(tmp_path, name) for name in ("one", "two")]
     first, second = (Session(target, environ) for target in find_targets([str(one) for one in folders], environ))
@@ -174,3 +212,45 @@ def test_there_is_a_most_of_codebases(tmp_path: Path, environ: dict[str, str]) -
     assert len(find_targets(folders[:-1], environ)) == MAX_CODEBASES
     with pytest.raises(UsageError, match=f"{MAX_CODEBASES} are the most"):
         find_targets(folders, environ)
+
+
+# --- for a server -----------------------------------------------------------------------------------------------------
+
+
+def test_a_look_holds_the_newest_snapshot_and_does_nothing_else(tmp_path: Path, environ: dict[str, str]) -> None:
+    folder = tree(tmp_path)
+    with Session(whole(str(folder), environ), environ) as session:
+        session.look()
+        assert session.gate.status is Status.NOT_INDEXED
+        assert not (tmp_path / "home").exists()
+        with Session(whole(str(folder), environ), environ) as other:
+            other.prepare(Steps())
+        (folder / "lease.py").write_text("class Another: ...\n")
+        for fresh in (Freshness("synced", 1), Freshness("skipped_busy")):
+            session.look(fresh)
+            assert (mode_of(session), session.snapshot) == (fresh.mode, other_snapshot(session))
+        session.look()
+        assert mode_of(session) == "not_checked"
+
+
+def other_snapshot(session: Session) -> str:
+    opened = session.opened()
+    assert opened is not None
+    return opened[0].view.manifest.snapshot_id
+
+
+def test_a_full_run_that_begins_closes_the_gate_before_it_has_its_lease(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    folder = tree(tmp_path)
+    beginning = WriterInfo(1, "reindex", "2026-01-01T00:00:00Z", "", alive=True)
+    with Session(whole(str(folder), environ), environ) as session:
+        session.look(starting=beginning)
+        assert session.gate.status is Status.NOT_READY
+        session.prepare(Steps())
+        session.look(starting=beginning)
+        assert session.gate.status is Status.NOT_READY
+        session.look(starting=beginning, stale_ok=True)
+        assert mode_of(session) == "stale_ok"
+        session.look()
+        assert session.gate.is_open

@@ -36,8 +36,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cairn.graph.calls import CallGraph
     from cairn.graph.outline import Definition, FileOutline
     from cairn.graph.passage import FileText
+    from cairn.graph.repo_map import RepoMap
+    from cairn.graph.uses import Use, Uses
     from cairn.library import Code
     from cairn.search.types import Hit
     from cairn.sync.report import Progress
@@ -46,6 +49,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Ambiguous",
     "CairnError",
+    "CallGraph",
     "Code",
     "ConfigError",
     "Definition",
@@ -62,12 +66,15 @@ __all__ = [
     "NotIndexed",
     "Progress",
     "QueryTimeout",
+    "RepoMap",
     "SourceError",
     "StoreBusy",
     "StoreError",
     "StoreUnreadable",
     "Unsupported",
     "UsageError",
+    "Use",
+    "Uses",
     "__version__",
     "open",
 ]
@@ -96,10 +103,22 @@ def __getattr__(name: str) -> object:
         from cairn.graph import outline  # noqa: PLC0415
 
         return getattr(outline, name)
+    if name == "CallGraph":
+        from cairn.graph.calls import CallGraph  # noqa: PLC0415
+
+        return CallGraph
     if name == "FileText":
         from cairn.graph.passage import FileText  # noqa: PLC0415
 
         return FileText
+    if name == "RepoMap":
+        from cairn.graph.repo_map import RepoMap  # noqa: PLC0415
+
+        return RepoMap
+    if name in ("Use", "Uses"):
+        from cairn.graph import uses  # noqa: PLC0415
+
+        return getattr(uses, name)
     if name == "Hit":
         from cairn.search.types import Hit  # noqa: PLC0415
 

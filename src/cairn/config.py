@@ -22,9 +22,13 @@ from cairn.errors import ConfigError, ConfigUnreadable
 
 REPO_CONFIG_NAME = ".cairn.toml"
 USER_CONFIG_NAME = "config.toml"
+INSTALLED_NAME = "installed.json"
+# What programs show that speak to `cairn mcp --http`.
+BEARER_NAME = "mcp-token"
 HTTP_PROVIDER = "http"
 PROVIDERS = ("bundled", HTTP_PROVIDER)
 SCOPES = ("runtime", "tests", "docs", "config", "all")
+CATCHUP_READS = ("last_good", "block")
 
 MAX_KEY_DEPTH = 8
 MAX_SHOWN_CHARS = 48
@@ -87,9 +91,20 @@ class QueryConfig:
 
 @dataclass(frozen=True, slots=True)
 class SearchConfig:
-    """Whether the first search in a folder indexes it."""
+    """Whether the first search in a folder indexes it.
+
+    `catchup_reads`: while an index catches up, answer from the last good snapshot, or not at all (`block`).
+    """
 
     auto_index: bool = True
+    catchup_reads: str = CATCHUP_READS[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ServeConfig:
+    """Folders that agents may use, besides the one that is served and those that the user has indexed."""
+
+    allowed_roots: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +124,7 @@ class Config:
     query: QueryConfig = field(default_factory=QueryConfig)
     search: SearchConfig = field(default_factory=SearchConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
+    serve: ServeConfig = field(default_factory=ServeConfig)
     repo_bytes_sha256: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -143,6 +159,7 @@ def load_config(
         query=replace(QueryConfig(), **repo.get("query", {})),
         search=replace(SearchConfig(), **user.get("search", {})),
         store=replace(StoreConfig(), **user.get("store", {})),
+        serve=replace(ServeConfig(), **user.get("serve", {})),
         repo_bytes_sha256=None if repo_bytes is None else sha256(repo_bytes).hexdigest(),
         warnings=tuple(
             f"{REPO_CONFIG_NAME} both includes and excludes {_shown(glob)}; exclude wins." for glob in both[:5]
@@ -368,6 +385,13 @@ def _glob(glob: str) -> str:
     return glob
 
 
+def _folder(path: str) -> str:
+    """A folder of this machine: absolute, or below the user's home."""
+    if not path.startswith(("/", "~/")) or len(path) > MAX_URL_CHARS or not path.isprintable():
+        raise _Bad(f"holds {_shown(path)}; a folder is an absolute path, or one that begins with ~/")
+    return path
+
+
 _TYPE = re.compile(r"[a-z0-9][a-z0-9_+-]*(?:\.[a-z0-9_+-]+)*")
 
 
@@ -443,7 +467,8 @@ _USER_KEYS: Tables = {
         **dict.fromkeys(("include", "exclude", "types", "untracked", "submodules"), _REPO_ONLY),
         "collisions": _one_of("fail", "keep"),
     },
-    "search": {"auto_index": _boolean},
+    "search": {"auto_index": _boolean, "catchup_reads": _one_of(*CATCHUP_READS)},
+    "serve": {"allowed_roots": _list_of(_folder)},
     "store": {"shared": _boolean},
     "limits": _LIMIT_KEYS,
     "embedding": {

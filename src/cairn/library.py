@@ -11,12 +11,18 @@ from typing import TypeVar
 from cairn.answer.gate import gate_error
 from cairn.answer.structure import Reply, Told
 from cairn.errors import UsageError
+from cairn.graph.calls import CallGraph, Direction
 from cairn.graph.outline import Definition, FileOutline
 from cairn.graph.passage import FileText
+from cairn.graph.repo_map import RepoMap
+from cairn.graph.scopes import Tier
+from cairn.graph.uses import Uses
+from cairn.limits import DEFAULT_GRAPH_NODES, DEFAULT_MAP_TOKENS, DEFAULT_REFERENCES
+from cairn.relations import call_graph, references, repo_map
 from cairn.search.types import Group, Hit, Mode, SearchRequest
 from cairn.session import Session, Steps, whole
 from cairn.source.root import printable
-from cairn.structure import Asked, checked_lines, file_outline, find_symbol, read_file, similar_code
+from cairn.structure import Asked, asked_of, checked_lines, file_outline, find_symbol, read_file, similar_code
 from cairn.sync.report import Progress
 
 E = TypeVar("E", bound=StrEnum)
@@ -106,6 +112,68 @@ class Code(AbstractContextManager["Code"]):
         """The best `k` chunks that are like the one on this line, the most similar first."""
         asked = Asked(path, path, self.root, checked_lines(line, line))
         return list(self._value(similar_code(self._session, asked, same_file=same_file, limit=k)).found.hits)
+
+    def callers(
+        self,
+        name: str,
+        k: int = DEFAULT_GRAPH_NODES,
+        *,
+        path: str | None = None,
+        depth: int = 1,
+        min_tier: str = "likely",
+    ) -> CallGraph:
+        """Who calls a definition, up to three steps far: at most `k` definitions and the edges between them.
+
+        A definition is named, and what is raised, as for `references`.
+        """
+        return self._calls(name, k, path, depth, min_tier, Direction.CALLERS)
+
+    def callees(
+        self,
+        name: str,
+        k: int = DEFAULT_GRAPH_NODES,
+        *,
+        path: str | None = None,
+        depth: int = 1,
+        min_tier: str = "likely",
+    ) -> CallGraph:
+        """What a definition and those inside of it call, up to three steps far; as for `callers`."""
+        return self._calls(name, k, path, depth, min_tier, Direction.CALLEES)
+
+    def _calls(self, name: str, k: int, path: str | None, depth: int, min_tier: str, direction: Direction) -> CallGraph:
+        tier = _one_of(Tier, "tier", min_tier)
+        file = None if path is None else Asked(path, path, self.root)
+        asked = asked_of(name, self.root)
+        return self._value(
+            call_graph(self._session, asked, file=file, direction=direction, depth=depth, min_tier=tier, limit=k)
+        )
+
+    def references(
+        self, name: str, k: int = DEFAULT_REFERENCES, *, path: str | None = None, min_tier: str = "likely"
+    ) -> Uses:
+        """The first `k` imports and uses of a definition, each with how sure it is, and counts of all.
+
+        `name` is a name, `Class.method` or `FILE:LINE`; `path` is the file that defines it. `Ambiguous` when several
+        definitions are meant, `NotFound` when none is, `Unsupported` when uses of such a definition are not known.
+        """
+        tier = _one_of(Tier, "tier", min_tier)
+        file = None if path is None else Asked(path, path, self.root)
+        return self._value(references(self._session, asked_of(name, self.root), file=file, min_tier=tier, limit=k))
+
+    def map(
+        self,
+        query: str | None = None,
+        *,
+        focus: Sequence[str] = (),
+        include: Sequence[str] = (),
+        max_tokens: int = DEFAULT_MAP_TOKENS,
+    ) -> RepoMap:
+        """The codebase in so many tokens, `text` first of all; around what a query finds and the files in `focus`.
+
+        `include` are globs of the files to show. `NotFound` says why there is no such file to focus on.
+        """
+        asked = [Asked(path, path, self.root) for path in focus]
+        return self._value(repo_map(self._session, query=query, focus=asked, include=include, max_tokens=max_tokens))
 
     def _value(self, reply: Reply[Told]) -> Told:
         if reply.value is not None:

@@ -166,6 +166,18 @@ MAX_QUERY_CHARS = 4_096
 MAX_CONTINUATION_CHARS = 512
 DEFAULT_RESULTS = 10
 MAX_RESULTS = 100
+# Imports and uses of one definition that are listed at once; the next page has more.
+DEFAULT_REFERENCES = 100
+MAX_REFERENCES = 10_000
+# Uses of one name that are looked at, each for about 0.1 ms, to find out what they mean; the rest are only counted.
+MAX_USES_LOOKED_AT = 20_000
+# Definitions in one call graph, each way; between them four times as many edges. Notes on what is not in it.
+DEFAULT_GRAPH_NODES = 50
+MAX_GRAPH_NODES = 500
+GRAPH_EDGES_PER_NODE = 4
+MAX_GRAPH_DEPTH = 3
+DEFAULT_GRAPH_NOTES = 50
+MAX_GRAPH_NOTES = 1_000
 # A line of a batch of questions: a question, its id and a number.
 MAX_BATCH_LINE_BYTES = 64 * KIB
 # Codebases that are searched as one.
@@ -179,12 +191,55 @@ SYNC_BEFORE_SEARCH_SECONDS = 60.0
 # A process that answers many questions looks at the files again after this time.
 RECENT_SYNC_SECONDS = 60.0
 
+# --- serving agents -------------------------------------------------------------------------------------------------
+# Codebases that are kept open at once; the one that was asked longest ago is closed for another.
+SERVE_SESSIONS = 16
+# How long an agent's search waits for the files to be compared; the comparing goes on after that.
+AGENT_SYNC_SECONDS = 0.3
+# A tree that takes long to compare is given a rest before the next search of an agent compares it, so long at most.
+AGENT_RECENT_SECONDS = 1.0
+# How long a call waits for a run that it has started; after that it tells how far the run is, and the run goes on.
+AGENT_WAIT_SECONDS = 15.0
+# Calls that one MCP server works on at once; more wait for their turn.
+SERVE_CALLS = 8
+# One request over HTTP, and clients that are connected at once.
+MAX_HTTP_BODY_BYTES = 4 * MIB
+MAX_HTTP_SESSIONS = 100
+AGENT_RESULTS = 8
+AGENT_TOKENS = 6_000
+MAX_AGENT_TOKENS = 100_000
+# Definitions of one file in the answer to an agent.
+AGENT_OUTLINE = 200
+MAX_OUTLINE = 2_000
+
 # --- what is shown of a result ------------------------------------------------------------------------------------
 SNIPPET_LINES = 12
 # Lines of one file that are named where all that match are.
 MAX_MATCH_LINES = 100
 MAX_CONTEXT_LINES = 200
 
+# --- a map of a codebase --------------------------------------------------------------------------------------------
+# Tokens, as estimated. Below the least there is no room for more than the languages.
+DEFAULT_MAP_TOKENS = 1_000
+MIN_MAP_TOKENS = 128
+MAX_MAP_TOKENS = 10_000
+# Files that a query finds, from which a map is drawn then.
+MAP_QUERY_FILES = 20
+MAX_MAP_FOCUS = 100
+
 # --- answers ------------------------------------------------------------------------------------------------------
 DEFAULT_ENVELOPE_BYTES = 64 * KIB
 MAX_ENVELOPE_BYTES = 1 * MIB
+
+# --- what a semantic index may cost to read -----------------------------------------------------------------------
+# An indexer wrote it, or somebody who wants to harm: it is refused by size before it is believed.
+MAX_SCIP_BYTES = 1024 * MIB
+MAX_SCIP_DOCUMENTS = 500_000
+MAX_SCIP_OCCURRENCES = 1_000_000
+MAX_SCIP_RELATIONSHIPS = 10_000
+MAX_SCIP_TEXT_BYTES = 1 * MIB
+
+# --- settings of agents, which `cairn install` edits --------------------------------------------------------------
+# Some agents keep their whole history in that file. TOML is read by a slower reader, and nobody keeps a history in it.
+MAX_AGENT_SETTINGS_BYTES = 16 * MIB
+MAX_AGENT_TOML_BYTES = 1 * MIB

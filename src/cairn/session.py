@@ -17,17 +17,18 @@ from cairn.answer.search import Answer, Page, Source
 from cairn.clock import SYSTEM_CLOCK, Clock
 from cairn.config import cairn_home
 from cairn.embedding.choose import choose
+from cairn.embedding.model import Embedder
 from cairn.errors import BadContinuation, CairnError, NotIndexed, PathNotFound, StoreBusy, StoreError, UsageError
 from cairn.fingerprint import query_fingerprint
 from cairn.limits import LAST_USED_SECONDS, MAX_CODEBASES, MAX_RESULTS, RECENT_SYNC_SECONDS
+from cairn.search.budget import fit
 from cairn.search.continuation import decode, question_digest, snapshot_of
 from cairn.search.rank import RANKING_VERSION
 from cairn.search.searcher import Searcher, question_of
-from cairn.search.snippets import fit
 from cairn.search.types import SearchRequest
 from cairn.source.root import path_key, printable, relative_to_root
 from cairn.store.snapshot import SnapshotView
-from cairn.store.standing import Freshness, State
+from cairn.store.standing import Freshness, State, WriterInfo
 from cairn.sync import before
 from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.later import later_warnings, reading
@@ -40,6 +41,7 @@ from cairn.sync.stores import note_use
 
 # A search does not wait for another run: it answers from what is there.
 _WAIT_SECONDS = 0.2
+NOT_CHECKED = Freshness("not_checked")
 
 
 Made = TypeVar("Made")
@@ -98,7 +100,13 @@ class Session(AbstractContextManager["Session"]):
     """
 
     def __init__(
-        self, target: Target, environ: Mapping[str, str], clock: Clock = SYSTEM_CLOCK, *, read_only: bool = False
+        self,
+        target: Target,
+        environ: Mapping[str, str],
+        clock: Clock = SYSTEM_CLOCK,
+        *,
+        read_only: bool = False,
+        embedder: Embedder | None = None,
     ) -> None:
         self.target = target
         self.read_only = read_only
@@ -107,13 +115,14 @@ class Session(AbstractContextManager["Session"]):
         self._clock = clock
         codebase = target.codebase
         self._place = place_of(codebase, cairn_home(environ))
-        self._embedder = choose(codebase.config.embedding, environ)
+        self._embedder = embedder or choose(codebase.config.embedding, environ)
         self._standing = Standing(State.NOT_INDEXED)
         self._searcher: Searcher | None = None
         self._kept: dict[Callable[[SnapshotView], object], object] = {}
         self._fresh = Freshness("not_checked")
         self._gate = decide(GateFacts(self.root, State.NOT_INDEXED))
         self._next_check = self._next_note = -1.0
+        self._probe_failed = False
         self.trouble: CairnError | None = None
 
     @property
@@ -144,13 +153,49 @@ class Session(AbstractContextManager["Session"]):
         try:
             self._hold(self._stand())
             self._fresh, why = self._step(steps)
+            self._probe_failed = False
         except StoreError as problem:
             if self._searcher is None:
                 raise
             # What was open and whole still answers.
+            self._probe_failed = True
             self._fresh, why = Freshness("sync_failed", trouble=problem.code), ""
         self._decide(steps.stale_ok, why)
         self._next_check = self._clock.monotonic() + RECENT_SYNC_SECONDS
+
+    def look(
+        self,
+        fresh: Freshness = NOT_CHECKED,
+        *,
+        stale_ok: bool = False,
+        starting: WriterInfo | None = None,
+        why: str = "",
+    ) -> None:
+        """Hold the newest snapshot as it is, for a server that does the step before a search by itself.
+
+        `fresh` says what that step did, `why` why there is no index. `starting` is a full run that may not have taken
+        its lease yet: the gate is closed from its start on.
+        """
+        self.trouble = None
+        self._next_check = -1.0
+        rules = self._rules
+        try:
+            standing = self._stand()
+        except StoreError as problem:
+            if self._searcher is None:
+                raise
+            # What was open and whole still answers.
+            self._probe_failed = True
+            self._fresh = Freshness("sync_failed", trouble=problem.code)
+        else:
+            self._probe_failed = False
+            if starting is not None and standing.writer is None:
+                standing = replace(standing, state=State.INDEXING, writer=starting)
+            self._hold(standing)
+            if fresh.mode == "synced" and rules is not None and self._rules != rules:
+                fresh = replace(fresh, mode="reconciled_ignore_change")
+            self._fresh = Freshness("stale_ok") if standing.state is State.INDEXING and standing.view else fresh
+        self._decide(stale_ok, why)
 
     def _step(self, steps: Steps) -> tuple[Freshness, str]:
         """What the step before the read did; or why there is nothing to read."""
@@ -168,7 +213,7 @@ class Session(AbstractContextManager["Session"]):
                 if self._rules != rules:
                     fresh = replace(fresh, mode="reconciled_ignore_change")
             return fresh, ""
-        never = standing.state is State.NOT_INDEXED and not (standing.failed or standing.differs)
+        never = standing.state is State.NOT_INDEXED and not (standing.failed or standing.differs or standing.stale)
         if not (never and steps.create):
             return Freshness("stale_ok" if standing.view else "not_checked"), ""
         try:
@@ -213,7 +258,18 @@ class Session(AbstractContextManager["Session"]):
         differs = standing.differs
         if standing.view is not None and standing.view.manifest.config_fingerprint != self._place.fingerprint.digest:
             differs = ("index",)
-        facts = GateFacts(self.root, standing.state, differs, standing.failed, standing.writer, self._held, why)
+        facts = GateFacts(
+            self.root,
+            standing.state,
+            differs,
+            standing.failed,
+            standing.writer,
+            self._held,
+            why,
+            proof=standing.proof,
+            stale=standing.stale,
+            strict=self.target.codebase.config.search.catchup_reads == "block",
+        )
         self._gate = decide(facts, stale_ok=stale_ok)
 
     @property
@@ -290,6 +346,7 @@ class Session(AbstractContextManager["Session"]):
             writer=self._standing.writer,
             damaged=bool(view.damage),
             later=self._later,
+            probe_failed=self._probe_failed,
         )
 
 

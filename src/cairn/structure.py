@@ -70,7 +70,7 @@ def file_outline(session: Session, asked: Asked, *, symbol: str | None = None) -
         if isinstance(file, Miss):
             return file
         if not has_outline(file):
-            return Miss(Unsupported(path=_shown(file.key), language=file.language))
+            return not_parsed(file)
         found = outline(searcher.view, file, asked.lines)
         if symbol is None:
             return found
@@ -212,6 +212,15 @@ def _not_there(session: Session, raw: bytes) -> NotFound:
         if skip.raw == raw or (skip.folder and raw.startswith(skip.raw + b"/")):
             return _left_out(raw, skip.reason)
     return NotFound(problem=f"{shown} is a folder.", advice="Name a file in it; `cairn files` lists them")
+
+
+def not_parsed(file: StoredFile) -> Miss:
+    """That a file has no definitions that are known, and what can be asked of it instead."""
+    problem = (
+        f"Cairn knows no definitions of {_shown(file.key)}: as {file.language} it was cut by lines and not parsed."
+    )
+    reads = "`cairn read` shows its text and `cairn search` finds what is in it"
+    return Miss(Unsupported(problem=problem, advice=f"{reads}; the manual lists the languages that are parsed"))
 
 
 def _left_out(raw: bytes, reason: SkipReason) -> NotFound:

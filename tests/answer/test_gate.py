@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
 from cairn.answer.envelope import NonOkReason, Status
 from cairn.answer.gate import GateFacts, closed, decide, first_told, gate_error
 from cairn.errors import NotIndexed, NotReady, NoValidSnapshot, RequiresReindex
-from cairn.store.standing import State, WriterInfo
+from cairn.store.standing import Proof, ProofOutcome, ProofReason, State, WriterInfo
 from tests.answer.test_envelope import valid
+from tests.conformance import conforms
 
 RUN_ID = "01KA3M7Q2W0000000000000000"
 WRITER = WriterInfo(pid=4711, kind="reindex", started_at="2026-11-15T12:06:00Z", run_id=RUN_ID, alive=True)
@@ -91,7 +93,10 @@ def test_a_corrupt_store_is_not_indexed_and_says_why() -> None:
     answer = valid(closed("cairn.search/1", decide(facts(State.CORRUPT)), path="."))
     assert (answer["status"], answer["reason"]) == ("not_indexed", "not_indexed")
     assert answer["message"].lower().startswith("store corrupt")
-    assert answer["hints"]["staleLocal"] == {"completionProof": "invalid_payload"}
+    assert answer["hints"]["staleLocal"] == {
+        "completionProof": "invalid_payload",
+        "recommendedAction": {"tool": "manage_index", "args": {"action": "create", "path": "/r"}},
+    }
 
 
 def test_a_run_at_work_shows_how_far_it_is_and_what_could_answer_meanwhile() -> None:
@@ -106,3 +111,67 @@ def test_the_fields_that_differ_are_named_and_no_more_than_twenty() -> None:
     gate = decide(facts(State.NOT_INDEXED, differs=tuple(f"grammar.x{n}" for n in range(40))))
     answer = valid(closed("cairn.search/1", gate, path="."))
     assert answer["hints"]["differs"] == [f"grammar.x{n}" for n in range(20)]
+
+
+def create(root: str = "/r") -> dict[str, object]:
+    return {"tool": "manage_index", "args": {"action": "create", "path": root}}
+
+
+@conforms("001.RD2", "001.STL", "001.AC4", "001.AC6")
+@pytest.mark.parametrize("reason", [ProofReason.MISSING_MARKER_DOC, ProofReason.PATH_MISMATCH])
+def test_an_index_that_was_there_and_is_not_proven_is_told_apart_by_message_and_hint(reason: ProofReason) -> None:
+    gate = decide(facts(State.NOT_INDEXED, stale=True, proof=Proof(ProofOutcome.STALE_LOCAL, reason)))
+    answer = valid(closed("cairn.search/1", gate, path="sub"))
+    assert (answer["status"], answer["reason"]) == ("not_indexed", "not_indexed")
+    assert answer["hints"]["staleLocal"] == {"completionProof": reason.value, "recommendedAction": create()}
+    assert reason.value in answer["message"]
+    assert answer == valid(closed("cairn.search/1", gate, path="sub"))
+
+
+@pytest.mark.parametrize("known", [{}, {"failed": True}])
+@pytest.mark.parametrize("state", [State.NOT_INDEXED, State.CLEARED])
+def test_what_was_never_indexed_or_emptied_on_purpose_is_not_stale(state: State, known: dict[str, bool]) -> None:
+    answer = valid(closed("cairn.search/1", decide(facts(state, **known)), path="."))
+    assert "staleLocal" not in answer["hints"]
+
+
+def test_a_marker_of_another_kind_is_told_as_such() -> None:
+    wrong = Proof(ProofOutcome.STALE_LOCAL, ProofReason.INVALID_MARKER_KIND)
+    answer = valid(closed("cairn.search/1", decide(facts(State.CORRUPT, proof=wrong, stale=True)), path="."))
+    assert answer["hints"]["staleLocal"] == {"completionProof": "invalid_marker_kind", "recommendedAction": create()}
+
+
+@conforms("001.RD3", "001.AC8")
+def test_an_index_of_another_making_comes_with_the_call_that_cures_it() -> None:
+    answer = valid(closed("cairn.search/1", decide(facts(State.NOT_INDEXED, differs=("schemaVersion",))), path="."))
+    assert answer["status"] == answer["reason"] == "requires_reindex"
+    assert answer["hints"]["recommendedAction"]["args"] == {"action": "reindex", "path": "/r"}
+
+
+@pytest.mark.parametrize(("kind", "status"), [("sync", Status.NOT_READY), ("compact", Status.OK)])
+def test_who_wants_no_answer_while_a_run_catches_up_gets_none(kind: str, status: Status) -> None:
+    at_work = replace(WRITER, kind=kind)
+    assert decide(facts(State.INDEXED, writer=at_work, last_good=RUN_ID)).is_open
+    assert decide(facts(State.INDEXED, writer=at_work, last_good=RUN_ID, strict=True)).status is status
+    assert decide(facts(State.INDEXED, writer=at_work, last_good=RUN_ID, strict=True), stale_ok=True).is_open
+    assert decide(facts(State.INDEXED, strict=True)).is_open
+    assert decide(facts(State.INDEXED, writer=replace(at_work, alive=False), strict=True)).is_open
+
+
+@conforms("000.GATE1", "001.PREC", "000.ENV1", "000.ENV2")
+def test_whatever_holds_at_once_the_order_is_always_the_same() -> None:
+    """Every state with every other fact: the status follows from the gravest one, with its own reason."""
+    for state, differs, failed, stale, strict in itertools.product(State, ((), ("x",)), *[(False, True)] * 3):
+        known = facts(state, differs=differs, failed=failed, stale=stale, strict=strict, writer=WRITER)
+        gate = decide(known)
+        if differs and state in (State.NOT_INDEXED, State.INDEXED):
+            expected = Status.REQUIRES_REINDEX
+        elif state is State.INDEXING:
+            expected = Status.NOT_READY
+        else:
+            expected = Status.OK if state is State.INDEXED else Status.NOT_INDEXED
+        assert gate.status is expected
+        if not gate.is_open:
+            answer = valid(closed("cairn.search/1", gate, path="."))
+            pairs = {"not_ready": "indexing", "requires_reindex": "requires_reindex", "not_indexed": "not_indexed"}
+            assert answer["reason"] == pairs[answer["status"]]

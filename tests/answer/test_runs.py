@@ -154,7 +154,8 @@ def test_a_damaged_store_is_no_fourth_reason_and_its_message_says_so_first() -> 
     value = valid(runs.store_status(replace(INDEXED, state=State.CORRUPT), path="."))
     assert value["reason"] == "not_indexed"
     assert value["message"].startswith("Store corrupt")
-    assert value["hints"]["staleLocal"] == {"completionProof": "invalid_payload"}
+    create = {"tool": "manage_index", "args": {"action": "create", "path": "/r"}}
+    assert value["hints"]["staleLocal"] == {"completionProof": "invalid_payload", "recommendedAction": create}
 
 
 @pytest.mark.parametrize(

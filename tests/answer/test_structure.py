@@ -76,11 +76,16 @@ def shut(state: State, **known: Any) -> Reply[Any]:
     return Reply("src/lease.py", "/r", decide(GateFacts("/r", state, **known)))
 
 
+UNPARSED = Unsupported(
+    problem="Cairn knows no definitions of a.txt: as text it was cut by lines and not parsed.",
+    advice="`cairn read` shows its text and `cairn search` finds what is in it;"
+    " the manual lists the languages that are parsed",
+)
 NOWHERE = Miss(NotFound(problem="Nothing is called steel.", advice="The nearest names are listed"), (STEAL, HEADING), 0)
 EXAMPLES = {
     "outline": lambda: outline_answer(told(OUTLINE), timings=TIMINGS),
     "outline_cut": lambda: outline_answer(told(replace(OUTLINE, partial=True)), limit=1, timings=TIMINGS),
-    "outline_unsupported": lambda: outline_answer(missed(Miss(Unsupported(path="a.txt", language="text")))),
+    "outline_unsupported": lambda: outline_answer(missed(Miss(UNPARSED))),
     "outline_not_ready": lambda: outline_answer(shut(State.INDEXING, writer=WRITER)),
     "read": lambda: read_answer(told(TEXT), timings=TIMINGS),
     "read_annotated": lambda: read_answer(told(replace(TEXT, disk="changed")), annotate=True, timings=TIMINGS),

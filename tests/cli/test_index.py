@@ -198,7 +198,7 @@ def test_stopping_a_run_changes_nothing_and_says_so(me: Person, monkeypatch: pyt
         status = main(["sync", "--root", str(me.tree)], Output(stdout, stderr, {}))
         ctrl_c.join()
     assert (status, stdout.getvalue()) == (130, "")
-    assert "Nothing was changed" in stderr.getvalue()
+    assert "Nothing is lost" in stderr.getvalue()
     assert me.cairn("snapshots").stdout == before
 
 

@@ -264,7 +264,7 @@ def test_a_store_in_which_nothing_is_whole_says_so(tree: Path, nobody: Path) -> 
         data.chmod(0o600)
         data.write_bytes(content)
     value = answer("search", "lease", status=90)
-    assert value["hints"]["staleLocal"] == {"completionProof": "invalid_payload"}
+    assert value["hints"]["staleLocal"]["completionProof"] == "invalid_payload"
     assert "Store corrupt" in ask("search", "lease").stderr
 
 
@@ -426,7 +426,7 @@ def test_a_folder_with_nothing_to_index_says_that_there_is_nothing(
 
 def test_an_interrupted_first_search_loses_nothing_and_the_next_one_resumes(tmp_path: Path) -> None:
     person = Person(tmp_path)
-    for number in range(1_500):
+    for number in range(600):
         (person.tree / "src" / f"m{number}.py").write_text("".join(f"def f{n}(x):\n    return x\n" for n in range(60)))
     command = [sys.executable, "-m", "cairn", "search", "f7", "--mode", "symbol", "--json"]
     with subprocess.Popen(
@@ -444,7 +444,7 @@ def test_an_interrupted_first_search_loses_nothing_and_the_next_one_resumes(tmp_
     assert "Traceback" not in err
     again = person.cairn(*command[3:])
     assert again.status == 0
-    assert json.loads(again.stdout)["coverage"]["indexed"] == 1_503
+    assert json.loads(again.stdout)["coverage"]["indexed"] == 603
 
 
 # --- batches ----------------------------------------------------------------------------------------------------------

@@ -88,7 +88,8 @@ def test_a_released_format_answers_through_a_session(
     newest = next(published(disk, read_claims(disk), []))
     fingerprint = IndexFingerprint(newest.config_fields, newest.config_fingerprint)
     # Grammars and models move on, and with them the place: the session is shown the store that belongs to its time.
-    monkeypatch.setattr("cairn.session.place_of", lambda *_: Place(str(tmp_path / "home"), store.name, fingerprint))
+    place = Place(str(tmp_path / "home"), store.name, fingerprint, newest.canonical_root)
+    monkeypatch.setattr("cairn.session.place_of", lambda *_: place)
     (tmp_path / "tree").mkdir()
     with Session(whole(str(tmp_path / "tree"), {}), {"CAIRN_HOME": str(tmp_path / "home")}) as session:
         session.prepare(Steps(create=False, sync=False))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from cairn import config, errors, filetypes, limits
 from cairn.cli.main import COMMANDS, command_parser
+from cairn.serve.tools import TOOLS
 from cairn.syntax.languages import SPECS
 from cairn.types import SKIP_SENTENCES, SkipReason
 
@@ -108,7 +109,16 @@ def _options(command: str) -> Rows:
         yield names + metavar, str(action.help)
 
 
+def _tools() -> Rows:
+    yield "tool", "what it does", "arguments"
+    for tool in TOOLS:
+        required = tool.schema.get("required", ())
+        names = [f"**`{name}`**" if name in required else f"`{name}`" for name in tool.schema["properties"]]
+        yield f"`{tool.name}`", tool.description, ", ".join(names) or "none"
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
+    "tools": _tools,
     "errors": _errors,
     "exit statuses": _exit_statuses,
     "skip reasons": _skip_reasons,

@@ -80,6 +80,16 @@ def test_in_degree_counts_other_files_that_use_a_name_and_shares_it_between_its_
         assert degree["b/two.py"] == degree["c/again.py"] == 1.0
 
 
+@pytest.mark.parametrize("layers", [1, 4])
+def test_the_uses_of_a_name_are_shared_between_the_files_that_define_it(layers: int) -> None:
+    with engine_of(TREE, layers) as engine:
+        uses = engine.uses_of_names()
+        assert (uses[b"helper"], uses[b"Base"]) == (2.0, 2.0)
+        assert b"nobody" not in uses
+    with engine_of(TREE | {"c/again.py": b"def helper():\n    pass\n"}, layers) as engine:
+        assert engine.uses_of_names()[b"helper"] == 1.0
+
+
 def test_in_degree_is_the_same_to_the_last_bit_in_any_number_of_segments() -> None:
     tree = project(4, 40)
     with engine_of(tree) as one, engine_of(tree, 8) as many:

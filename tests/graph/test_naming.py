@@ -38,6 +38,8 @@ def places(found: Resolution) -> list[str]:
         ("vec::Vec::push", "vec/mod.rs:3"),
         ("store.other.publish", "store/other.py:5"),
         ("other#publish", "store/other.py:5"),
+        ("store/other.py#publish", "store/other.py:5"),
+        ("store/other.py#Other.steal", "store/other.py:2"),
         ("store/other.py:5", "store/other.py:5"),
         ("Release v1.2", "doc.md:1"),
         ("How it works", "doc.md:3"),

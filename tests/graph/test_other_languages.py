@@ -65,6 +65,47 @@ func shadow(Open func()) { Open() } // @13
     )
 
 
+def test_go_does_not_guess_what_the_standard_library_or_another_package_has() -> None:
+    check(
+        {
+            "go.mod": "module example.com/a\n",
+            "a.go": """\
+package a
+
+type tree struct{}
+
+func (t *tree) Value(key string) string { return key }
+func (t *tree) Prune() {}
+
+func use(r *http.Request, all []any) {
+	r.Context().Value("key") // @1
+	all[0].Prune() // @2
+	wire.Graft() // @3
+}
+""",
+            "b.go": """\
+package a
+
+import "example.org/wire.go"
+
+type root struct{ Depth int }
+
+func (r *root) Graft() {}
+
+func other(d *wire.Depth) { // @4
+	wire.Graft() // @5
+}
+""",
+        },
+        """
+        a.go:tree.Value: name_only 1
+        a.go:tree.Prune: likely 2
+        b.go:root.Graft: likely 3; elsewhere 1
+        b.go:root.Depth: elsewhere 1
+        """,
+    )
+
+
 def test_rust_binds_by_modules_uses_and_impl_blocks() -> None:
     check(
         {

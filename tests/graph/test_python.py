@@ -281,3 +281,155 @@ def test_dependencies_are_the_files_that_imports_lead_to() -> None:
             "src/pkg/__init__.py": ("src/pkg/a.py",),
             "src/pkg/b.py": ("src/pkg/__init__.py", "src/pkg/a.py"),
         }
+
+
+def test_a_comment_binds_nothing_and_what_only_tests_define_is_not_what_the_program_calls() -> None:
+    check(
+        {
+            "src/app.py": """\
+import time
+def step(clock, made):
+    # The same as time, measured again.
+    time.time()  # @1
+    clock.time()  # @2
+    made.tick()  # @3
+""",
+            "tests/test_app.py": """\
+class FakeClock:
+    def time(self):
+        pass
+    def tick(self):
+        pass
+def test_it(clock):
+    clock.time()  # @4
+""",
+        },
+        """
+        tests/test_app.py:FakeClock.time: likely 4; name_only 2; elsewhere 1
+        tests/test_app.py:FakeClock.tick: name_only 3
+        """,
+    )
+
+
+def test_a_name_that_a_function_imports_and_assigns_is_only_likely_what_was_imported() -> None:
+    check(
+        {
+            "a.py": """\
+def test_client(self):
+    maker = self.maker
+    if maker is None:
+        from b import Client as maker  # @1
+    return maker()  # @2
+def other():
+    from b import Client as maker  # @3
+    return maker()  # @4
+""",
+            "b.py": "class Client:\n    pass\n",
+        },
+        "b.py:Client: proven 4; likely 2; imports 1 3",
+    )
+
+
+def test_an_annotation_that_names_no_class_says_nothing_and_a_quoted_one_in_optional_does() -> None:
+    check(
+        {
+            "a.py": """\
+from typing import Any, Optional, Union
+import typing as t
+from b import Console
+def optional(console: Optional["Console"] = None):
+    console.show()  # @1
+def dotted(console: t.Optional[Console]):
+    console.show()  # @2
+def anything(console: Any):
+    console.show()  # @3
+def several(console: Union[str, Console]):
+    console.show()  # @4
+""",
+            "b.py": "class Console:\n    def show(self):\n        pass\n",
+            "c.py": "class Other:\n    def show(self):\n        pass\n",
+        },
+        "b.py:Console.show: likely 1 2; name_only 3 4",
+    )
+
+
+def test_the_body_of_a_class_knows_only_what_stands_above() -> None:
+    check(
+        {
+            "a.py": """\
+def splash(f):
+    return f
+class Logger:
+    @splash  # @1
+    def start(self):
+        pass
+    def splash(self):
+        pass
+    again = splash()  # @2
+    @property
+    def twice(self):
+        return splash()  # @3
+""",
+        },
+        """
+        a.py:splash: proven 1 3; elsewhere 1
+        a.py:Logger.splash: proven 2; elsewhere 2
+        """,
+    )
+
+
+def test_a_function_that_is_defined_or_assigned_by_a_condition_is_only_likely() -> None:
+    check(
+        {
+            "a.py": """\
+def test(self):
+    if self.debug:
+        say = print
+    else:
+        def say(text):
+            pass
+    say("hello")  # @1
+def run(chunks, process=None):
+    if not process:
+        def process(chunk):
+            pass
+    process(chunks)  # @2
+def sure(chunks, processes):
+    def process(chunk):
+        pass
+    process(chunks)  # @3
+""",
+        },
+        """
+        a.py:test.say: likely 1
+        a.py:run.process: likely 2; elsewhere 1
+        a.py:sure.process: proven 3; elsewhere 1
+        """,
+    )
+
+
+def test_a_function_that_imports_a_name_from_two_places_may_mean_either() -> None:
+    check(
+        {
+            "a.py": """\
+def mount(high, fast):
+    if high:
+        from b import High as operations  # @1
+    else:
+        from c import Low as operations  # @2
+    try:
+        from c import speed  # @3
+    except ImportError:
+        from faster import speed
+    operations()  # @4
+    speed()  # @5
+""",
+            "b.py": "class High:\n    pass\n",
+            "c.py": "class Low:\n    pass\ndef speed():\n    pass\n",
+        },
+        """
+        b.py:High: likely 4; imports 1
+        c.py:Low: likely 4; imports 2
+        c.py:speed: likely 5; imports 3
+        """,
+    )

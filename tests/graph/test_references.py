@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
+from cairn import limits
 from cairn.graph.references import Graph, References
 from cairn.graph.scopes import Tier
 from tests.graph.trees import graph_of, place
@@ -101,3 +104,39 @@ def test_hostile_nesting_and_thousands_of_wildcards_cost_little() -> None:
         found = graph.references(place(graph, "x.py", "target"))
     assert {site.path for site in found.proven} == {"s.py"}
     assert (len(found.proven), len(found.imports), found.name_only_count) == (2_000, 5_000, 2_001)
+
+
+def test_files_that_import_all_of_each_other_are_walked_through_once() -> None:
+    # Two dozen such files took longer than anybody waits: each base was looked for in all that each of them imports.
+    every = range(24)
+    wildcards = "".join(f"import team.o{number}.Part{number}._\n" for number in every)
+    tree = {
+        f"o{number}/Part{number}.scala": f"package team.o{number}\n{wildcards}"
+        f"object Part{number} extends Base{number} {{\n  def go{number}() = go{(number + 1) % 24}()\n}}\n"
+        for number in every
+    }
+    with graph_of(tree) as graph:
+        found = [graph.references(place(graph, f"o{n}/Part{n}.scala", f"team.o{n}.Part{n}.go{n}")) for n in every]
+    assert [[site.path for site in each.proven] for each in found] == [
+        [f"o{(number - 1) % 24}/Part{(number - 1) % 24}.scala"] for number in every
+    ]
+
+
+def test_of_too_many_uses_those_near_are_looked_at_and_the_rest_only_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = {
+        "a_far.py": "def f(x):\n    x.go()\n    x.go()\n",
+        "lib.py": "class A:\n    def go(self):\n        return self.go()\n",
+        "user.py": "from lib import A\nA().go()\n",
+    }
+    with graph_of(tree) as graph:
+        wanted = place(graph, "lib.py", "A.go")
+        whole = graph.references(wanted, list_name_only=True)
+        made = graph.references(place(graph, "lib.py", "A"))
+    assert whole.not_looked_at == 0
+    monkeypatch.setattr(limits, "MAX_USES_LOOKED_AT", 1)
+    with graph_of(tree) as graph:
+        found = graph.references(wanted, list_name_only=True)
+        assert graph.references(place(graph, "lib.py", "A")) == made
+    assert (found.proven, found.likely, found.name_only) == (whole.proven, (), ())
+    all_of_it = len(whole.proven) + len(whole.likely) + whole.name_only_count
+    assert (found.not_looked_at, found.name_only_count) == (all_of_it - 1, all_of_it - 1)

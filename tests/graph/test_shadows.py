@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.graph.shadows import binds, type_parameters
+from cairn.graph.shadows import assigns, binds, type_parameters
 
 
 def own(family: str, text: str, name: str = "f") -> bool:
@@ -98,3 +98,21 @@ def test_types_that_a_definition_makes_for_itself() -> None:
     assert type_parameters("func Map[T any, U comparable](x []T) []U", "Map") == {"T", "U"}
     assert type_parameters("public <T> void go(T one)", "go") == {"T"}
     assert type_parameters("def f(a)", "f") == frozenset()
+    assert type_parameters("function on<T>(a: T)", "on") == {"T"}
+    assert type_parameters("fn f<U>(a: U)", "f") == {"U"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"def f(self):\n    x = 1\n", True),
+        (b"def f(self):\n    x: int = 1\n", True),
+        (b"def f(self, x=None):\n    pass\n", True),
+        (b"def f(*x):\n    pass\n", True),
+        (b"def f(self):\n    x == 1\n    self.x = 1\n    xx = 1\n", False),
+        (b"def f(self, xs):\n    def x(): pass\n    g(x=1)\n", False),
+        (b"def f():\n" + b"    pass\n" * 30_000, True),
+    ],
+)
+def test_a_function_of_python_gives_a_name_a_value_by_a_statement_or_a_parameter(text: bytes, expected: bool) -> None:
+    assert assigns(text, "x", len(b"def f")) is expected

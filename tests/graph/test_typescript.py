@@ -249,3 +249,80 @@ def test_tests_and_generated_files_depend_on_what_they_import() -> None:
             "src/gen.d.ts": ("src/a.ts",),
             "src/index.ts": ("src/a.ts",),
         }
+
+
+def test_what_a_callback_defines_is_seen_in_its_block_only() -> None:
+    check(
+        {
+            "tool.ts": "export function press() {}\nexport function tick() {}\nexport class Bell {\n  ring() {}\n}\n",
+            "a.test.ts": """\
+import { press, tick, Bell } from './tool'; // @1
+describe('one', () => {
+  const local = () => 1;
+  it('sees', () => {
+    press(); // @2
+    local(); // @3
+  });
+  it('hides', async () => {
+    const { press,
+      other } = await load();
+    press(); // @4
+  });
+  it('is handed one', ({ tick }) => {
+    tick(); // @5
+  });
+  tick(); // @6
+});
+local(); // @7
+it('makes one', () => {
+  const bell = new Bell(); // @8
+  bell.ring(); // @9
+});
+it('knows none', () => {
+  bell.ring(); // @10
+});
+""",
+        },
+        """
+        tool.ts:press: proven 2; name_only 4; imports 1
+        tool.ts:tick: proven 6; name_only 5; imports 1
+        tool.ts:Bell: proven 8; imports 1
+        tool.ts:Bell.ring: likely 9 10
+        a.test.ts:local: proven 3; name_only 7
+        """,
+    )
+
+
+def test_members_of_an_object_are_never_named_alone() -> None:
+    check(
+        {
+            "a.ts": """\
+function reduce(what: unknown) { return what; }
+export const table = {
+  reduce() { return reduce(table); }, // @1
+};
+it('has methods', () => {
+  mount({ test() { return 1; } });
+});
+test('is global', () => {}); // @2
+""",
+        },
+        """
+        a.ts:reduce: proven 1
+        a.ts:table.reduce: elsewhere 1
+        a.ts:test: name_only 2
+        """,
+    )
+
+
+def test_a_type_that_another_one_infers_is_not_the_type_of_that_name() -> None:
+    check(
+        {
+            "a.ts": """\
+export type Tail<T extends any[]> = T extends [any, ...infer Rest] ? Rest : never;
+export type Last<T extends any[]> = T extends [any, ...infer Tail] ? Tail : never; // @1
+export type Two<T extends any[]> = Tail<Tail<T>>; // @2
+""",
+        },
+        "a.ts:Tail: proven 2 2; name_only 1 1",
+    )

@@ -36,7 +36,7 @@ def the_same_in_all(tree: Tree, asked: list[str]) -> None:
 
 def test_one_eight_and_sixty_four_segments_give_identical_results() -> None:
     tree = project(1, 66)
-    the_same_in_all(tree, questions(1, tree, 60))
+    the_same_in_all(tree, questions(1, tree, 25))
 
 
 @pytest.mark.long
@@ -67,7 +67,7 @@ with engine_of(tree, 8) as engine:
 
 def test_hash_seeds_and_threads_do_not_show_in_the_results() -> None:
     said = set()
-    for seed, threads in (("0", "1"), ("1", "2"), ("77", "4")):
+    for seed, threads in (("0", "1"), ("77", "4")):
         settings = {"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
         done = subprocess.run(
             [sys.executable, "-c", _SCRIPT], env=os.environ | settings, capture_output=True, text=True, check=True

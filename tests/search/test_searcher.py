@@ -12,9 +12,9 @@ from typing import NoReturn
 import pytest
 
 from cairn.errors import EmbeddingFailed, InvalidPattern, InvalidQuery, QueryTimeout
+from cairn.search.budget import tokens_in
 from cairn.search.exact import deadline
 from cairn.search.searcher import Searcher, check, question_of
-from cairn.search.snippets import tokens_in
 from cairn.search.types import Group, Mode, SearchRequest
 from cairn.store.snapshot import open_view
 from tests.conformance import conforms
@@ -343,3 +343,10 @@ def test_words_that_a_file_must_or_must_not_hold_are_looked_for_no_longer_than_a
         monkeypatch.setattr("cairn.search.searcher.deadline", late)
         with pytest.raises(QueryTimeout):
             searcher.search(ask(query, Mode.LEXICAL))
+
+
+def test_a_searcher_knows_how_many_files_use_a_name_and_the_names_of_a_file(desk: Desk) -> None:
+    with searching(desk) as searcher:
+        assert searcher.names_used()["Lease"] == 1.0
+        assert searcher.names_used()["publish"] == 0.0
+        assert searcher.files_used()["src/lease.py"] > searcher.files_used()["src/publish.py"] == 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cairn.engine.local import LocalEngine
 from cairn.limits import MAX_CONTEXT_LINES, MAX_SHOWN_LINE_CHARS, SNIPPET_LINES
 from cairn.search import snippets
-from cairn.search.snippets import Snippet, Snippets, fit, tokens_in
+from cairn.search.snippets import Snippet, Snippets
 from cairn.store.segment import Segment
 from cairn.store.snapshot import Part, SnapshotView
 from cairn.tokens import terms
@@ -284,31 +284,6 @@ def test_any_text_gives_lines_of_the_file_and_marks_that_are_wanted(
         if line.isascii() and not set(terms(line)).isdisjoint(asked)
     }
     assert matching <= set(found.match_lines)
-
-
-# --- how much ---------------------------------------------------------------------------------------------------------
-
-
-class Result(NamedTuple):
-    """A result as far as its size goes."""
-
-    path: str
-    symbol: str
-    text: str
-
-
-def test_four_characters_are_about_a_token() -> None:
-    assert [tokens_in("x" * count) for count in (0, 1, 4, 5)] == [0, 1, 1, 2]
-
-
-@given(st.lists(st.integers(0, 50), max_size=8), st.integers(0, 60))
-def test_whole_results_are_kept_from_the_first_while_they_fit(sizes: list[int], most: int) -> None:
-    results = [Result("p", "s", "x" * size) for size in sizes]
-    kept = fit(results, most)
-    costs = [tokens_in("ps" + result.text) for result in results]
-    assert list(kept) == results[: len(kept)]
-    assert sum(costs[: len(kept)]) <= most
-    assert len(kept) == len(results) or sum(costs[: len(kept) + 1]) > most
 
 
 # --- the definition around the lines, by the rule itself --------------------------------------------------------------

@@ -23,7 +23,7 @@ from cairn.store.columns import (
     section,
 )
 from cairn.store.container import Section
-from cairn.types import Chunk, Reference
+from cairn.types import Chunk, Reference, ReferenceKind
 
 NAMES = st.lists(st.text("abé\0\U0010ffff", max_size=4), max_size=12)
 
@@ -137,6 +137,8 @@ def test_uses_are_found_by_row_and_by_name_in_order_of_their_place(files: list[l
     assert references.between(0, 3 * len(files)) == expected
     for row in range(3 * len(files)):
         assert references.between(row, row + 1) == [use for use in expected if use.row == row]
+    for kind in ReferenceKind:
+        assert references.between(0, 3 * len(files), kind) == [use for use in expected if use.kind == kind]
     for name in range(5):
         assert references.named(name) == [use for use in expected if use.name == name]
 

@@ -62,8 +62,16 @@ def test_a_hidden_file_defines_nothing(whole: LivePart, part: LivePart) -> None:
     assert [file for _, file, _, _ in whole.definitions_named("Box")] == [KEYS.index(HIDDEN)]
     assert part.definitions_named("Box") == []
     (box,) = [number for number, name in part.defined_names() if name == "Box"]
-    assert whole.defined_as(box) == whole.definitions_named("Box")
-    assert part.defined_as(box) == []
+    assert whole.defined_as([box]) == [(box, *row) for row in whole.definitions_named("Box")]
+    assert part.defined_as([box]) == []
+
+
+def test_many_names_at_once_give_the_definitions_of_each(whole: LivePart, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cairn.store.segment._NAMES_AT_ONCE", 2)
+    names = [number for number, _ in whole.defined_names()]
+    assert len(names) > 4
+    assert whole.defined_as(names) == [row for name in names for row in whole.defined_as([name])]
+    assert whole.defined_as([]) == []
 
 
 @pytest.mark.parametrize("name", ["nobody", "\udc80"])

@@ -106,6 +106,7 @@ def check_names(segment: Segment, files: list[FileFacts]) -> None:
     for name in names | {"no such name"}:
         symbols = [(n, as_stored(s)) for n, syntax in numbered for s in syntax.symbols if s.name == name]
         assert segment.symbols_named(name) == symbols
+        assert segment.files_defining(name) == sorted({n for n, _ in symbols})
         uses = [(n, use) for n, syntax in numbered for use in syntax.references if use.name == name]
         assert segment.references_named(name) == uses
 

@@ -129,6 +129,7 @@ def test_names_in_hidden_files_are_not_found_and_those_in_live_files_are(monkeyp
     fs, _ = store({"a.py": PYTHON, "b.py": PYTHON}, {"b.py": PYTHON, "a.py": b"x = 1\n"})
     with view_of(fs) as view:
         assert [path for path, _ in view.symbols_named("Greeter")] == ["b.py"]
+        assert list(view.files_defining("Greeter")) == ["b.py"]
         assert {path for path, _ in view.references_named("greet")} == {"b.py"}
         assert [symbol.name for symbol in view.symbols("b.py")] == ["Greeter", "greet", "main"]
         assert {use.name for use in view.references("b.py")} > {"greet", "say"}

@@ -94,7 +94,14 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("workers", "how"), [(1, "forked"), (2, "forked"), (2, "spawned")])
+@pytest.mark.parametrize(
+    ("workers", "how"),
+    [
+        (1, "forked"),
+        pytest.param(2, "forked", marks=pytest.mark.long),
+        pytest.param(2, "spawned", marks=pytest.mark.long),
+    ],
+)
 def test_a_file_that_eats_all_memory_is_cut_by_lines_and_nobody_hears_of_it(
     tmp_path: Path, workers: int, how: str
 ) -> None:

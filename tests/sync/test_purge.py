@@ -170,3 +170,10 @@ def test_a_home_that_others_may_write_in_is_refused(shelf: Shelf) -> None:
     with pytest.raises(StoreNotOurs):
         purge(str(shelf.home))
     assert len(left(shelf)) == 9
+
+
+def test_the_record_of_what_agents_were_told_stays_and_is_no_stranger(shelf: Shelf) -> None:
+    (shelf.home / "installed.json").write_text("{}")
+    found = purge(str(shelf.home))
+    assert found.stayed == ()
+    assert left(shelf) == {"config.toml", "installed.json"}

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cairn.errors import StoreError
+from cairn.errors import FilesFailed, NotIndexed, StoreError
 from cairn.store.lease import RunKind
-from cairn.store.standing import State
+from cairn.store.standing import ProofReason, State
 from cairn.store.writer import open_writer
 from cairn.sync.reading import Standing, stand
+from cairn.sync.tracking import remembered
+from tests.conformance import conforms
 from tests.sync.desk import Desk, Model, extract_here
 
 
@@ -91,16 +94,63 @@ def test_a_store_without_a_whole_snapshot_is_corrupt(desk: Desk) -> None:
 def test_an_index_of_another_model_is_named_by_the_fields_that_differ(desk: Desk) -> None:
     desk.index()
     desk.model = Model(dimension=16)
-    assert look(desk) == Standing(State.NOT_INDEXED, differs=("embeddingDimension",))
+    assert replace(look(desk), tracked=None) == Standing(State.NOT_INDEXED, differs=("embeddingDimension",))
     desk.index()
     assert look(desk).state is State.INDEXED
 
 
-def test_a_sibling_that_was_never_finished_or_is_empty_does_not_count(desk: Desk) -> None:
+def test_a_sibling_that_was_never_finished_does_not_count(desk: Desk) -> None:
+    with desk.place.make_disk() as disk, open_writer(disk, "here", RunKind.CREATE):
+        pass
+    desk.model = Model(dimension=16)
+    assert look(desk) == Standing(State.NOT_INDEXED)
+
+
+def test_a_codebase_that_was_cleared_stays_so_with_whatever_settings(desk: Desk) -> None:
     desk.index()
     desk.clear()
     desk.model = Model(dimension=16)
-    assert look(desk) == Standing(State.NOT_INDEXED)
+    assert look(desk).state is State.CLEARED
+    with pytest.raises(NotIndexed):
+        desk.sync()
+    assert look(desk).state is State.CLEARED
+    desk.index()
+    assert look(desk).state is State.INDEXED
+
+
+def test_a_root_that_is_remembered_and_has_no_store_is_stale_and_not_new(desk: Desk) -> None:
+    desk.index()
+    shutil.rmtree(desk.place.path)
+    standing = look(desk)
+    assert (standing.state, standing.stale, standing.failed) == (State.NOT_INDEXED, True, False)
+    assert standing.proof.reason is ProofReason.MISSING_MARKER_DOC
+
+
+def test_a_first_run_that_gave_up_is_remembered_as_failed(desk: Desk) -> None:
+    desk.model = Model(poison=b"x = 1")
+    with pytest.raises(FilesFailed):
+        desk.index()
+    assert (look(desk).state, look(desk).failed, look(desk).stale) == (State.NOT_INDEXED, True, False)
+    desk.model = Model()
+    desk.index()
+    assert look(desk).state is State.INDEXED
+
+
+@conforms("004.MD1")
+def test_a_run_that_was_killed_before_it_published_has_said_which_model_it_uses(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr("cairn.sync.catchup.CatchUp.go", die)
+    with pytest.raises(SystemExit):
+        desk.index()
+    known = remembered(desk.place)
+    assert known is not None
+    assert known.embedding_model == desk.model.identity.model
+    desk.model.identity = replace(desk.model.identity, model="another")
+    assert look(desk).differs == ("embeddingModel",)
 
 
 def test_what_the_disk_refuses_is_an_error_about_the_store(desk: Desk) -> None:

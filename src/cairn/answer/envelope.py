@@ -29,6 +29,7 @@ SCHEMAS = (
     "cairn.status/1",
     "cairn.snapshots/1",
     "cairn.stores/1",
+    "cairn.list/1",
     "cairn.health/1",
     "cairn.audit/1",
     "cairn.repair/1",
@@ -37,9 +38,13 @@ SCHEMAS = (
     "cairn.read/1",
     "cairn.symbol/1",
     "cairn.similar/1",
+    "cairn.map/1",
+    "cairn.refs/1",
+    "cairn.graph/1",
     "cairn.eval/1",
     "cairn.gc/1",
     "cairn.upgrade/1",
+    "cairn.install/1",
 )
 
 MAX_MESSAGE_CHARS = 1_000

@@ -12,13 +12,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from cairn.answer.envelope import Envelope, NonOkReason, Status, asked, plain
-from cairn.answer.runs import indexing_fields, state_sentence
 from cairn.errors import CairnError, NotIndexed, NotReady, NoValidSnapshot, RequiresReindex
-from cairn.store.standing import State, WriterInfo
+from cairn.store.standing import UNPROVEN, Proof, ProofReason, State, WriterInfo
 
 # Of the statuses of several codebases, the first that holds is told for all.
 PRECEDENCE = (Status.REQUIRES_REINDEX, Status.NOT_READY, Status.NOT_INDEXED)
 _MOST_FIELDS = 20
+# The runs that leave the gate open, unless the user wants no answer while they are at work.
+_CATCHING_UP = frozenset({"sync", "catchup", "repair"})
+# The two runs that read every file again; all others look for what changed.
+_FULL_RUNS = frozenset({"create", "reindex"})
+PROBE_FAILED = {"ok": False, "reason": ProofReason.PROBE_FAILED.value}
+STALE = "it was indexed, and the proof that its index is complete is missing or wrong ({reason})"
+
+_SENTENCES = {
+    State.INDEXED: ("{root} is indexed.", ""),
+    State.INDEXING: ("{root} is being indexed.", "Ask again when the run has ended."),
+    State.CLEARED: ("The index of {root} was cleared.", "Run `cairn index` to fill it again."),
+    State.NOT_INDEXED: ("{root} is not indexed.", "Run `cairn index` to index it."),
+    State.CORRUPT: (
+        "Store corrupt: no snapshot of {root} is whole.",
+        "Run `cairn repair`, which keeps what is whole and reads the rest again; your files are untouched.",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +42,8 @@ class GateFacts:
     """What is known of an index. `differs` names the fields in which all indexes of the root are not what is wanted.
 
     `last_good` is the snapshot that could answer somebody who takes an old one; `why` is why nobody has indexed it.
+    `stale`: there was an index, and `proof` is why there is none now. `strict`: the user wants no answer while any run
+    is at work.
     """
 
     root: str
@@ -35,6 +53,16 @@ class GateFacts:
     writer: WriterInfo | None = None
     last_good: str | None = None
     why: str = ""
+    proof: Proof = UNPROVEN
+    stale: bool = False
+    strict: bool = False
+
+    @property
+    def is_indexing(self) -> bool:
+        """Whether a run closes the gate."""
+        if self.state is not State.INDEXED or not self.strict or self.writer is None:
+            return self.state is State.INDEXING
+        return self.writer.alive and self.writer.kind in _CATCHING_UP
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +82,7 @@ def decide(facts: GateFacts, *, stale_ok: bool = False) -> Gate:
     """The one place where a gate is decided. `stale_ok` opens it while a run replaces a snapshot that is whole."""
     if facts.differs and facts.state in (State.NOT_INDEXED, State.INDEXED):
         return Gate(Status.REQUIRES_REINDEX, NonOkReason.REQUIRES_REINDEX, facts)
-    if facts.state is State.INDEXING and not (stale_ok and facts.last_good):
+    if facts.is_indexing and not (stale_ok and facts.last_good):
         return Gate(Status.NOT_READY, NonOkReason.INDEXING, facts)
     if facts.state in (State.INDEXED, State.INDEXING):
         return Gate(Status.OK, None, facts)
@@ -82,7 +110,7 @@ def gate_error(gate: Gate, shown_root: str) -> CairnError:
 def closed(schema: str, gate: Gate, *, path: str | None, ask_id: str | int | None = None) -> Envelope:
     """The answer of a tool whose gate is closed."""
     head = [("id", ask_id)] if ask_id is not None else []
-    body = [*head, *gate_fields(gate), ("limitsHit", []), ("warnings", []), ("hints", _hints(gate))]
+    body = [*head, *gate_fields(gate), ("limitsHit", []), ("warnings", []), ("hints", hints_of(gate))]
     return Envelope(schema, gate.status, asked(path), asked(gate.facts.root), tuple(body))
 
 
@@ -102,17 +130,30 @@ def _message(gate: Gate) -> str:
     return plain(gate_error(gate, facts.root).sentence)
 
 
-def _hints(gate: Gate) -> dict[str, Any]:
+def hints_of(gate: Gate) -> dict[str, Any]:
+    """What to call next at a closed gate, all of it on the root that is meant."""
     facts = gate.facts
-    status = {"action": "status", "path": asked(facts.root)}
-    hints: dict[str, Any] = {"status": {"tool": "manage_index", "args": status}}
-    if facts.state is State.CORRUPT:
-        hints["staleLocal"] = {"completionProof": "invalid_payload"}
+    hints: dict[str, Any] = {"status": _call("status", facts.root)}
+    if gate.status is Status.NOT_INDEXED and (reason := _stale_reason(facts)):
+        hints["staleLocal"] = {"completionProof": reason.value, "recommendedAction": _call("create", facts.root)}
     if gate.status is Status.REQUIRES_REINDEX:
         hints["differs"] = list(facts.differs[:_MOST_FIELDS])
+        hints["recommendedAction"] = _call("reindex", facts.root)
     if gate.status is Status.NOT_READY and facts.last_good:
         hints["lastGood"] = {"snapshot": facts.last_good, "with": "allowStale"}
     return hints | {"next": plain(gate_error(gate, facts.root).advice)}
+
+
+def _call(action: str, root: str) -> dict[str, Any]:
+    return {"tool": "manage_index", "args": {"action": action, "path": asked(root)}}
+
+
+def _stale_reason(facts: GateFacts) -> ProofReason | None:
+    """Why an index that was there does not count; None when there was none."""
+    if facts.state is State.CORRUPT:
+        wrong = facts.proof.reason
+        return ProofReason.INVALID_PAYLOAD if wrong in (None, ProofReason.MISSING_MARKER_DOC) else wrong
+    return facts.proof.reason if facts.stale else None
 
 
 def _why(facts: GateFacts) -> str:
@@ -120,4 +161,30 @@ def _why(facts: GateFacts) -> str:
         return facts.why
     if facts.state is State.CLEARED:
         return "it was cleared"
+    if reason := _stale_reason(facts):
+        return STALE.format(reason=reason)
     return "the run that made it was stopped" if facts.failed else "nobody has indexed it yet"
+
+
+# --- words that others use too ----------------------------------------------------------------------------------------
+
+
+def state_sentence(state: State, root: str) -> tuple[str, str]:
+    """What the state means, and what to do about it (nothing when it is indexed)."""
+    sentence, advice = _SENTENCES[state]
+    return plain(sentence.format(root=root)), advice
+
+
+def indexing_fields(writer: WriterInfo | None) -> dict[str, Any]:
+    """How far a run is; null is what it has not said."""
+    told = writer.progress if writer else None
+    kind = ("full" if writer.kind in _FULL_RUNS else "catchup") if writer and writer.alive else None
+    return {
+        "progressPct": round(100 * told.fraction, 1) if told else None,
+        "progress": round(told.fraction, 4) if told else None,
+        "phase": told.phase if told else None,
+        "lastUpdated": told.updated_at if told else None,
+        "indexingType": kind,
+        "filesToProcess": told.total if told else None,
+        "currentFile": told.current_file if told else None,
+    }

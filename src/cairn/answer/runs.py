@@ -11,14 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from cairn.answer.envelope import Envelope, NonOkReason, Status, asked, cut, fit, ok, plain, tail
+from cairn.answer.gate import Gate, GateFacts, decide, gate_error, hints_of, indexing_fields, state_sentence
+from cairn.answer.states import Lifecycle, lifecycle
 from cairn.limits import DEFAULT_ENVELOPE_BYTES, EMBED_CACHE_BYTES, MAX_ENVELOPE_BYTES
-from cairn.store.standing import DiskUse, HealthFinding, Severity, SnapshotInfo, State, StoreStatus, WriterInfo
+from cairn.store.standing import (
+    DiskUse,
+    HealthFinding,
+    RunOutcome,
+    Severity,
+    SnapshotInfo,
+    State,
+    StoreStatus,
+    WriterInfo,
+)
 from cairn.types import SkipReason
 
 _RANK = {severity: rank for rank, severity in enumerate(Severity)}
-
-# The two runs that read every file again; all others look for what changed.
-_FULL_RUNS = frozenset({"create", "reindex"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +47,6 @@ _GATES = {
     State.NOT_INDEXED: (Status.NOT_INDEXED, NonOkReason.NOT_INDEXED),
     State.CORRUPT: (Status.NOT_INDEXED, NonOkReason.NOT_INDEXED),
 }
-_SENTENCES = {
-    State.INDEXED: ("{root} is indexed.", ""),
-    State.INDEXING: ("{root} is being indexed.", "Ask again when the run has ended."),
-    State.CLEARED: ("The index of {root} was cleared.", "Run `cairn index` to fill it again."),
-    State.NOT_INDEXED: ("{root} is not indexed.", "Run `cairn index` to index it."),
-    State.CORRUPT: (
-        "Store corrupt: no snapshot of {root} is whole.",
-        "Run `cairn repair`, which keeps what is whole and reads the rest again; your files are untouched.",
-    ),
-}
 
 
 def gate(state: State) -> Status:
@@ -56,10 +54,32 @@ def gate(state: State) -> Status:
     return _GATES[state][0]
 
 
-def state_sentence(state: State, root: str) -> tuple[str, str]:
-    """What the state means, and what to do about it (nothing when it is indexed)."""
-    sentence, advice = _SENTENCES[state]
-    return plain(sentence.format(root=root)), advice
+def status_gate(status: StoreStatus) -> Gate:
+    """What an index that stands so answers: the same decision that every tool gets."""
+    snapshot = status.snapshot.id if status.snapshot else None
+    writer = status.writer if status.writer is not None and status.writer.alive else None
+    facts = GateFacts(
+        status.root,
+        status.state,
+        status.differs,
+        status.failed,
+        writer,
+        snapshot,
+        proof=status.proof,
+        stale=status.stale,
+        strict=status.strict,
+    )
+    return decide(facts)
+
+
+def status_sentence(status: StoreStatus) -> tuple[str, str]:
+    """Where an index stands, and what to do about it (nothing when it answers)."""
+    verdict = status_gate(status)
+    if verdict.is_open or (status.state is not State.INDEXED and not status.differs and not status.stale):
+        return state_sentence(status.state, status.root)
+    problem = gate_error(verdict, status.root)
+    sentence = state_sentence(State.CORRUPT, status.root)[0] if status.state is State.CORRUPT else problem.sentence
+    return plain(sentence), plain(problem.advice)
 
 
 def not_indexed(schema: str, *, path: str, root: str, state: State = State.NOT_INDEXED) -> Envelope:
@@ -134,11 +154,15 @@ def store_status(status: StoreStatus, *, path: str, warnings: Sequence[str] = ()
     """Where an index stands. `is_indexing` says that any run is at work, `state` whether it closes the gate."""
     snapshot, writer = status.snapshot, status.writer
     run = indexing_fields(writer)
-    closed = _closed(status.state, status.root)
-    if gate(status.state) is Status.NOT_READY:
+    verdict = status_gate(status)
+    closed: list[tuple[str, Any]] = []
+    if verdict.reason is not None:
+        closed = [("reason", verdict.reason.value), ("message", status_sentence(status)[0])]
+    if verdict.status is Status.NOT_READY:
         closed.append(("indexing", run))
     body: list[tuple[str, Any]] = [
         ("state", status.state.value),
+        ("lifecycle", lifecycle_of(status).value),
         *closed,
         ("files_indexed", snapshot.files if snapshot else 0),
         ("total_chunks", snapshot.chunks if snapshot else 0),
@@ -157,9 +181,26 @@ def store_status(status: StoreStatus, *, path: str, warnings: Sequence[str] = ()
         ("writer", _writer(writer) if writer else None),
         ("lastSyncAt", status.last_sync_at),
         *tail(warnings),
-        ("hints", _hints(status.state, status.root)),
+        ("hints", _status_hints(status, verdict)),
     ]
-    return Envelope("cairn.status/1", gate(status.state), asked(path), asked(status.root), tuple(body))
+    return Envelope("cairn.status/1", verdict.status, asked(path), asked(status.root), tuple(body))
+
+
+def lifecycle_of(status: StoreStatus) -> Lifecycle:
+    """The state of a codebase by the table."""
+    return lifecycle(status.state, status.tracked, differs=bool(status.differs), failed=status.failed)
+
+
+def _status_hints(status: StoreStatus, verdict: Gate) -> dict[str, Any]:
+    hints: dict[str, Any] = {}
+    if not verdict.is_open:
+        hints = hints_of(verdict)
+        hints["next"] = status_sentence(status)[1]
+    last = status.tracked
+    if last is not None and last.last_run_outcome is RunOutcome.FAILED:
+        failed = {"kind": last.last_run_kind, "outcome": "failed", "at": last.last_run_at, "code": last.last_error_code}
+        hints = {"lastRun": failed} | hints
+    return hints
 
 
 def snapshot_list(
@@ -269,19 +310,4 @@ def finding_row(row: HealthFinding) -> dict[str, Any]:
         "message": plain(row.message),
         "advice": plain(row.advice),
         "path": row.path,
-    }
-
-
-def indexing_fields(writer: WriterInfo | None) -> dict[str, Any]:
-    """How far a run is; null is what it has not said."""
-    told = writer.progress if writer else None
-    kind = ("full" if writer.kind in _FULL_RUNS else "catchup") if writer and writer.alive else None
-    return {
-        "progressPct": round(100 * told.fraction, 1) if told else None,
-        "progress": round(told.fraction, 4) if told else None,
-        "phase": told.phase if told else None,
-        "lastUpdated": told.updated_at if told else None,
-        "indexingType": kind,
-        "filesToProcess": told.total if told else None,
-        "currentFile": told.current_file if told else None,
     }

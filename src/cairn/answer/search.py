@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cairn.answer.envelope import Envelope, Status, asked, cut, encode, fit, plain
-from cairn.answer.gate import Gate, first_told, gate_fields
-from cairn.answer.runs import indexing_fields
+from cairn.answer.gate import PROBE_FAILED, Gate, first_told, gate_fields, indexing_fields
 from cairn.errors import CairnError
 from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.search.continuation import Continuation
@@ -48,6 +47,7 @@ class Source:
     writer: WriterInfo | None = None
     damaged: bool = False
     later: tuple[str, ...] = ()
+    probe_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def search_answer(
         ]
     tail: list[tuple[str, Any]] = [
         ("warnings", _warnings(answers)),
-        ("hints", {}),
+        ("hints", _hints(answers)),
         ("timingsMs", {name: round(1_000 * seconds, 3) for name, seconds in timings}),
     ]
     shell = Envelope(
@@ -126,6 +126,11 @@ def search_answer(
         ids = "+".join(answer.source.snapshot.id for answer in answers if answer.source)
         body["continuation"] = token_of(Continuation(ids, page.question, after))
     return replace(shell, body=tuple(body.items()))
+
+
+def _hints(answers: Sequence[Answer]) -> dict[str, Any]:
+    failed = any(answer.source is not None and answer.source.probe_failed for answer in answers)
+    return {"debugProofCheck": PROBE_FAILED} if failed else {}
 
 
 def gravest(answers: Sequence[Answer]) -> Answer:

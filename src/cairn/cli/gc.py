@@ -95,12 +95,16 @@ def _summary(report: CollectReport) -> str:
 
 
 def _stores(options: argparse.Namespace, output: Output) -> int:
+    from cairn.sync.reconcile import prune  # noqa: PLC0415
     from cairn.sync.stores import collect_stores  # noqa: PLC0415
 
     home = cairn_home(os.environ)
     root, current = _here(options.root, home)
     days = STORE_UNUSED_DAYS if options.unused_days is None else options.unused_days
     collected = collect_stores(home, current=current, unused_days=days, force=options.force, dry_run=options.dry_run)
+    if collected.removed and not options.dry_run:
+        # An index that was collected is not missed: the next search in its folder may make it anew.
+        prune(home)
     if options.json:
         envelope = stores_report(
             path=options.root, root=root, dry_run=options.dry_run, collected=collected, budget=MAX_ENVELOPE_BYTES

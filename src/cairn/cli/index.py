@@ -6,13 +6,11 @@ import argparse
 import os
 from collections.abc import Callable, Sequence
 
-from cairn.answer.envelope import Envelope, plain
-from cairn.answer.runs import FailedRow, run_report
+from cairn.answer.envelope import plain
 from cairn.cli.output import Output, counted, left_out, sized
 from cairn.config import cairn_home
-from cairn.limits import MAX_ENVELOPE_BYTES
 from cairn.source.root import printable
-from cairn.sync.codebase import Codebase, open_codebase
+from cairn.sync.codebase import open_codebase
 from cairn.sync.report import FailedFile, RunReport
 
 _MOST_FAILURES_SHOWN = 10
@@ -52,7 +50,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     finally:
         progress.done()
     if options.json:
-        output.line(_envelope(options.root, codebase, report).to_json())
+        from cairn.serve.reports import run_envelope  # noqa: PLC0415
+
+        output.line(run_envelope(options.root, codebase, report).to_json())
         return 0
     output.line(summary(report, options.command))
     notes(report, codebase.config.warnings, output)
@@ -108,30 +108,3 @@ def notes(report: RunReport, config_warnings: Sequence[str], output: Output) -> 
 
 def _name(failed: FailedFile) -> str:
     return printable(os.fsencode(failed.path))
-
-
-def _envelope(asked: str, codebase: Codebase, report: RunReport) -> Envelope:
-    return run_report(
-        path=asked,
-        root=codebase.root.path,
-        kind=report.kind,
-        published=report.published,
-        snapshot_id=report.snapshot_id,
-        generation=report.generation,
-        changes={
-            "added": report.changes.added,
-            "modified": report.changes.modified,
-            "deleted": report.changes.deleted,
-            "renamed": report.changes.renamed,
-        },
-        files_indexed=report.files_indexed,
-        total_chunks=report.chunks_live,
-        skipped=report.skipped,
-        failed=[FailedRow(file.path, file.code, file.message) for file in report.failed],
-        adopted=report.adopted,
-        store_bytes=report.store_bytes,
-        source_bytes=report.source_bytes,
-        seconds=report.seconds,
-        warnings=[*codebase.config.warnings, *report.warnings],
-        budget=MAX_ENVELOPE_BYTES,
-    )

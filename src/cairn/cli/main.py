@@ -28,6 +28,7 @@ class Command(NamedTuple):
     summary: str
     examples: tuple[str, ...]
     module: str
+    several_roots: bool = False
 
 
 COMMANDS: dict[str, Command] = {
@@ -65,10 +66,39 @@ COMMANDS: dict[str, Command] = {
         ),
         "cairn.cli.structure",
     ),
+    "refs": Command(
+        "show where a definition is imported and used, and how sure that is",
+        (
+            "cairn refs publish",
+            "cairn refs Lease.steal --json",
+            "cairn refs src/lease.py:42 --min-tier name_only",
+        ),
+        "cairn.cli.relations",
+    ),
+    "graph": Command(
+        "show who calls a definition and what it calls, and how sure that is",
+        (
+            "cairn graph Lease.steal",
+            "cairn graph publish --callers --depth 2",
+            "cairn graph src/lease.py:42 --callees --json",
+            "cairn graph publish --format dot | dot -Tsvg > calls.svg",
+        ),
+        "cairn.cli.relations",
+    ),
     "similar": Command(
         "find code that is like the code on a line",
         ("cairn similar src/lease.py:42", "cairn similar src/lease.py:42 --same-file -k 20 --json"),
         "cairn.cli.structure",
+    ),
+    "map": Command(
+        "show the codebase in so many tokens: folders, entry points, what others lean on",
+        (
+            "cairn map",
+            "cairn map --max-tokens 4000",
+            'cairn map "how are snapshots published"',
+            "cairn map --focus src/lease.py --include src --json",
+        ),
+        "cairn.cli.repo_map",
     ),
     "index": Command(
         "index a folder for the first time",
@@ -99,6 +129,11 @@ COMMANDS: dict[str, Command] = {
         "list the snapshots that are kept",
         ("cairn snapshots", "cairn snapshots --json"),
         "cairn.cli.snapshots",
+    ),
+    "list": Command(
+        "list every codebase that you have indexed, and where it stands",
+        ("cairn list", "cairn list --json"),
+        "cairn.cli.codebases",
     ),
     "stores": Command(
         "list every index that you have, or remove them all",
@@ -154,6 +189,33 @@ COMMANDS: dict[str, Command] = {
         ),
         "cairn.cli.eval",
     ),
+    "mcp": Command(
+        "serve coding agents: the tools of this index over MCP",
+        (
+            "cairn mcp",
+            "cairn mcp --root ~/src/project --root ~/src/library",
+            "cairn mcp --http --port 8717",
+            "cairn mcp --structured",
+        ),
+        "cairn.cli.mcp",
+        several_roots=True,
+    ),
+    "install": Command(
+        "register Cairn with the coding agents on this machine",
+        (
+            "cairn install --dry-run",
+            "cairn install",
+            "cairn install claude codex --yes --instructions",
+            "cairn install cursor --project --yes",
+            "cairn install other",
+        ),
+        "cairn.cli.install",
+    ),
+    "uninstall": Command(
+        "take back what `cairn install` has written",
+        ("cairn uninstall --dry-run", "cairn uninstall", "cairn uninstall codex --yes --json"),
+        "cairn.cli.install",
+    ),
     "completion": Command(
         "print a completion script for your shell",
         ('eval "$(cairn completion bash)"', "cairn completion fish > ~/.config/fish/completions/cairn.fish"),
@@ -194,7 +256,10 @@ def command_parser(name: str) -> argparse.ArgumentParser:
     )
     common = parser.add_argument_group("common options")
     common.add_argument("--json", action="store_true", help="print one JSON envelope and nothing else")
-    common.add_argument("--root", metavar="PATH", default=".", help="the folder to look at (default: here)")
+    if command.several_roots:
+        common.add_argument("--root", metavar="PATH", action="append", help="a folder; again for more (default: here)")
+    else:
+        common.add_argument("--root", metavar="PATH", default=".", help="the folder to look at (default: here)")
     common.add_argument("-q", "--quiet", action="store_true", help="print the answer only")
     common.add_argument("-v", "--verbose", action="store_true", help="say more")
     parser.set_defaults(command=name)

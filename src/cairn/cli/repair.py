@@ -5,14 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 
-from cairn.answer.audit import RepairRow, repair_report
 from cairn.answer.envelope import plain
-from cairn.answer.runs import FailedRow
 from cairn.cli.health import print_finding
 from cairn.cli.output import Output, counted
 from cairn.config import cairn_home
 from cairn.errors import NoValidSnapshot
-from cairn.limits import MAX_ENVELOPE_BYTES
 from cairn.store.standing import RepairPlan, RepairScope, Severity
 from cairn.sync.codebase import open_codebase
 
@@ -51,14 +48,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         planned = report.plan
     warnings = (*codebase.config.warnings, *(report.warnings if report else ()))
     if options.json:
-        envelope = repair_report(
-            path=options.root,
-            root=codebase.root.path,
-            plan=planned,
-            done=_row(report) if report else None,
-            warnings=warnings,
-            budget=MAX_ENVELOPE_BYTES,
-        )
+        from cairn.serve.reports import repair_envelope  # noqa: PLC0415
+
+        envelope = repair_envelope(options.root, codebase, planned, report)
         output.line(envelope.to_json())
     else:
         for line in plan_lines(planned, done=report is not None):
@@ -112,23 +104,3 @@ def _print_report(report: RepairReport, output: Output) -> None:
         print_finding(finding, output)
     sound = all(finding.severity is not Severity.ERROR for finding in report.findings)
     output.line("The index is sound." if sound else "The index is still damaged.")
-
-
-def _row(report: RepairReport) -> RepairRow:
-    changes = report.changes
-    return RepairRow(
-        snapshot_id=report.snapshot_id,
-        changes={
-            "added": changes.added,
-            "modified": changes.modified,
-            "deleted": changes.deleted,
-            "renamed": changes.renamed,
-        },
-        quarantine=report.quarantine,
-        moved=report.moved,
-        left=report.left,
-        fell_back=report.fell_back,
-        failed=[FailedRow(file.path, file.code, file.message) for file in report.failed],
-        findings=report.findings,
-        seconds=report.seconds,
-    )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 
-from cairn.answer.runs import not_indexed, snapshot_list, state_sentence
+from cairn.answer.gate import state_sentence
+from cairn.answer.runs import not_indexed, snapshot_list
 from cairn.cli.output import Output, counted
-from cairn.cli.status import exit_status, git_words
+from cairn.cli.status import git_words
 from cairn.config import cairn_home
+from cairn.errors import NotIndexed
 from cairn.limits import MAX_ENVELOPE_BYTES
 from cairn.source.root import printable
 from cairn.store.standing import SnapshotInfo, State
@@ -38,7 +40,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             sentence, advice = state_sentence(State.NOT_INDEXED, printable(os.fsencode(root)))
             output.line(sentence)
             output.note(advice)
-        return exit_status(State.NOT_INDEXED)
+        return NotIndexed.exit_status
     if options.json:
         envelope = snapshot_list(
             path=options.root, root=root, snapshots=found, warnings=warnings, budget=MAX_ENVELOPE_BYTES

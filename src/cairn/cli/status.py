@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 from cairn.answer.envelope import Status, plain
-from cairn.answer.runs import gate, state_sentence, store_status
+from cairn.answer.runs import lifecycle_of, status_gate, status_sentence, store_status
+from cairn.answer.states import Lifecycle
 from cairn.cli.output import Output, counted, left_out, sized
 from cairn.config import cairn_home
 from cairn.limits import EMBED_CACHE_BYTES
@@ -17,7 +19,7 @@ from cairn.sync.codebase import open_codebase
 from cairn.sync.later import later_warnings, reading
 from cairn.sync.status import look
 
-_EXIT_STATUS = {Status.OK: 0, Status.NOT_INDEXED: 10, Status.NOT_READY: 11}
+_EXIT_STATUS = {Status.OK: 0, Status.NOT_INDEXED: 10, Status.NOT_READY: 11, Status.REQUIRES_REINDEX: 12}
 _CORRUPT = 90
 
 
@@ -36,18 +38,18 @@ def run(options: argparse.Namespace, output: Output) -> int:
     warnings = (*codebase.config.warnings, *status.warnings, *later_warnings(met))
     if options.json:
         output.line(store_status(status, path=options.root, warnings=warnings).to_json())
-        return exit_status(status.state)
-    output.line(state_sentence(status.state, _shown(status.root))[0])
+        return exit_status(status)
+    output.line(status_sentence(replace(status, root=_shown(status.root)))[0])
     for label, text in _lines(status):
         output.line(f"  {label:<10} {text}")
     for note in _notes(status, warnings):
         output.note(note)
-    return exit_status(status.state)
+    return exit_status(status)
 
 
-def exit_status(state: State) -> int:
+def exit_status(status: StoreStatus) -> int:
     """0 when the index can answer, else why it cannot."""
-    return _CORRUPT if state is State.CORRUPT else _EXIT_STATUS[gate(state)]
+    return _CORRUPT if status.state is State.CORRUPT else _EXIT_STATUS[status_gate(status).status]
 
 
 def git_words(snapshot: SnapshotInfo) -> str:
@@ -57,6 +59,9 @@ def git_words(snapshot: SnapshotInfo) -> str:
 
 def _lines(status: StoreStatus) -> Iterator[tuple[str, str]]:
     snapshot = status.snapshot
+    state = lifecycle_of(status)
+    if state is not Lifecycle.NOT_FOUND:
+        yield "state", state.value
     if snapshot:
         yield "files", f"{snapshot.files:,} in {counted(snapshot.chunks, 'chunk')}"
         yield "snapshot", f"{snapshot.id}, number {snapshot.generation:,}, published {snapshot.created_at}"
@@ -100,7 +105,7 @@ def _parts(use: DiskUse) -> str:
 
 
 def _notes(status: StoreStatus, warnings: tuple[str, ...]) -> Iterator[str]:
-    if advice := state_sentence(status.state, "")[1]:
+    if advice := status_sentence(status)[1]:
         yield advice
     if status.snapshot and status.snapshot.degraded:
         yield f"{counted(status.snapshot.errors, 'file')} could not be indexed; `cairn health` names them."

@@ -46,6 +46,14 @@ class Definition(NamedTuple):
     container: str
 
 
+class _Crossed(NamedTuple):
+    """Every name that is defined; by its number the files that define it and those that use it, each pair once."""
+
+    names: list[bytes]
+    defined: tuple[Rows, Rows]
+    used: tuple[Rows, Rows]
+
+
 class LocalEngine:
     """A view, ready to be searched. Good for as long as the view is open; what is computed once is kept."""
 
@@ -182,6 +190,17 @@ class LocalEngine:
         A name that is defined in several files counts for each by its share, and in more than three for none: then it
         says nothing about where its uses lead.
         """
+        crossed = self._crossed()
+        return _shares(crossed.defined, crossed.used, len(crossed.names), len(self.paths))
+
+    def uses_of_names(self) -> dict[bytes, float]:
+        """For every name that is defined, how many files use it, shared among the files that define it."""
+        names, defined, used = self._crossed()
+        uses = np.bincount(used[0], minlength=len(names))
+        shares = uses / np.maximum(np.bincount(defined[0], minlength=len(names)), 1)
+        return dict(zip(names, shares.tolist(), strict=True))
+
+    def _crossed(self) -> _Crossed:
         numbers: dict[bytes, int] = {}
         names = [part.names() for part in self._parts]
         defined, used = [], []
@@ -194,7 +213,8 @@ class LocalEngine:
             number, file = self._live(place, *part.uses())
             known = shared[number] >= 0
             used.append((shared[number[known]], file[known]))
-        return _shares(_pairs(defined, len(self.paths)), _pairs(used, len(self.paths)), len(numbers), len(self.paths))
+        files = len(self.paths)
+        return _Crossed(list(numbers), _pairs(defined, files), _pairs(used, files))
 
     def _live(self, part: int, names: Rows, files: Rows) -> tuple[Rows, Rows]:
         """The pairs whose file is live, the file by its place in the whole."""

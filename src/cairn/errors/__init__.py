@@ -9,6 +9,7 @@ says what to do next. Codes are stable (they appear in JSON, logs and the manual
 from __future__ import annotations
 
 from cairn.errors.base import OUR_TROUBLE, CairnError
+from cairn.errors.serving import AddressTaken, Cancelled, InvalidRequest, McpMissing, RootNotAllowed, TokenUnfit
 from cairn.errors.stores import (
     FilesFailed,
     Incompatible,
@@ -37,12 +38,14 @@ from cairn.errors.stores import (
 
 __all__ = [
     "OUR_TROUBLE",
+    "AddressTaken",
     "Ambiguous",
     "AssertionsDisabled",
     "BadContinuation",
     "BadPathKey",
     "BatchUnreadable",
     "CairnError",
+    "Cancelled",
     "ConfigError",
     "ConfigUnreadable",
     "EmbeddingFailed",
@@ -54,10 +57,12 @@ __all__ = [
     "Interrupted",
     "InvalidPattern",
     "InvalidQuery",
+    "InvalidRequest",
     "LeaseError",
     "LeaseLapsed",
     "LeaseLost",
     "LeaseStuck",
+    "McpMissing",
     "ModelDamaged",
     "ModelUnavailable",
     "NameCollision",
@@ -74,8 +79,11 @@ __all__ = [
     "QueryTimeout",
     "RequiresReindex",
     "RootNotAFolder",
+    "RootNotAllowed",
     "RootNotFound",
     "RootUnreadable",
+    "SemanticUnreadable",
+    "SettingsRefused",
     "SharedMismatch",
     "SharedUnfit",
     "SharingDiffers",
@@ -89,6 +97,7 @@ __all__ = [
     "StoreOutOfResources",
     "StoreUnreadable",
     "StoreUnwritable",
+    "TokenUnfit",
     "TooManySegments",
     "TreeMoving",
     "Unsupported",
@@ -243,9 +252,9 @@ class Ambiguous(CairnError):
 
 
 class Unsupported(CairnError):
-    """Cairn knows no definitions of {path}: as {language} it was cut by lines and not parsed.
+    """{problem}
 
-    `cairn read` shows its text and `cairn search` finds what is in it; the manual lists the languages that are parsed.
+    {advice}.
     """
 
     code = "unsupported"
@@ -390,6 +399,16 @@ class NameCollision(ConfigError):
     exit_status = 33
 
 
+class SettingsRefused(ConfigError):
+    """{path} was left as it is: {why}.
+
+    Set that right and run the command again, or write the entry by hand: `cairn install other` prints it.
+    """
+
+    code = "settings_refused"
+    exit_status = 34
+
+
 # --- 50-59: the engine --------------------------------------------------------------------------------------------
 
 
@@ -422,6 +441,16 @@ class ModelUnavailable(EmbeddingFailed):
     code = "model_unavailable"
     exit_status = 52
     retryable = True
+
+
+class SemanticUnreadable(CairnError):
+    """The semantic index {path} cannot be used: {why}.
+
+    Run its indexer again; answers go on without it, only less sure.
+    """
+
+    code = "semantic_unreadable"
+    exit_status = 40
 
 
 class GrammarMismatch(ConfigError):

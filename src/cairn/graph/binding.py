@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from cairn.graph.facts import CLASSES, Facts, Place
+from cairn.graph.facts import CALLABLES, CLASSES, Facts, Place
 from cairn.graph.names import Names, Seen
 from cairn.graph.resolve_rust import RustModules
 from cairn.graph.scopes import UNBOUND, Bound, Scopes, Tier
@@ -21,14 +21,24 @@ _OWN = {
     "jvm": frozenset({"this"}),
     "rust": frozenset({"self", "Self"}),
     "c": frozenset({"this", "(*this)"}),
+    "csharp": frozenset({"this"}),
+    "php": frozenset({"$this", "self", "static"}),
+    "ruby": frozenset({"self"}),
+    "swift": frozenset({"self", "Self"}),
 }
 _SUPER = frozenset({"super", "super()"})
+# The languages that have another word for it; in Rust it is a module.
+_OTHER_SUPER = {"csharp": frozenset({"base"}), "php": frozenset({"parent"}), "rust": frozenset[str]()}
 _PATH = re.compile(r"[\w$]+(?:(?:\.|::|->|\?\.)[\w$]+)*")
 _STEPS = re.compile(r"\.|::|->|\?\.")
 # Where a type is never a variable.
 _TYPED = frozenset({"c", "go", "jvm", "rust"})
 _GO_RECEIVER = re.compile(r"func \((\w+) ")
 _MAKES = re.compile(r"(?:new\s+)?([\w$.]+)(?:<[^()]*>)?\(.*\)")
+
+# `a::b::` of C++, of which the index keeps only the first name.
+_QUALIFIED = re.compile(rb"(?:\w+::)+$")
+_LONGEST_PATH = 200
 
 
 class Binder:
@@ -43,9 +53,17 @@ class Binder:
         """The definition that this use of a name means."""
         facts = self.names.facts(path)
         if reference.receiver:
-            return self._on_receiver(facts, reference)
-        bound = self.scopes.bare(facts, reference.name, self.scopes.start(facts, reference), reference.kind)
+            bound = self._on_receiver(facts, reference)
+            return self._called(bound) if reference.kind == "call" else bound
+        bound = self.scopes.bare(
+            facts, reference.name, self.scopes.start(facts, reference), reference.kind, reference.start_byte
+        )
         return self.scopes.as_type(bound) if reference.kind in ("type", "base") and facts.family in _TYPED else bound
+
+    def _called(self, bound: Bound) -> Bound:
+        """Of a field and a method of one name the method is called."""
+        called = tuple(place for place in bound.places if self.scopes.kind_of(place) in CALLABLES)
+        return bound._replace(places=called) if called else bound
 
     def _base(self, path: str, reference: Reference) -> tuple[Place, ...]:
         bound = self.bind(path, reference)
@@ -53,12 +71,15 @@ class Binder:
 
     def _on_receiver(self, facts: Facts, reference: Reference) -> Bound:
         receiver, name = reference.receiver, reference.name
-        around = self.scopes.class_around(facts, reference.scope)
-        if self._is_own(facts, receiver, reference.scope) or (receiver in _SUPER and facts.family != "rust"):
+        if facts.family == "rust" and receiver == "self" and facts.text.startswith(b"::", reference.start_byte - 2):
+            return self._rust_path(facts, [receiver, name], self.names.modules_around(facts, reference.scope))
+        is_super = receiver in _OTHER_SUPER.get(facts.language, _SUPER)
+        if is_super or self._is_own(facts, receiver, reference.scope):
+            around = self.scopes.class_around(facts, reference.scope)
             if around is None:
                 return UNBOUND
             seen: Seen = set()
-            found = () if receiver in _SUPER else self.names.own_member(around, name)
+            found = () if is_super else self.names.own_member(around, name)
             certain = receiver != "this" or not self._in_function_expression(facts, reference)
             return self.scopes.sure(found or self.names.inherited(around, name, seen), certain) or UNBOUND
         if not _PATH.fullmatch(receiver):
@@ -66,7 +87,11 @@ class Binder:
             return self._guess(facts, made[1], reference) if made else UNBOUND
         parts = _STEPS.split(receiver)
         if facts.family == "rust" and parts[0] in ("crate", "self", "super"):
-            return self._rust_path(facts, [*parts, name])
+            return self._rust_path(facts, [*parts, name], self.names.modules_around(facts, reference.scope))
+        if facts.language == "cpp" and (path := _names_before(facts, reference)):
+            there = self.scopes.in_namespace(facts, path, name)
+            if there is not None or len(path) > len(parts):
+                return there or UNBOUND
         value = self._value(facts, parts, reference)
         if value.elsewhere or not value.places:
             guessed = type_of_value(facts, receiver, reference) if not value.elsewhere else ""
@@ -88,9 +113,14 @@ class Binder:
                     found.update(self._guess(facts, guessed, reference._replace(scope=-1)).places)
         return self.scopes.sure(tuple(sorted(found)), certain=False) or UNBOUND
 
-    def _value(self, facts: Facts, parts: list[str], reference: Reference, kind: str = "call") -> Bound:
+    def _value(self, facts: Facts, parts: list[str], reference: Reference, kind: str = "value") -> Bound:
         """What a dotted path of names means."""
-        bound = self.scopes.bare(facts, parts[0], self.scopes.start(facts, reference), kind)
+        bound = self.scopes.bare(facts, parts[0], self.scopes.start(facts, reference), kind, reference.start_byte)
+        if bound.elsewhere and self.scopes.is_type_parameter(facts, parts[0], reference.scope):
+            # What it stands for has to be something, and that may well be here.
+            return UNBOUND
+        if not bound.places and len(parts) > 1 and (there := self.scopes.in_namespace(facts, parts[:1], parts[1])):
+            bound, parts = there, parts[1:]
         for name in parts[1:]:
             places = {each for place in bound.places for each in self.names.member(place, name, set())}
             if not places:
@@ -110,11 +140,11 @@ class Binder:
         found = {each for place in classes for each in self.names.member(place, reference.name, set())}
         return self.scopes.sure(tuple(sorted(found)), certain=False) or UNBOUND
 
-    def _rust_path(self, facts: Facts, parts: list[str]) -> Bound:
+    def _rust_path(self, facts: Facts, parts: list[str], within: tuple[str, ...]) -> Bound:
         resolver = self.names.modules.resolver(facts.path)
         if not isinstance(resolver, RustModules):
             return UNBOUND
-        target = resolver.find(facts.path, parts[:-1], ())
+        target = resolver.find(facts.path, parts[:-1], within)
         places = {
             each
             for file in target.files
@@ -126,10 +156,16 @@ class Binder:
         if facts.family == "go" and scope >= 0:
             named = _GO_RECEIVER.match(facts.symbols[scope].signature)
             return named is not None and named[1] == receiver
-        return receiver in _OWN.get(facts.family, ())
+        return receiver in _OWN.get(facts.family or facts.language, ())
 
     def _in_function_expression(self, facts: Facts, reference: Reference) -> bool:
         """Whether a `function` stands between the method and the use: `this` may be another one in it."""
         if facts.family != "ecmascript" or reference.scope < 0:
             return False
         return b"function" in facts.text[facts.symbols[reference.scope].name_byte : reference.start_byte]
+
+
+def _names_before(facts: Facts, reference: Reference) -> list[str]:
+    """The names that stand before this one with `::` after each."""
+    found = _QUALIFIED.search(facts.text[max(0, reference.start_byte - _LONGEST_PATH) : reference.start_byte])
+    return found[0].decode().split("::")[:-1] if found else []

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from functools import cached_property
 from typing import NamedTuple
 
+from cairn.graph.blocks import Spot, bound_in_blocks, depth_at
 from cairn.store.snapshot import SnapshotView
 from cairn.types import Import, Reference, Symbol
 
@@ -45,6 +46,10 @@ class Facts:
         self.path = path
         self.language = language
         self.family = family
+        # What the text of a definition says of a name, by its number: the same names are asked for again and again.
+        self.types_known: dict[tuple[int, str], set[str]] = {}
+        self.bindings_known: dict[tuple[int, str], bool] = {}
+        self._in_blocks: dict[str, tuple[Spot, ...]] = {}
 
     @cached_property
     def symbols(self) -> list[Symbol]:
@@ -92,6 +97,25 @@ class Facts:
         return {name: tuple(numbers) for name, numbers in found.items()}
 
     @cached_property
+    def sunken(self) -> frozenset[int]:
+        """Definitions of a script that are in no other and still not at its top, but in a callback or an object."""
+        if self.family != "ecmascript":
+            return frozenset()
+        numbers = (number for same in self.top.values() for number in same)
+        return frozenset(
+            number
+            for number in numbers
+            if self.symbols[number].kind in MEMBERS or depth_at(self.text, self.symbols[number].start_byte)
+        )
+
+    def in_blocks(self, name: str) -> tuple[Spot, ...]:
+        """Where callbacks and blocks of a script bind this name."""
+        known = self._in_blocks.get(name)
+        if known is None:
+            known = self._in_blocks[name] = bound_in_blocks(self.text, name)
+        return known
+
+    @cached_property
     def inner(self) -> dict[tuple[str, str], tuple[int, ...]]:
         """The definitions by what they are in and their name."""
         found: dict[tuple[str, str], list[int]] = {}
@@ -112,9 +136,8 @@ class Facts:
     def bases(self) -> dict[int, tuple[Reference, ...]]:
         """The bases that each class names, in the order written."""
         found: dict[int, list[Reference]] = {}
-        for reference in self.references:
-            if reference.kind == "base":
-                found.setdefault(reference.scope, []).append(reference)
+        for reference in self._view.references(self.path, "base"):
+            found.setdefault(reference.scope, []).append(reference)
         return {scope: tuple(references) for scope, references in found.items()}
 
     @cached_property
@@ -198,5 +221,5 @@ class Facts:
             parts = [part for part in imported.module.split("/") if part]
             if len(parts) > 1 and re.fullmatch(r"v\d+", parts[-1]):
                 parts.pop()
-            return re.sub(r"^go-|\.v\d+$|-go$", "", parts[-1]) if parts else ""
+            return re.sub(r"^go-|\.v\d+$|[-.]go$", "", parts[-1]) if parts else ""
         return ""

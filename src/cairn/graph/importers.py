@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import NamedTuple
 
@@ -34,6 +35,13 @@ class Importers:
             if files:
                 found[path] = tuple(sorted(files))
         return found
+
+    def files_naming(self) -> dict[str, int]:
+        """For every name that is imported, in how many files."""
+        each = Counter[str]()
+        for imports in self._imports.values():
+            each.update({imported.name for imported in imports} - {"", "*"})
+        return each
 
     @cached_property
     def _imports(self) -> dict[str, list[Import]]:

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from cairn.graph.facts import CLASSES, WHOLE, Facts, Place
 from cairn.graph.files import Files, Outcome, Target
 from cairn.graph.modules import Modules
+from cairn.graph.walks import MOST_DEPTH, Kept, Walk
 from cairn.store.snapshot import SnapshotView
 from cairn.types import Import, Reference
 
 _MOST_STEPS = 500
-_MOST_DEPTH = 40
 _MOST_FACTS = 4_000
-_MOST_KEPT = 200_000
+_MOST_NAMES = 20_000
 _MOST_REACHED = 2_000
+_MOST_TARGETS = 200_000
 
 Seen = set[tuple[str, int, str]]
 
@@ -47,8 +49,13 @@ class Names:
         self._facts: OrderedDict[str, Facts] = OrderedDict()
         self._targets: dict[tuple[str, Import], Target] = {}
         self._reached: dict[str, frozenset[str]] = {}
-        self._led: dict[tuple[str, Import], Found] = {}
-        self.depth = 0
+        # The same names are asked for again and again.
+        self.files_defining = lru_cache(_MOST_NAMES)(self._files_defining)
+        self.walk = Walk()
+        self._led: Kept[Target, Found] = Kept(self.walk, lambda target: self._found_at(target, set()), UNKNOWN)
+        self._bases: Kept[tuple[str, Reference], tuple[Place, ...]] = Kept(
+            self.walk, lambda key: self.bind_base(*key), ()
+        )
 
     def facts(self, path: str) -> Facts:
         """The facts of one file."""
@@ -67,24 +74,17 @@ class Names:
         found = self._targets.get((path, imported))
         if found is None:
             within = self._within(self.facts(path), imported)
+            if len(self._targets) >= _MOST_TARGETS:
+                self._targets.clear()
             found = self._targets[path, imported] = self.modules.resolve(path, imported, within)
         return found
 
     def leads_to(self, path: str, imported: Import) -> Found:
         """What an import names, through every file that only hands it on."""
-        if self.depth:
-            # Inside another walk the end may not be reached; what is kept must not depend on what was asked before.
-            return self._leads_to(path, imported, set())
-        found = self._led.get((path, imported))
-        if found is None:
-            found = self._leads_to(path, imported, set())
-            if len(self._led) >= _MOST_KEPT:
-                self._led.clear()
-            self._led[path, imported] = found
-        return found
+        # Many files import the same.
+        return self._led(self.target(path, imported))
 
-    def _leads_to(self, path: str, imported: Import, seen: Seen) -> Found:
-        target = self.target(path, imported)
+    def _found_at(self, target: Target, seen: Seen) -> Found:
         if target.outcome is not Outcome.INSIDE:
             return OUTSIDE if target.outcome is Outcome.EXTERNAL else UNKNOWN
         if not target.name:
@@ -111,18 +111,22 @@ class Names:
     def defining(self, files: Iterable[str], name: str) -> tuple[str, ...]:
         """Those of the files that define a name."""
         chosen = files if isinstance(files, frozenset) else frozenset(files)
-        return tuple(sorted({path for path, _ in self.view.symbols_named(name) if path in chosen}))
+        return tuple(path for path in self.files_defining(name) if path in chosen)
+
+    def _files_defining(self, name: str) -> tuple[str, ...]:
+        """The files of the snapshot that define a name, in order."""
+        return tuple(sorted(self.view.files_defining(name)))
 
     def exported(self, path: str, name: str, seen: Seen) -> tuple[Place, ...]:
         """What a file gives under this name to those that import it."""
-        if (path, -1, name) in seen or len(seen) > _MOST_STEPS or self.depth > _MOST_DEPTH:
+        if (path, -1, name) in seen or len(seen) > _MOST_STEPS or self.walk.is_too_deep():
             return ()
         seen.add((path, -1, name))
-        self.depth += 1
+        self.walk.depth += 1
         try:
             return self._exported(self.facts(path), name, seen)
         finally:
-            self.depth -= 1
+            self.walk.depth -= 1
 
     def _exported(self, facts: Facts, name: str, seen: Seen) -> tuple[Place, ...]:
         path = facts.path
@@ -132,8 +136,8 @@ class Names:
             imports = [*facts.handed_on.get(name, ())]
             if name in facts.exported_as:
                 imports += facts.bound.get(local, ())
-            shown = (each for each in imports if each.start_byte not in facts.scopes)
-            places = _unique([*places, *(place for each in shown for place in self._leads_to(path, each, seen).places)])
+            shown = (self.target(path, each) for each in imports if each.start_byte not in facts.scopes)
+            places = _unique([*places, *(place for each in shown for place in self._found_at(each, seen).places)])
         if not places and name not in ("default", WHOLE):
             places = self._through_wildcards(facts, name, seen)
         return places
@@ -175,6 +179,9 @@ class Names:
         facts = self.facts(place.path)
         around = facts.qualified(place.number)
         own = tuple(Place(place.path, number) for number in facts.inner.get((around, name), ()))
+        if facts.family == "rust" and len(own) > 1:
+            # What a type has itself goes before what it has from a trait.
+            return tuple(each for each in own if not facts.bases.get(facts.symbols[each.number].parent)) or own
         if own or facts.family != "go":
             return own
         files = self.defining(self.modules.beside(place.path), name)
@@ -182,14 +189,14 @@ class Names:
 
     def inherited(self, place: Place, name: str, seen: Seen) -> tuple[Place, ...]:
         """What the bases of a class hold, the first that has it."""
-        if (place.path, place.number, name) in seen or len(seen) > _MOST_STEPS or self.depth > _MOST_DEPTH:
+        if (place.path, place.number, name) in seen or len(seen) > _MOST_STEPS or self.walk.is_too_deep():
             return ()
         seen.add((place.path, place.number, name))
-        self.depth += 1
+        self.walk.depth += 1
         try:
             return self._inherited(place, name, seen)
         finally:
-            self.depth -= 1
+            self.walk.depth -= 1
 
     def _inherited(self, place: Place, name: str, seen: Seen) -> tuple[Place, ...]:
         facts = self.facts(place.path)
@@ -199,12 +206,40 @@ class Names:
         if facts.family == "rust":
             # The traits of a type stand on its `impl` blocks.
             numbers = [*facts.written_as[facts.qualified(place.number)]]
-        for number in numbers:
-            for base in facts.bases.get(number, ()):
-                for inner in self.bind_base(place.path, base):
-                    if inner != place and (found := self.member(inner, name, seen)):
-                        return found
+        bases = [
+            inner
+            for number in numbers
+            for base in facts.bases.get(number, ())
+            for inner in self._bases((place.path, base))
+            if inner != place
+        ]
+        candidates: list[tuple[Place, ...]] = []
+        for inner in reversed(bases) if facts.language == "scala" else bases:
+            if found := self.member(inner, name, seen):
+                if facts.family != "python" or len(bases) == 1:
+                    return found
+                candidates.append(found)
+        return self._first_asked(candidates)
+
+    def _first_asked(self, candidates: list[tuple[Place, ...]]) -> tuple[Place, ...]:
+        """Python asks a class before its own bases: what one base has from those goes after what another overrides."""
+        holders = [self._holder(found[0]) for found in candidates]
+        for found, holder in zip(candidates, holders, strict=True):
+            if not any(self._is_below(other, holder, set()) for other in holders if other != holder):
+                return found
         return ()
+
+    def _holder(self, place: Place) -> Place:
+        return Place(place.path, self.facts(place.path).symbols[place.number].parent if place.number >= 0 else -1)
+
+    def _is_below(self, place: Place, above: Place, seen: set[Place]) -> bool:
+        """Whether a class has another among its bases, at any distance."""
+        if place in seen or place.number < 0 or len(seen) > MOST_DEPTH:
+            return False
+        seen.add(place)
+        facts = self.facts(place.path)
+        bases = {inner for base in facts.bases.get(place.number, ()) for inner in self._bases((place.path, base))}
+        return above in bases or any(self._is_below(each, above, seen) for each in sorted(bases))
 
     def in_path(self, path: str, parts: list[str]) -> tuple[Place, ...]:
         """What these names lead to, one inside the other, from the top of a file."""
@@ -232,14 +267,20 @@ class Names:
                     fresh = [each for each in self.target(at, imported).files if each not in found]
                     found.update(fresh)
                     pending += fresh
+            if len(self._reached) >= _MOST_REACHED:
+                # Of thousands of files that each include thousands, the oldest is looked up again if need be.
+                del self._reached[next(iter(self._reached))]
             self._reached[path] = frozenset(found)
         return self._reached[path]
 
     def _within(self, facts: Facts, imported: Import) -> tuple[str, ...]:
         if facts.family != "rust":
             return ()
+        return self.modules_around(facts, facts.scopes.get(imported.start_byte, -1))
+
+    def modules_around(self, facts: Facts, number: int) -> tuple[str, ...]:
+        """The modules that are written in the file around a definition, outermost first."""
         found: list[str] = []
-        number = facts.scopes.get(imported.start_byte, -1)
         while number >= 0:
             if facts.symbols[number].kind == "module":
                 found.append(facts.symbols[number].name)

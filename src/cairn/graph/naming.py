@@ -47,6 +47,10 @@ def resolve(view: SnapshotView, wanted: str, *, path: str | None = None, near: N
     here = _at_line(view, wanted, path)
     if here is not None:
         return Resolution(Outcome.OK, (here,), 1)
+    holder, mark, name = wanted.partition("#")
+    if path is None and mark and view.file(holder):
+        # As the answers of a call graph name it.
+        wanted, path = name, holder
     found = _named(view, wanted, path)
     if not found:
         return Resolution(Outcome.NOT_FOUND, tuple(near(wanted)), 0)

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
+from cairn import limits
 from cairn.graph.binding import Binder
 from cairn.graph.common import COMMON
 from cairn.graph.facts import CALLABLES, MEMBERS, Facts, Place
 from cairn.graph.importers import Importers, ImportSite
 from cairn.graph.names import Names
 from cairn.graph.scopes import Bound, Tier
+from cairn.search.places import is_test
 from cairn.store.snapshot import SnapshotView
 from cairn.types import Reference, Symbol
 
 # What a literal begins with: its type belongs to the language.
 _LITERAL = frozenset("\"'`[{0123456789")
+_MOST_NAMES = 20_000
+_MOST_ANSWERS = 32
 
 
 class Site(NamedTuple):
-    """A place where a symbol is used. `inside` is the dotted path of the definition around it, empty at the top."""
+    """A place where a symbol is used. `inside` is the dotted path of the definition around it, empty at the top.
+
+    `scope` is the number of that definition in its file, -1 at the top.
+    """
 
     path: str
     line: int
@@ -28,6 +36,7 @@ class Site(NamedTuple):
     receiver: str
     inside: str
     start_byte: int
+    scope: int
 
 
 class Definition(NamedTuple):
@@ -41,7 +50,8 @@ class References(NamedTuple):
     """All that is known of the uses of one symbol. `name_only` has its sites only when they were asked for.
 
     `name_only_count` are uses of the same name that may or may not mean it; `elsewhere_count` are uses of the same
-    name that were shown to mean something else.
+    name that were shown to mean something else. `not_looked_at` of those that have the name only were too many to look
+    at: they are counted and never listed.
     """
 
     definitions: tuple[Definition, ...]
@@ -51,6 +61,7 @@ class References(NamedTuple):
     imports: tuple[ImportSite, ...]
     name_only_count: int
     elsewhere_count: int
+    not_looked_at: int = 0
 
 
 class Graph:
@@ -61,6 +72,9 @@ class Graph:
         self.names = Names(view)
         self.binder = Binder(self.names)
         self.importers = Importers(self.names)
+        self._only_file = lru_cache(_MOST_NAMES)(self._the_only_file)
+        # The next page of an answer, or another question about the same definition.
+        self._answers = lru_cache(_MOST_ANSWERS)(self._references)
 
     def places(self, path: str, name: str, line: int | None = None) -> tuple[Place, ...]:
         """The definitions of this name (or dotted path) in a file, of all lines or of the one."""
@@ -80,14 +94,20 @@ class Graph:
 
     def references(self, place: Place, *, list_name_only: bool = False) -> References:
         """The uses of one definition in the whole snapshot, in order of path and place."""
+        return self._answers(place, list_name_only)
+
+    def _references(self, place: Place, list_name_only: bool) -> References:
         wanted = self.names.facts(place.path).symbols[place.number]
         imports, aliases = self.importers.of(place)
         used = list(self.view.references_named(wanted.name))
         for path, alias in sorted(aliases):
             used += [(path, each) for each in self.names.facts(path).references if each.name == alias]
+        near = {place.path, *(site.path for site in imports)}
+        looked_at = _nearest(used, near, limits.MAX_USES_LOOKED_AT)
+        not_looked_at = len(used) - len(looked_at)
         sites: dict[Tier, list[Site]] = {tier: [] for tier in Tier}
-        elsewhere = name_only = 0
-        for path, reference in sorted(used, key=lambda each: (each[0], each[1].start_byte)):
+        elsewhere, name_only = 0, not_looked_at
+        for path, reference in looked_at:
             tier = self._tier(place, path, reference)
             if tier is None:
                 elsewhere += 1
@@ -97,7 +117,8 @@ class Graph:
                 name_only += tier is Tier.NAME_ONLY
                 sites[tier].append(self._site(path, reference))
         proven, likely, listed = (tuple(sites[tier]) for tier in (Tier.PROVEN, Tier.LIKELY, Tier.NAME_ONLY))
-        return References(self._definitions(place), proven, likely, listed, imports, name_only, elsewhere)
+        written = self._definitions(place)
+        return References(written, proven, likely, listed, imports, name_only, elsewhere, not_looked_at)
 
     def dependencies(self) -> dict[str, tuple[str, ...]]:
         """For every file the files that its imports lead to, in order; files without any are left out."""
@@ -116,22 +137,23 @@ class Graph:
 
     def _by_uniqueness(self, path: str, reference: Reference) -> Bound | None:
         """The one definition of this name in the codebase, for a member that is called on a value nobody knows."""
-        family = self.names.modules.family(path)
+        family = self._family(path)
         receiver = reference.receiver
         # A name that stands alone is bound by its scope or not at all, and `super()` never means the own class.
         if not receiver or receiver.startswith("super") or receiver[0] in _LITERAL:
             return None
         if reference.name in COMMON.get(family, ()) or (reference.name.startswith("__") and family == "python"):
             return None
-        found = [
-            (each, symbol)
-            for each, symbol in self.view.symbols_named(reference.name)
-            if self.names.modules.family(each) == family
-        ]
-        if len({(each, symbol.container) for each, symbol in found}) != 1:
+        where = self._only_file(reference.name, family)
+        if where is None:
             return None
-        where, symbol = found[0]
         facts = self.names.facts(where)
+        symbol, *others = (each for each in facts.symbols if each.name == reference.name)
+        if any(each.container != symbol.container for each in others):
+            return None
+        if is_test(where) and not is_test(path):
+            # What only tests define is not what the program calls.
+            return None
         # `Promise.any` names a class that is not known here, not a value.
         if receiver[0].isupper() and receiver.isidentifier() and not symbol.container.endswith(receiver):
             return None
@@ -140,9 +162,19 @@ class Graph:
         numbers = facts.inner.get((symbol.container, symbol.name), ())
         return Bound(Tier.LIKELY, tuple(Place(where, number) for number in numbers)) if numbers else None
 
+    def _the_only_file(self, name: str, family: str) -> str | None:
+        """The one file of a family of languages that defines a name; None when there is none or another."""
+        found = [path for path in self.names.files_defining(name) if self._family(path) == family]
+        return found[0] if len(found) == 1 else None
+
+    def _family(self, path: str) -> str:
+        """Languages that name each other's definitions; one whose imports are not resolved stands for itself."""
+        return self.names.modules.family(path) or self.names.modules.files.languages.get(path, "")
+
     def _fits_a_value(self, facts: Facts, symbol: Symbol, kind: str) -> bool:
         """Whether `value.name` can mean this: a member of a class, and one that can be called if it is called."""
-        if symbol.kind not in MEMBERS or not symbol.container:
+        if symbol.kind not in MEMBERS or not symbol.container or kind in ("type", "base"):
+            # No member is a type: `*nats.Subscription` names one of a package that is not known.
             return False
         if symbol.parent >= 0 and facts.symbols[symbol.parent].kind in CALLABLES:
             # A method of a nameless object that a function makes: what it is called says little.
@@ -154,7 +186,7 @@ class Graph:
     def _site(self, path: str, use: Reference) -> Site:
         facts = self.names.facts(path)
         around = facts.qualified(use.scope) if use.scope >= 0 else ""
-        return Site(path, use.line, use.column, use.kind, use.name, use.receiver, around, use.start_byte)
+        return Site(path, use.line, use.column, use.kind, use.name, use.receiver, around, use.start_byte, use.scope)
 
     def _definitions(self, place: Place) -> tuple[Definition, ...]:
         facts = self.names.facts(place.path)
@@ -162,6 +194,12 @@ class Graph:
         return tuple(Definition(place.path, facts.symbols[number]) for number in numbers)
 
 
-def dependencies(view: SnapshotView) -> dict[str, tuple[str, ...]]:
-    """The files that each file's imports lead to."""
-    return Graph(view).dependencies()
+def _nearest(used: list[tuple[str, Reference]], near: set[str], most: int) -> list[tuple[str, Reference]]:
+    """The uses in order of path and place; of too many first those in the files that are near."""
+
+    def order(use: tuple[str, Reference]) -> tuple[str, int]:
+        return use[0], use[1].start_byte
+
+    if len(used) > most:
+        used = sorted(used, key=lambda use: (use[0] not in near, *order(use)))[:most]
+    return sorted(used, key=order)

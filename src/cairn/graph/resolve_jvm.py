@@ -32,7 +32,7 @@ class JvmModules:
             # Scala looks from the own package outwards.
             around = self._package_of.get(path, "")
             while around and found is None:
-                found = self._longest(f"{around}.{whole}")
+                found = self._longest(f"{around}.{whole}", beyond=around.count(".") + 1)
                 around = around.rpartition(".")[0]
         if found is None:
             return UNRESOLVED if ".".join(words.split(".")[:_OWNER_PARTS]) in self._tops else EXTERNAL
@@ -49,12 +49,13 @@ class JvmModules:
             self._beside[package] = frozenset(self._packages.get(package, ()))
         return self._beside[package]
 
-    def _longest(self, whole: str) -> Target | None:
+    def _longest(self, whole: str, beyond: int = 0) -> Target | None:
+        """The package with the most parts; one that has no more than `beyond` is meant only for a class of its own."""
         parts = whole.split(".")[:_MOST_PARTS]
         for size in range(len(parts) - 1, 0, -1):
             files = self._packages.get(".".join(parts[:size]))
-            if files:
-                named = self._classes.get((".".join(parts[:size]), parts[size]), ())
+            named = self._classes.get((".".join(parts[:size]), parts[size]), ()) if files else ()
+            if files and (named or size > beyond):
                 return inside(named or files, ".".join(parts[size:]))
         return None
 
@@ -63,9 +64,10 @@ class JvmModules:
         found: dict[str, str] = {}
         for path, language in self._files.languages.items():
             if language in LANGUAGES:
-                named = _PACKAGE.findall(self._files.head(path, _HEAD_BYTES))
+                named = (match[1] for match in _PACKAGE.finditer(self._files.head(path, _HEAD_BYTES)))
                 # Scala may write a package in steps: `package a` and `package b` are `a.b`.
-                found[path] = ".".join(named if language == "scala" else named[:1]).replace("`", "")
+                whole = (".".join(named) if language == "scala" else next(named, "")).replace("`", "")
+                found[path] = ".".join(whole.split(".")[:_MOST_PARTS])
         return found
 
     @cached_property

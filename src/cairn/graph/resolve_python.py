@@ -18,6 +18,7 @@ class PythonModules:
     def __init__(self, files: Files) -> None:
         self._files = files
         self._searches: dict[str, list[str]] = {}
+        self._known_roots: dict[tuple[str, str], str | None] = {}
 
     def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> Target:
         """Where this import leads; a name may be a module of the package, or what the package's own file defines."""
@@ -52,7 +53,7 @@ class PythonModules:
         if top in sys.stdlib_module_names:
             # Only what lies right beside a script goes before the standard library.
             search = search[:1]
-        root = next((each for each in search if self._at(below(each, top))), None)
+        root = self._root(parent(path), top, search)
         others = [] if top in sys.stdlib_module_names else self._roots.get(top, [])
         if root is None and len(others) == 1:
             root = others[0]
@@ -65,6 +66,12 @@ class PythonModules:
                 return found
         # Two packages of one name in different places: which one is meant depends on what is installed.
         return UNRESOLVED if others else EXTERNAL
+
+    def _root(self, folder: str, top: str, search: list[str]) -> str | None:
+        """The first of these places that has the outermost module, for every file of a folder the same."""
+        if (folder, top) not in self._known_roots:
+            self._known_roots[folder, top] = next((each for each in search if self._at(below(each, top))), None)
+        return self._known_roots[folder, top]
 
     def _search(self, path: str) -> list[str]:
         """Where a file's absolute imports are looked for: its own root, then `src` and the root of the repository."""

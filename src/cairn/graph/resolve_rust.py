@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cached_property
 from typing import NamedTuple
 
+from cairn.graph import tomls
 from cairn.graph.files import EXTERNAL, UNRESOLVED, Files, Target, above, below, inside, parent
 from cairn.types import Import
 
@@ -60,20 +60,19 @@ class RustModules:
 
     def _start(self, path: str, parts: list[str], within: tuple[str, ...]) -> tuple[Module | None, list[str], bool]:
         """The module that a path begins in, what is left of the path, and whether its first word says so for sure."""
-        here: Module | None = self._own(path)
-        if here is not None:
-            here = here._replace(inner=within)
+        here = self._own(path)._replace(inner=within)
         first = parts[0] if parts else ""
         if first == "crate":
             return self._crate(path), parts[1:], True
         if first in ("self", "super"):
-            while parts and parts[0] in ("self", "super") and here is not None:
-                here = self._outer(here) if parts[0] == "super" else here
+            at: Module | None = here
+            while parts and parts[0] in ("self", "super") and at is not None:
+                at = self._outer(at) if parts[0] == "super" else at
                 parts = parts[1:]
-            return here, parts, True
+            return at, parts, True
         if first in _LANGUAGE:
             return None, parts, False
-        if here is not None and first and self._below(here, first) is not None:
+        if first and self._below(here, first) is not None:
             return here, parts, True
         lib = self._crates.get(first)
         return (Module(lib, parent(lib)), parts[1:], True) if lib else (here, parts, False)
@@ -121,10 +120,7 @@ class RustModules:
         """The libraries of the workspace by the name under which code uses them."""
         found: dict[str, str] = {}
         for path in self._files.by_name.get("Cargo.toml", ()):
-            try:
-                cargo = tomllib.loads(self._files.settings(path) or "")
-            except (ValueError, RecursionError):
-                continue
+            cargo = tomls.loads(self._files.settings(path) or "")
             package, lib = _table(cargo.get("package")), _table(cargo.get("lib"))
             name = lib.get("name") or package.get("name")
             place = lib.get("path") or "src/lib.rs"

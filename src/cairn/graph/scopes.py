@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import NamedTuple
 
+from cairn.graph.blocks import Spot, depth_at, is_in_reach
 from cairn.graph.facts import CALLABLES, CLASSES, MEMBERS, Facts, Place
-from cairn.graph.names import Names
-from cairn.graph.shadows import binds, type_parameters
-from cairn.types import Reference
+from cairn.graph.names import Names, Seen
+from cairn.graph.shadows import assigns, binds, type_parameters
+from cairn.graph.walks import Kept
+from cairn.types import Reference, Symbol
 
 # Where the members of a class can be named without `this`.
-_BARE_MEMBERS = frozenset({"java", "kotlin", "scala", "cpp"})
+_BARE_MEMBERS = frozenset({"java", "kotlin", "scala", "cpp", "csharp", "swift", "ruby"})
+# Of these, where a class inside another does not see what is in that.
+_ONLY_INNERMOST = frozenset({"swift", "ruby"})
+# Where a block hides its names, and lines are indented as they are nested.
+_BLOCKS = frozenset({"ecmascript", "go"})
 # Scopes around one use that are looked into: a hostile file nests them a thousand deep.
 _MOST_SCOPES = 50
-_MOST_KEPT = 200_000
 # What is no type where a type is never a variable.
 _NO_TYPES = frozenset({"function", "method", "variable", "field", "property", "constant", "enum_member"})
 
@@ -44,7 +50,9 @@ class Scopes:
 
     def __init__(self, names: Names) -> None:
         self.names = names
-        self._tops: dict[tuple[str, str], Bound] = {}
+        self._tops: Kept[tuple[str, str], Bound] = Kept(
+            names.walk, lambda key: self._look_at_top(names.facts(key[0]), key[1]), UNBOUND
+        )
 
     def start(self, facts: Facts, reference: Reference) -> int:
         """The scope that a use is looked up in: decorators and bases stand outside of what they belong to."""
@@ -58,57 +66,135 @@ class Scopes:
             return symbol.parent
         return number
 
-    def bare(self, facts: Facts, name: str, scope: int, kind: str) -> Bound:
-        """A name in a scope, looked for from the inside out."""
-        number = scope
+    def bare(self, facts: Facts, name: str, scope: int, kind: str, at: int) -> Bound:
+        """A name in a scope and at a place of its file, looked for from the inside out."""
+        number, came = scope, -1
         for _ in range(_MOST_SCOPES):
             if number < 0:
-                return self.at_top(facts, name)
+                return self._in_block(facts, name, at) or self.at_top(facts, name)
             symbol = facts.symbols[number]
             if name in type_parameters(symbol.signature, symbol.name):
                 return ELSEWHERE
+            if facts.family == "ecmascript" and symbol.kind == "type" and self._is_inferred(facts, symbol, name):
+                return UNBOUND
             if symbol.kind in CALLABLES:
-                found = self._in_callable(facts, number, name, kind)
+                found = self._beside(facts, came, name) or self._in_callable(facts, number, name, kind, at)
                 if found is None and facts.language == "cpp" and self.is_outside_its_class(facts, number):
                     around = self.class_around(facts, number)
-                    found = self.sure(self.names.member(around, name, set())) if around is not None else None
+                    found = self._as_member(around, name) if around is not None else None
             elif symbol.kind == "module" and facts.family == "rust":
-                return self._in_scope(facts, number, name) or UNBOUND
+                return self._in_scope(facts, number, name, at) or UNBOUND
             elif facts.language in _BARE_MEMBERS and symbol.kind in CLASSES:
-                found = self.sure(self.names.member(Place(facts.path, number), name, set()))
-            elif number == scope or symbol.kind not in CLASSES:
-                found = self.sure(self.names.own_member(Place(facts.path, number), name))
+                found = self._as_member(Place(facts.path, number), name)
+                if facts.language in _ONLY_INNERMOST:
+                    return found or self.at_top(facts, name)
+            elif number == scope or symbol.kind not in CLASSES or (came == scope and self._is_variable(facts, came)):
+                found = self.sure(self._nameable(facts, number, name, at))
             else:
                 found = None
             if found is not None:
                 return found
-            number = symbol.parent
+            came, number = number, symbol.parent
         return UNBOUND
 
-    def _in_callable(self, facts: Facts, number: int, name: str, kind: str) -> Bound | None:
-        found = self._in_scope(facts, number, name)
+    def _is_inferred(self, facts: Facts, symbol: Symbol, name: str) -> bool:
+        """`T extends [infer Head, ...infer Tail] ? Tail : []`: the type names a part of another for itself."""
+        infers = rb"\binfer\s+%s\b" % re.escape(name.encode())
+        return re.search(infers, facts.text[symbol.start_byte : symbol.end_byte]) is not None
+
+    def is_type_parameter(self, facts: Facts, name: str, scope: int) -> bool:
+        """Whether a definition around makes this name a parameter of its types."""
+        number = scope
+        while number >= 0:
+            symbol = facts.symbols[number]
+            if name in type_parameters(symbol.signature, symbol.name):
+                return True
+            number = symbol.parent
+        return False
+
+    def _beside(self, facts: Facts, method: int, name: str) -> Bound | None:
+        """What `new Listener() { … }` in a function holds, for a method of it. There may be several: only likely."""
+        if facts.family != "jvm" or method < 0 or facts.symbols[method].kind != "method":
+            return None
+        held = self.names.own_member(Place(facts.path, facts.symbols[method].parent), name)
+        return self.sure(tuple(place for place in held if self.kind_of(place) in MEMBERS), certain=False)
+
+    def _as_member(self, around: Place, name: str) -> Bound | None:
+        """A member of a class or of its bases that needs no `this`; the name of a constructor means its class."""
+        places = self.names.member(around, name, set())
+        return self.sure(tuple(place for place in places if self.kind_of(place) != "constructor"))
+
+    def _is_variable(self, facts: Facts, number: int) -> bool:
+        """`again = make()` in the body of a class: what it is made of is looked up in that body."""
+        return facts.family == "python" and facts.symbols[number].kind in ("variable", "constant", "field")
+
+    def _nameable(self, facts: Facts, number: int, name: str, at: int) -> tuple[Place, ...]:
+        """What a class or an object holds that its own code can name alone: in scripts only what an enum holds."""
+        places = self.names.own_member(Place(facts.path, number), name)
+        if facts.family == "python":
+            # The body of a class runs from the top: a decorator `@splash` before `def splash` is another one.
+            return tuple(place for place in places if facts.symbols[place.number].start_byte < at)
+        if facts.family != "ecmascript" or facts.symbols[number].kind == "enum":
+            return places
+        return tuple(place for place in places if self.kind_of(place) not in MEMBERS)
+
+    def _in_block(self, facts: Facts, name: str, at: int) -> Bound | None:
+        """What a callback or a block around a use at the top of a script binds, the innermost."""
+        if facts.family != "ecmascript":
+            return None
+        reached = [spot.depth for spot in facts.in_blocks(name) if is_in_reach(facts.text, spot, at)]
+        deepest = max(reached, default=0)
+        held: dict[int, list[Place]] = {}
+        for number in facts.top.get(name, ()):
+            spot = self._spot(facts, number)
+            if number in facts.sunken and self._is_seen(facts, Place(facts.path, number), at):
+                held.setdefault(spot.depth, []).append(Place(facts.path, number))
+        if held and max(held) >= deepest:
+            return self.sure(tuple(held[max(held)]))
+        return UNBOUND if reached else None
+
+    def _is_seen(self, facts: Facts, place: Place, at: int) -> bool:
+        """Whether a name that some callback or block may hold can be named at this place of the file."""
+        if facts.family not in _BLOCKS or place.path != facts.path:
+            return True
+        return self.kind_of(place) not in MEMBERS and is_in_reach(facts.text, self._spot(facts, place.number), at)
+
+    def _spot(self, facts: Facts, number: int) -> Spot:
+        start = facts.symbols[number].start_byte
+        return Spot(start, depth_at(facts.text, start))
+
+    def _in_callable(self, facts: Facts, number: int, name: str, kind: str, at: int) -> Bound | None:
+        found = self._in_scope(facts, number, name, at)
         if found is not None:
             return found
         symbol = facts.symbols[number]
-        if kind in ("type", "base") and facts.family != "python":
+        if (kind in ("type", "base") and facts.family != "python") or (kind == "call" and facts.language == "java"):
+            # No variable can be meant.
             return None
-        text = facts.text[symbol.start_byte : symbol.end_byte]
-        header = symbol.name_byte - symbol.start_byte + len(symbol.name.encode())
-        return UNBOUND if binds(facts.family, text, name, header) else None
+        bound = facts.bindings_known.get((number, name))
+        if bound is None:
+            text = facts.text[symbol.start_byte : symbol.end_byte]
+            header = symbol.name_byte - symbol.start_byte + len(symbol.name.encode())
+            bound = facts.bindings_known[number, name] = binds(facts.family or facts.language, text, name, header)
+        return UNBOUND if bound else None
 
-    def _in_scope(self, facts: Facts, number: int, name: str) -> Bound | None:
+    def _in_scope(self, facts: Facts, number: int, name: str, at: int) -> Bound | None:
         """What a function or a module inside the file defines or imports itself."""
         own = self.names.own_member(Place(facts.path, number), name)
         # The methods of an object that a function makes are no names of the function.
-        found = self.sure(tuple(place for place in own if self.kind_of(place) not in MEMBERS))
-        if found is not None:
-            return found
-        for imported in facts.bound.get(name, ()):
-            if facts.scopes.get(imported.start_byte) == number:
-                led = self.names.leads_to(facts.path, imported)
-                found = self.sure(led.places) or (ELSEWHERE if led.outside else UNBOUND)
-        if found is not None:
-            return found
+        shown = (place for place in own if self.kind_of(place) not in MEMBERS)
+        seen = tuple(place for place in shown if self._is_seen(facts, place, at))
+        if seen:
+            return self.sure(seen, certain=not self._is_assigned(facts, number, name))
+        brought = [each for each in facts.bound.get(name, ()) if facts.scopes.get(each.start_byte) == number]
+        if brought:
+            # `if fast: from a import f` / `else: from b import f` means both.
+            led = [self.names.leads_to(facts.path, each) for each in brought]
+            places = tuple(sorted({place for each in led for place in each.places}))
+            sure = not self._is_assigned(facts, number, name)
+            outside = sure and all(each.outside for each in led)
+            certain = sure and all(each.places for each in led)
+            return self.sure(places, certain) or (ELSEWHERE if outside else UNBOUND)
         for imported in facts.wildcards:
             if facts.scopes.get(imported.start_byte) == number:
                 places = self.names.in_wildcard(facts.path, imported, name, set())
@@ -116,20 +202,23 @@ class Scopes:
                     return self.sure(places)
         return None
 
+    def _is_assigned(self, facts: Facts, number: int, name: str) -> bool:
+        """`maker = self.maker` before `if maker is None: from m import Maker as maker`: either may be meant."""
+        symbol = facts.symbols[number]
+        header = symbol.name_byte - symbol.start_byte + len(symbol.name.encode())
+        return facts.family == "python" and assigns(facts.text[symbol.start_byte : symbol.end_byte], name, header)
+
     def at_top(self, facts: Facts, name: str) -> Bound:
         """What a name means at the top of a file; most names of a file are asked for again and again."""
-        if self.names.depth:
-            return self._look_at_top(facts, name)
-        known = self._tops.get((facts.path, name))
-        if known is None:
-            known = self._look_at_top(facts, name)
-            if len(self._tops) >= _MOST_KEPT:
-                self._tops.clear()
-            self._tops[facts.path, name] = known
-        return known
+        return self._tops((facts.path, name))
 
     def _look_at_top(self, facts: Facts, name: str) -> Bound:
-        places = list(self.names.at_top(facts, name))
+        places = [place for place in self.names.at_top(facts, name) if place.number not in facts.sunken]
+        if facts.family == "c" and name in facts.bound and not places:
+            # `using a::b` names what some include has brought.
+            used = (each.module.split("::") for each in facts.bound[name] if each.name == name)
+            brought = {place for path in used for place in self._under(facts, path, name)}
+            return self.sure(tuple(sorted(brought))) or UNBOUND
         outside = unknown = False
         for imported in facts.bound.get(name, ()):
             if imported.start_byte not in facts.scopes:
@@ -157,13 +246,26 @@ class Scopes:
         places = [Place(each, number) for each in files for number in self.names.facts(each).top.get(name, ())]
         return self.sure(tuple(places))
 
+    def in_namespace(self, facts: Facts, path: list[str], name: str) -> Bound | None:
+        """What C++ calls `path::name`, in the file or in one that it includes."""
+        return self.sure(self._under(facts, path, name)) if facts.language == "cpp" else None
+
+    def _under(self, facts: Facts, path: list[str], name: str) -> tuple[Place, ...]:
+        around = ".".join(path)
+        files = self.names.defining(self.names.reached(facts.path) | {facts.path}, name)
+        return tuple(
+            Place(each, number) for each in files for number in self.names.facts(each).inner.get((around, name), ())
+        )
+
     def _by_wildcard(self, facts: Facts, name: str) -> Bound:
         places: list[Place] = []
         certain = True
+        seen: Seen = set()
         for imported in facts.wildcards:
             if imported.start_byte in facts.scopes or facts.family == "c":
                 continue
-            found = self.names.in_wildcard(facts.path, imported, name, set())
+            # What one of them has led to is not walked again: two hundred files that import all of each other.
+            found = self.names.in_wildcard(facts.path, imported, name, seen)
             places += found
             certain = certain and bool(self.names.target(facts.path, imported).files)
         return self.sure(tuple(sorted(set(places))), certain) or UNBOUND

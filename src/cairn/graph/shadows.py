@@ -30,8 +30,22 @@ _SCRIPT_ARROW = re.compile(r"[^()]*\)\s*(?::[^=;{]*)?=>")
 _SCRIPT_PARAMETER = re.compile(r"\s*[?,:=)}]")
 _GO_BEFORE = re.compile(r"(?:\bvar\s+[\w\s,]*|(?:^|\n|\bif|\bfor|\bswitch|[;{])\s*[\w\s,]*)$")
 _GO_AFTER = re.compile(r"[\w\s,]*:=|\s+[\w*\[\].]+\s*=")
-_OTHER_BEFORE = re.compile(r"(?:\b(?:let|mut|val|var|auto|const|ref|final)\s+|\|[^|()\n]*)$")
+_GO_CLOSURE_BEFORE = re.compile(r"\bfunc\s*\((?:[^()]*,)?\s*$")
+_GO_CLOSURE_AFTER = re.compile(r"\s+[\w*\[.]|\s*,")
+# `let (a, Some(b)) = …`, and `Some(a) => …` of a match.
+_LET_BEFORE = re.compile(r"\blet\s(?:[^=;:]|::)*$")
+_LET_AFTER = re.compile(r"\s*(?:[,)\]}=@|]|:(?!:))")
+_ARM_AFTER = re.compile(r"[\w\s,.]*[)\]}]*\s*=>")
+_DECLARED_BEFORE = re.compile(
+    r"(?:^|[;{}(\n])\s*(?!return\b|else\b|throw\b|new\b|goto\b)[\w:.]+(?:<[^;{}]*>)?[\s*&?]+$"
+)
+_DECLARED_AFTER = re.compile(r"\s*(?:=(?!=)|;)")
+_OTHER_BEFORE = re.compile(r"(?:\b(?:let|mut|val|var|auto|const|ref|final)\s+)$")
+# Between the bars of a closure, `|a, b: u8|`; after `||` and after the second bar names are used.
+_CLOSURE_BEFORE = re.compile(r"(?<!\|)\|[^|()\n]*$")
+_CLOSURE_AFTER = re.compile(r"\s*[,:|](?!\|)")
 _PARAMETER = re.compile(r"\s*[,:=)]")
+_OWN_PARAMETERS = re.compile(r"(?:^|\s|\btemplate|\bimpl)<")
 _TYPE_PARAMETER = re.compile(r"(?:^|,)\s*(?:(?:const|in|out|reified|class|typename)\s+)*([A-Za-z_]\w*)")
 
 
@@ -57,6 +71,15 @@ def binds(family: str, text: bytes, name: str, header: int) -> bool:
     return False
 
 
+def assigns(text: bytes, name: str, header: int) -> bool:
+    """Whether a function of Python gets or gives the name a value, beside a definition or an import of it inside."""
+    if len(text) > _MOST_BYTES:
+        return True
+    word = re.escape(name).encode()
+    parameter = re.search(rb"[(,]\s*\*{0,2}" + word + rb"\s*[,:=)]", text[header : _closing(text, header)])
+    return bool(parameter or re.search(rb"\n[ \t]+" + word + rb"[ \t]*(?::[^=\n]*)?=(?!=)", text))
+
+
 _EDGES = frozenset(bytes([byte]) for byte in _WORD)
 
 
@@ -65,6 +88,9 @@ def _binds_here(family: str, before: str, after: str, in_header: bool) -> bool:
         return True
     if family == "python":
         line = before.rpartition("\n")[2]
+        if line.lstrip().startswith("#"):
+            # `# the same as time` binds nothing.
+            return False
         if after.lstrip(" \t").startswith(":=") or _PYTHON_BEFORE.search(before):
             return True
         # `table[name(x)] = y` uses the name.
@@ -78,18 +104,28 @@ def _binds_here(family: str, before: str, after: str, in_header: bool) -> bool:
             return False
         return bool(_SCRIPT_FUNCTION.search(before) or (_SCRIPT_OPEN.search(before) and _SCRIPT_ARROW.match(after)))
     if family == "go":
+        if _GO_CLOSURE_BEFORE.search(before) and _GO_CLOSURE_AFTER.match(after):
+            return True
         return bool(_GO_BEFORE.search(before) and _GO_AFTER.match(after))
-    return bool(_OTHER_BEFORE.search(before))
+    if family == "rust" and ((_LET_BEFORE.search(before) and _LET_AFTER.match(after)) or _ARM_AFTER.match(after)):
+        return True
+    if family in ("c", "csharp") and _DECLARED_BEFORE.search(before) and _DECLARED_AFTER.match(after):
+        return True
+    return bool(_OTHER_BEFORE.search(before) or (_CLOSURE_BEFORE.search(before) and _CLOSURE_AFTER.match(after)))
 
 
 def _is_parameter(family: str, before: str, after: str) -> bool:
     last = before.rstrip()[-1:]
-    if family in ("python", "ecmascript", "rust", "jvm", "") and last in "(,*{[":
+    if family not in ("go", "c", "csharp") and last in "(,*{[":
         return bool(_PARAMETER.match(after)) or (family == "ecmascript" and after.lstrip()[:1] in ("?", "}"))
     if family == "go":
         return last in "(," and not after.startswith(("(", "."))
     # `Type name` of C and Java: the name follows a type.
-    return family in ("c", "jvm") and (last.isalnum() or last in "*&>]") and after.lstrip()[:1] in (",", ")", "[")
+    return (
+        family in ("c", "jvm", "csharp")
+        and (last.isalnum() or last in "*&>]")
+        and after.lstrip()[:1] in (",", ")", "[")
+    )
 
 
 def _closing(text: bytes, start: int) -> int:
@@ -109,11 +145,14 @@ def _closing(text: bytes, start: int) -> int:
 
 def type_parameters(signature: str, name: str) -> frozenset[str]:
     """The names of types that a definition makes for itself: `T` of `class Box<T>` and of `func Map[T any]`."""
-    at = signature.find(name)
+    # As a word: `on` of `function on<T>` is not that of `function`.
+    word = re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", signature)
+    at = word.start() if word else -1
     rest = signature[at + len(name) :].lstrip() if at >= 0 else ""
-    before = signature[:at]
+    # `<T>` of `public <T> void put`, but not of `public Box<T> put`, which only uses a type.
+    own = _OWN_PARAMETERS.search(signature[:at])
     found: set[str] = set()
-    for text in (rest, before[before.find("<") :] if "<" in before else ""):
+    for text in (rest, signature[own.end() - 1 : at] if own else ""):
         if text[:1] in ("<", "["):
             found.update(_TYPE_PARAMETER.findall(_flat(text[1:])))
     return frozenset(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from cairn.graph.blocks import is_in_reach, words
 from cairn.graph.facts import CALLABLES, CLASSES, Facts
 from cairn.types import Reference
 
@@ -16,11 +17,15 @@ _MADE = re.compile(
     rf"\s*(?::[^=\n]{{0,80}})?:?=\s*(?:await\s+)?(?:new\s+)?&?(?:mut\s+)?{_CLASS}"
     r"(?:<[^()\n]{0,80}>)?(?:\(|\{|::(?:new|default|from)\b)"
 )
-_TYPED = re.compile(rf"\??\s*:\s*[\"'&]?(?:mut\s+)?(?:Optional\[)?{_CLASS}[\"'\]]?(?=[\s,)=;|<{{\[]|$)")
+_TYPED = re.compile(
+    rf"\??\s*:\s*[\"'&]?(?:mut\s+)?(?:(?:[\w]+\.)?Optional\[)?[\"']?{_CLASS}[\"'\]]{{0,2}}(?=[\s,)=;|<{{\[]|$)"
+)
 _GO_TYPED = re.compile(rf"\s+\*?{_CLASS}(?=[\s,)])")
 _BEFORE = re.compile(rf"(?:^|[\s(,]){_CLASS}(?:<[^<>\n]{{0,80}}>)?[\s&*]+$")
 _OPENED = re.compile(rf"\bwith\s+{_CLASS}\([^\n]{{0,120}}\)\s+as\s+$")
 _HANDED_OVER = re.compile(r"\s*=\s*([A-Za-z_]\w*)[ \t]*;?(?:\n|$)")
+# What is written in the place of a type and says nothing of the value's class.
+_NO_CLASS = frozenset({"Any", "Optional", "Union", "Self", "Callable", "Type", "Annotated", "Final", "ClassVar"})
 _OWN_FIELD = re.compile(r"(self|this)(?:\.|->)([\w$]+)")
 
 
@@ -37,11 +42,26 @@ def type_of_value(facts: Facts, receiver: str, reference: Reference) -> str:
     while number >= 0:
         symbol = facts.symbols[number]
         if symbol.kind in kinds:
-            found = _types_in(facts, facts.text[symbol.start_byte : symbol.end_byte], name)
+            found = facts.types_known.get((number, name))
+            if found is None:
+                found = facts.types_known[number, name] = _types_in(
+                    facts, facts.text[symbol.start_byte : symbol.end_byte], name
+                )
             if found:
-                return found.pop() if len(found) == 1 else ""
+                return next(iter(found)) if len(found) == 1 else ""
         number = symbol.parent
-    return ""
+    return "" if field or facts.family != "ecmascript" else _type_in_block(facts, name, reference.start_byte)
+
+
+def _type_in_block(facts: Facts, name: str, at: int) -> str:
+    """The class of what the innermost callback or block around a use at the top of a script makes of a name."""
+    reached = [spot for spot in facts.in_blocks(name) if is_in_reach(facts.text, spot, at)]
+    if not reached:
+        return ""
+    begin = max(reached, key=lambda spot: (spot.depth, spot.at)).at + len(name.encode())
+    after = facts.text[begin : begin + _LOOK].decode("utf-8", "replace")
+    made = _MADE.match(after) or _TYPED.match(after)
+    return made[1] if made else ""
 
 
 def type_of_variable(facts: Facts, number: int) -> str:
@@ -56,19 +76,23 @@ def _types_in(facts: Facts, text: bytes, name: str, handed_over: bool = True) ->
     if len(text) > _MOST_BYTES:
         return set()
     others: set[str] = set()
-    pattern = re.compile(rb"(?<![\w$])" + re.escape(name.encode()) + rb"(?![\w$])")
+    wanted = name.encode()
     found: set[str] = set()
-    for count, place in enumerate(pattern.finditer(text)):
+    for count, at in enumerate(words(text, wanted)):
         if count >= _MOST_PLACES:
             return set()
-        after = text[place.end() : place.end() + _LOOK].decode("utf-8", "replace")
-        made = _MADE.match(after) or _TYPED.match(after) or (_GO_TYPED.match(after) if facts.family == "go" else None)
-        if made is None:
-            before = text[max(0, place.start() - _LOOK) : place.start()].decode("utf-8", "replace")
-            line = before.rpartition("\n")[2]
-            made = _OPENED.search(line) or (_BEFORE.search(line) if facts.family in ("jvm", "c") else None)
+        end = at + len(wanted)
+        after = text[end : end + _LOOK].decode("utf-8", "replace")
+        before = text[max(0, at - _LOOK) : at].decode("utf-8", "replace")
+        line = before.rpartition("\n")[2]
+        # `Shape one = new Circle()` is a `Shape`: the type that is written says more than what was made.
+        made = _BEFORE.search(line) if facts.family in ("jvm", "c") else None
+        made = made or _MADE.match(after) or _TYPED.match(after) or _OPENED.search(line)
+        if made is None and facts.family == "go":
+            made = _GO_TYPED.match(after)
         if made is not None:
-            found.add(made[1])
+            if facts.family != "python" or made[1].rpartition(".")[2] not in _NO_CLASS:
+                found.add(made[1])
         elif handed_over and (other := _HANDED_OVER.match(after)) and other[1] != name:
             others.add(other[1])
     if not found and len(others) == 1:

@@ -55,6 +55,7 @@ class NameTable:
         self._often = np.bincount(self._array, minlength=256)
         self._word_starts = _word_starts(np.frombuffer(typed, np.uint8))
         self._known: dict[tuple[int, bool], Numbers] = {}
+        self._firsts: dict[tuple[int, bool], tuple[Numbers, Numbers]] = {}
 
     def pieces(self, part: str) -> tuple[Numbers, Numbers]:
         """Every place where these letters stand in one piece, and the name it is in."""
@@ -87,8 +88,14 @@ class NameTable:
         scores = np.zeros(len(names), np.int64)
         before = at - 2
         typed = wanted.encode("utf-8", "surrogatepass")
+        is_whole = at is self.starts
         for order, (letter, small) in enumerate(zip(typed, typed.lower(), strict=True)):
-            places = self._where(small, initials or (camel and (not order or letter != small)))
+            starts_word = initials or (camel and (not order or letter != small))
+            if is_whole and not order:
+                names, before = self._first(small, starts_word)
+                scores, at = _WORD_START * self._word_starts[before].astype(np.int64), before + 1
+                continue
+            places = self._where(small, starts_word)
             index = np.searchsorted(places, at)
             held = index < len(places)
             found = places[index[held]]
@@ -98,6 +105,16 @@ class NameTable:
             scores = scores + _NEXT * (found == before + 1) + _WORD_START * self._word_starts[found]
             before, at = found, found + 1
         return Fit(names, scores)
+
+    def _first(self, letter: int, starts_word: bool) -> tuple[Numbers, Numbers]:
+        """The names that hold a letter, and its first place in each: looked for once, every question begins so."""
+        found = self._firsts.get((letter, starts_word))
+        if found is None:
+            places = self._where(letter, starts_word)
+            names = np.searchsorted(self.ends, places)
+            kept = (np.diff(names, prepend=-1) > 0) & (places < self.ends[names])
+            found = self._firsts[letter, starts_word] = names[kept], places[kept]
+        return found
 
     def _where(self, letter: int, starts_word: bool) -> Numbers:
         """Every place of a letter, or those where a word starts: looked for once, questions share their letters."""

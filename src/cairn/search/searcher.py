@@ -18,6 +18,7 @@ from cairn.engine.scan import Texts
 from cairn.errors import EmbeddingFailed, InvalidQuery
 from cairn.fingerprint import Canonical
 from cairn.limits import DEFAULT_RESULTS, MAX_MATCH_LINES, SNIPPET_LINES
+from cairn.search.budget import fit, tokens_in
 from cairn.search.continuation import question_digest
 from cairn.search.exact import Within, deadline, exact
 from cairn.search.excerpts import Excerpts, shortened_to
@@ -31,7 +32,7 @@ from cairn.search.pattern import Case, compiled
 from cairn.search.query import Query, parse
 from cairn.search.rank import GROUPS, PENALTIES, Parts, Ranked, Ranking, rank
 from cairn.search.similar import alike
-from cairn.search.snippets import Snippet, Snippets, fit, tokens_in
+from cairn.search.snippets import Snippet, Snippets
 from cairn.search.symbols import SymbolFinder
 from cairn.search.types import ChunkSpan, Found, Group, Hit, Mode, SearchRequest
 from cairn.search.weights import WEIGHTS
@@ -83,6 +84,14 @@ class Searcher:
             hits.append(_hit_of(made, score, ()))
         answer = Found(tuple(hits), found.total, 0, len(engine.paths), exhaustive=False)
         return ChunkSpan(path, chunk.start_line, chunk.end_line), answer
+
+    def files_used(self) -> dict[str, float]:
+        """For every file with text, how many others use a name that it defines, a shared name by its share."""
+        return dict(zip(self._engine.paths, self._engine.in_degree.tolist(), strict=True))
+
+    def names_used(self) -> dict[str, float]:
+        """For every name that is defined, how many files use it, shared among the files that define it."""
+        return {name.decode("utf-8", "replace"): uses for name, uses in self._engine.uses_of_names().items()}
 
     # --- what is built once -------------------------------------------------------------------------------------------
 

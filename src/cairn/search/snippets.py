@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from functools import cached_property, lru_cache, partial, reduce
 from itertools import accumulate
 from operator import or_
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple
 
 from cairn.engine.local import LocalEngine
 from cairn.limits import MAX_CONTEXT_LINES, MAX_SHOWN_LINE_CHARS, SNIPPET_LINES
@@ -22,7 +22,6 @@ from cairn.tokens import terms, terms_of
 # Runs of what can be part of a word: everything but ASCII signs and blanks. Cut finer by the tokens themselves.
 _PIECE = re.compile(r"[^\x00-,./:-@\[-^`{-\x7f]+")
 _CUT = "…"
-_CHARS_PER_TOKEN = 4
 _PLUS_ONE = (1).__add__
 _MOST_REMEMBERED = 1 << 16
 # Rows whose words are kept: the same few are shown again and again.
@@ -333,31 +332,3 @@ def _clipped(lines: Sequence[str], begin: int, found: Found) -> tuple[str, tuple
         shift = len(left) - start
         marks += [Mark(number, at + shift, to + shift) for at, to, _ in words if start <= at and to <= end]
     return "\n".join(shown), tuple(marks)
-
-
-# --- how much it is ---------------------------------------------------------------------------------------------------
-
-
-class Shown(Protocol):
-    """A result, as far as its size goes."""
-
-    @property
-    def path(self) -> str: ...
-    @property
-    def symbol(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-
-
-S = TypeVar("S", bound=Shown)
-
-
-def tokens_in(text: str) -> int:
-    """About how many tokens of a language model a text is: one for four characters, rounded up; an estimate."""
-    return -(-len(text) // _CHARS_PER_TOKEN)
-
-
-def fit(results: Sequence[S], most: int) -> Sequence[S]:
-    """The first results that fit into so many tokens together: whole ones, so there may be none."""
-    sizes = accumulate(tokens_in(result.path + result.symbol + result.text) for result in results)
-    return results[: sum(size <= most for size in sizes)]

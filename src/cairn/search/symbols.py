@@ -91,11 +91,14 @@ class SymbolFinder:
         if not name:
             raise InvalidPattern(why="it is empty")
         chosen = chosen_files(self._texts, within)
+        fits: list[dict[int, tuple[int, int]]] = [{} for _ in self._parts]
+        for wanted, way, farness in self._ways(name):
+            for index, numbered in self._numbers[wanted]:
+                fits[index][numbered] = way, farness
         hits = [
-            _Hit(way, farness, not exported, _WEIGHT[kind], self._files[index][file], number, index)
-            for wanted, way, farness in self._ways(name)
-            for index, numbered in self._numbers[wanted]
-            for number, file, kind, exported in self._parts[index].defined_as(numbered)
+            _Hit(*fits[index][numbered], not exported, _WEIGHT[kind], self._files[index][file], number, index)
+            for index, part in enumerate(self._parts)
+            for numbered, number, file, kind, exported in part.defined_as(list(fits[index]))
             if (not kinds or kind in kinds) and chosen[self._files[index][file]]
         ]
         if around:

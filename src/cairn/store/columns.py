@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import accumulate, chain, pairwise
 from operator import itemgetter
 from typing import Literal, NamedTuple
@@ -64,6 +65,9 @@ class NamesBuilder:
         return [("names.text", text), ("names.at", memoryview(array(U32, ends)))], final
 
 
+_MOST_NAMES = 1 << 16
+
+
 class Names:
     """The names of a segment by number, and the number of a name. A number that is none is an IndexError."""
 
@@ -71,12 +75,14 @@ class Names:
         self._text, self._at = section(sections, "names.text"), numbers(sections, "names.at")
         if not self._at or self._at[-1] != len(self._text):
             raise StoreCorrupt(artifact="data file of a segment", why="its names do not fit")
+        # The same few names are read again and again. It must not hold this object: the map is given back with it.
+        self._decoded = lru_cache(_MOST_NAMES)(partial(_decoded, self._text, self._at))
 
     def __len__(self) -> int:
         return len(self._at) - 1
 
     def __getitem__(self, number: int) -> str:
-        return self.raw(number).decode()
+        return self._decoded(number)
 
     def find(self, name: str) -> int | None:
         """The number of a name, or None."""
@@ -87,9 +93,17 @@ class Names:
 
     def raw(self, number: int) -> bytes:
         """The bytes of a name, by which names are ordered."""
-        if number < 0:
-            raise IndexError(number)
-        return bytes(self._text[self._at[number] : self._at[number + 1]])
+        return _raw(self._text, self._at, number)
+
+
+def _raw(text: memoryview, at: memoryview, number: int) -> bytes:
+    if number < 0:
+        raise IndexError(number)
+    return bytes(text[at[number] : at[number + 1]])
+
+
+def _decoded(text: memoryview, at: memoryview, number: int) -> str:
+    return _raw(text, at, number).decode()
 
 
 # --- uses of names ----------------------------------------------------------------------------------------------------
@@ -199,9 +213,13 @@ class References:
         ]
         return sorted(found)
 
-    def between(self, first: int, end: int) -> list[Use]:
-        """All uses in these chunk rows, in order of their place."""
-        return [self._use(row, i) for row in range(first, end) for i in range(self.first[row], self.first[row + 1])]
+    def between(self, first: int, end: int, kind: str | None = None) -> list[Use]:
+        """All uses in these chunk rows, or those of one kind, in order of their place."""
+        places = ((row, i) for row in range(first, end) for i in range(self.first[row], self.first[row + 1]))
+        if kind is None:
+            return [self._use(row, index) for row, index in places]
+        wanted = REFERENCE_KINDS.index(kind)
+        return [self._use(row, index) for row, index in places if self.kind[self.way[index]] == wanted]
 
     def _use(self, row: int, index: int) -> Use:
         way = self.way[index]

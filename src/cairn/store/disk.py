@@ -39,6 +39,8 @@ _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 # A database of this size is held in memory: that of a small sync takes no descriptor, and a large one is not copied.
 _SMALL_DATABASE = 64 * KIB
+# How long another process may be in a transaction before we give up.
+_DATABASE_SECONDS = 2.0
 
 
 class Disk(AbstractContextManager["Disk"]):
@@ -216,6 +218,20 @@ class Disk(AbstractContextManager["Disk"]):
                 refuse(errno.ENOENT, path)
             undo.pop_all()
             return db
+
+    def open_writable_database(self, path: str) -> sqlite3.Connection:
+        """A database that is written in transactions, made if it is not there, to be closed by the caller.
+
+        It is no part of a store: SQLite writes it, and what it keeps beside it, by name in this folder.
+        """
+        with contextlib.suppress(FileExistsError):
+            self.create_bytes(path, b"")
+        with self._folder_of(path) as (at, name):
+            _require_file(os.stat(name, dir_fd=at, follow_symlinks=False), path)
+            uri = f"file:/dev/fd/{at}/{name}?mode=rw"
+            db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_DATABASE_SECONDS)
+        db.execute("PRAGMA trusted_schema = OFF")
+        return db
 
     def stat(self, path: str) -> FileStat:
         if not path:

@@ -6,6 +6,7 @@ among them, and say so: an engine gives places to the rows of the live `files` o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -106,14 +107,14 @@ class LivePart:
         """Every name that something in the segment is defined by, with its number; hidden files take part."""
         return [(number, self._segment.names[number]) for number in self._segment.defined()]
 
-    def defined_as(self, name: int) -> list[tuple[int, int, str, bool]]:
-        """Every live definition of a name by its number: its own number and its file's, its kind, is it exported."""
-        return [row for row in self._segment.definitions_of(name) if row[1] not in self._hidden]
+    def defined_as(self, names: Sequence[int]) -> list[tuple[int, int, int, str, bool]]:
+        """Every live definition of some names: the name's number, its own and its file's, its kind, is it exported."""
+        return [row for row in self._segment.definitions_of(names) if row[2] not in self._hidden]
 
     def definitions_named(self, name: str) -> list[tuple[int, int, str, bool]]:
         """Every live definition of this very name: its number and its file's, its kind, is it exported."""
         number = self._segment.names.find(name)
-        return [] if number is None else self.defined_as(number)
+        return [] if number is None else [row[1:] for row in self.defined_as([number])]
 
     def symbol(self, number: int) -> Symbol:
         return self._segment.symbol(number)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
-from cairn.errors import StoreUnreadable
+from cairn.errors import StoreCorrupt, StoreUnreadable
 from cairn.fingerprint import fingerprint_of
 from cairn.limits import (
     KIB,
@@ -30,6 +30,7 @@ from cairn.store.versions import CHUNK_ROWS, MANIFEST, Artifact, check_version, 
 from cairn.types import SkipReason
 
 COMPLETION_KIND = "cairn_index_completion_v1"
+PROOF = "completion proof"
 
 _DIGEST = "manifest_sha256"
 _ERROR_CODE = re.compile("[a-z][a-z0-9_]{0,63}")
@@ -251,7 +252,11 @@ def _counts(fields: Fields) -> Counts:
 
 
 def _completion(fields: Fields) -> Completion:
-    fields.text("kind", COMPLETION_KIND.__eq__)
+    try:
+        fields.text("kind", COMPLETION_KIND.__eq__)
+    except StoreCorrupt as found:
+        # Told apart from other damage: a marker of another making may be whole, and proves nothing here.
+        raise StoreCorrupt(artifact=PROOF, why=found.fields["why"]) from None
     completion = Completion(
         codebase_path=fields.text("codebasePath", is_absolute_path),
         fingerprint=fields.text("fingerprint", is_sha256),

@@ -70,6 +70,8 @@ _OUTLINE = "SELECT name, kind, container, up FROM symbols WHERE id = ?"
 _OWN = "SELECT kind, start FROM symbols WHERE name = ? AND id >= ? AND id < ?"
 _IMPORTS = "SELECT module, name, alias, start FROM imports WHERE id >= ? AND id < ? ORDER BY id"
 
+_DEFINED, _NAMES_AT_ONCE = "SELECT name, id, kind, exported FROM symbols WHERE name IN ({})", 500
+
 # What bytes that are not what a builder wrote can lead to, however they came about.
 DAMAGE = (sqlite3.DatabaseError, LookupError, TypeError, ValueError, OverflowError, AttributeError)
 
@@ -134,6 +136,7 @@ class Segment(AbstractContextManager["Segment"]):
         self.sections = sections
         self._db = db
         self._resources = resources
+        self._keys: list[str] = []
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if application != APPLICATION_ID:
@@ -210,6 +213,12 @@ class Segment(AbstractContextManager["Segment"]):
             # Half of a surrogate pair: no path that could be written down.
             return None
         return row and int(row[0])
+
+    @_reading
+    def key(self, file_id: int) -> str:
+        """The path of a file. All of them are read once: whoever asks for names asks for thousands."""
+        self._keys = self._keys or self.keys()
+        return self._keys[file_id]
 
     @_reading
     def file(self, file_id: int) -> StoredFile:
@@ -338,17 +347,26 @@ class Segment(AbstractContextManager["Segment"]):
         return [(file_id, symbol) for file_id, own in by_file for symbol in self._symbols(file_id, list(own))]
 
     @_reading
+    def files_defining(self, name: str) -> list[int]:
+        """The number of every file that defines this very name."""
+        rows = self._db.execute("SELECT id FROM symbols WHERE name = ?", (self.names.find(name),))
+        return sorted({bisect_right(self._symbol_at, number) - 1 for (number,) in rows})
+
+    @_reading
     def defined(self) -> list[int]:
         """The number of every name that something is defined by."""
         return [number for (number,) in self._db.execute("SELECT DISTINCT name FROM symbols ORDER BY name")]
 
     @_reading
-    def definitions_of(self, name: int) -> list[tuple[int, int, str, bool]]:
-        """Number, file, kind and visibility of each definition of a name, which is given by its number."""
-        rows = self._db.execute("SELECT id, kind, exported FROM symbols WHERE name = ? ORDER BY id", (name,))
+    def definitions_of(self, names: Sequence[int]) -> list[tuple[int, int, int, str, bool]]:
+        """Name, number, file, kind and visibility of each definition of some names; a name is given by its number."""
+        found: list[tuple[int, int, int, int]] = []
+        for first in range(0, len(names), _NAMES_AT_ONCE):
+            some = names[first : first + _NAMES_AT_ONCE]
+            found += self._db.execute(_DEFINED.format(",".join("?" * len(some))), some)
         return [
-            (number, bisect_right(self._symbol_at, number) - 1, SYMBOL_KINDS[kind], bool(exported))
-            for number, kind, exported in rows
+            (name, number, bisect_right(self._symbol_at, number) - 1, SYMBOL_KINDS[kind], bool(exported))
+            for name, number, kind, exported in sorted(found)
         ]
 
     @_reading
@@ -377,9 +395,9 @@ class Segment(AbstractContextManager["Segment"]):
         return [(SYMBOL_KINDS[kind], start) for kind, start in self._db.execute(_OWN, (number, *_ends(span)))]
 
     @_reading
-    def references(self, file_id: int) -> list[Reference]:
-        """The uses of names in a file, in order of their place."""
-        return self._references(file_id, self.uses.between(*_ends(self._range(self._row_at, file_id))))
+    def references(self, file_id: int, kind: str | None = None) -> list[Reference]:
+        """The uses of names in a file, all of them or those of one kind, in order of their place."""
+        return self._references(file_id, self.uses.between(*_ends(self._range(self._row_at, file_id)), kind))
 
     @_reading
     def references_named(self, name: str) -> list[tuple[int, Reference]]:

@@ -87,9 +87,10 @@ class SnapshotView(AbstractContextManager["SnapshotView"]):
         found = self._find(path_key)
         return found[0].symbols(found[1]) if found else []
 
-    def references(self, path_key: str) -> list[Reference]:
+    def references(self, path_key: str, kind: str | None = None) -> list[Reference]:
+        """The uses of names in a file, all of them or those of one kind, in order of their place."""
         found = self._find(path_key)
-        return found[0].references(found[1]) if found else []
+        return found[0].references(found[1], kind) if found else []
 
     def imports(self, path_key: str) -> list[Import]:
         found = self._find(path_key)
@@ -100,14 +101,21 @@ class SnapshotView(AbstractContextManager["SnapshotView"]):
         for part in self._parts:
             for file_id, symbol in part.segment.symbols_named(name):
                 if file_id not in part.hidden:
-                    yield part.segment.file(file_id).key, symbol
+                    yield part.segment.key(file_id), symbol
+
+    def files_defining(self, name: str) -> Iterator[str]:
+        """The path of every live file that defines this very name, each once."""
+        for part in self._parts:
+            for file_id in part.segment.files_defining(name):
+                if file_id not in part.hidden:
+                    yield part.segment.key(file_id)
 
     def references_named(self, name: str) -> Iterator[tuple[str, Reference]]:
         """Every live use of this very name, with the path of its file."""
         for part in self._parts:
             for file_id, reference in part.segment.references_named(name):
                 if file_id not in part.hidden:
-                    yield part.segment.file(file_id).key, reference
+                    yield part.segment.key(file_id), reference
 
     def counts(self) -> LiveCounts:
         """What is live, counted anew."""
@@ -144,7 +152,7 @@ def open_view(
             view.damage = tuple(damage)
             return view
     if damage:
-        raise NoValidSnapshot(path=place, why=damage[0].sentence.removesuffix("."))
+        raise NoValidSnapshot(path=place, why=damage[0].sentence.removesuffix(".")) from damage[0]
     return None
 
 

@@ -22,6 +22,43 @@ class State(StrEnum):
     CORRUPT = "corrupt"
 
 
+class ProofOutcome(StrEnum):
+    """What a look at the proof that an index is complete came to. `probe_failed` says nothing about what is there."""
+
+    VALID = "valid"
+    STALE_LOCAL = "stale_local"
+    FINGERPRINT_MISMATCH = "fingerprint_mismatch"
+    PROBE_FAILED = "probe_failed"
+
+
+class ProofReason(StrEnum):
+    """Why the proof does not hold. There are six reasons; a seventh needs its message, its tests and its page too."""
+
+    MISSING_MARKER_DOC = "missing_marker_doc"
+    INVALID_MARKER_KIND = "invalid_marker_kind"
+    PATH_MISMATCH = "path_mismatch"
+    INVALID_PAYLOAD = "invalid_payload"
+    FINGERPRINT_MISMATCH = "fingerprint_mismatch"
+    PROBE_FAILED = "probe_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Whether an index is proven to be complete, and if not, why; `differs` names the fields of another fingerprint."""
+
+    outcome: ProofOutcome
+    reason: ProofReason | None = None
+    differs: tuple[str, ...] = ()
+
+    @property
+    def is_valid(self) -> bool:
+        return self.outcome is ProofOutcome.VALID
+
+
+PROVEN = Proof(ProofOutcome.VALID)
+UNPROVEN = Proof(ProofOutcome.STALE_LOCAL, ProofReason.MISSING_MARKER_DOC)
+
+
 class Severity(StrEnum):
     """How bad a finding is, the worst first; only an error makes a store unhealthy."""
 
@@ -101,6 +138,12 @@ class StoreStatus:
     siblings: int = 0
     warnings: tuple[str, ...] = ()
     disk: DiskUse = DiskUse()
+    proof: Proof = UNPROVEN
+    differs: tuple[str, ...] = ()
+    failed: bool = False
+    stale: bool = False
+    strict: bool = False
+    tracked: Tracked | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +197,46 @@ class StoreEntry:
     config_fingerprint: str | None = None
     writer_alive: bool = False
     trouble: StoreTrouble | None = None
+    files: int | None = None
+    last_sync_at: str | None = None
+    embedding_model: str | None = None
+    cleared: bool = False
+
+
+class RunOutcome(StrEnum):
+    """How a run ended. One that has `begun` and is not at work any more was killed."""
+
+    BEGUN = "begun"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """What the registry remembers of a codebase. It lists and proves nothing: only the store says what is indexed."""
+
+    root: str
+    store_id: str
+    tracked_at: str
+    cleared: bool = False
+    embedding_model: str | None = None
+    last_run_kind: str | None = None
+    last_run_outcome: RunOutcome | None = None
+    last_run_at: str | None = None
+    last_error_code: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run that should have made its first index did not come to an end."""
+        unfinished = self.last_run_outcome in (RunOutcome.FAILED, RunOutcome.BEGUN)
+        return self.last_run_kind == "create" and unfinished
+
+    @property
+    def claims_index(self) -> bool:
+        """Whether it was indexed, as far as the registry knows."""
+        made = self.last_run_kind != "create" or self.last_run_outcome is RunOutcome.SUCCEEDED
+        return made and not self.cleared
 
 
 class KeptBecause(StrEnum):

@@ -10,6 +10,7 @@ from cairn.store.fs import Fs
 from cairn.store.manifest import Manifest
 from cairn.store.sharing import modes_of
 from cairn.sync.place import Place
+from cairn.sync.proof import differing
 
 DIRTY = "The group's index was made from files with changes that are not committed."
 UNTRACKED = "The group's index takes in files that git does not track: every member can read them."
@@ -22,9 +23,6 @@ def refuse_second(place: Place, root: str) -> None:
     """
     if not modes_of(place.home).shared or os.path.isdir(place.path):
         return
-    # Reading needs numpy, and most runs do not come here.
-    from cairn.sync.reading import differing  # noqa: PLC0415
-
     if fields := differing(place):
         raise SharedMismatch(path=printable(os.fsencode(root)), fields=", ".join(fields))
 

@@ -27,6 +27,7 @@ from cairn.store.standing import StoreEntry, StoreTrouble
 from cairn.store.state import decode_state
 from cairn.store.used import last_used
 from cairn.store.versions import reading_newer
+from cairn.sync.said import last_sync, model_of
 from cairn.sync.sizes import Measured, at_home, size_of
 
 DATA = "data"
@@ -53,8 +54,12 @@ def inventory(
     tell: Measured = silent,
     clock: Clock = SYSTEM_CLOCK,
     processes: Processes = SYSTEM_PROCESSES,
+    measured: bool = True,
 ) -> Inventory:
-    """Everything in `data/`, one level deep. Nothing is changed by looking; trouble with one store is told with it."""
+    """Everything in `data/`, one level deep. Nothing is changed by looking; trouble with one store is told with it.
+
+    Who does not ask how large they are (`measured` false) is answered without a look at every file.
+    """
     with open_data(home) as data:
         if data is None:
             return Inventory()
@@ -63,7 +68,7 @@ def inventory(
         stores, leftovers = list(filter(is_store_id, names)), tuple(filter(is_leftover, names))
         ours = {*stores, *leftovers}
         return Inventory(
-            tuple(_entry(data, home, name, tell, clock, processes) for name in stores),
+            tuple(_entry(data, home, name, tell if measured else None, clock, processes) for name in stores),
             leftovers,
             tuple(name for name, _ in listed if name not in ours),
         )
@@ -87,11 +92,13 @@ def open_data(home: str) -> Iterator[Disk | None]:
 # --- one store --------------------------------------------------------------------------------------------------------
 
 
-def _entry(data: Disk, home: str, name: str, tell: Measured, clock: Clock, processes: Processes) -> StoreEntry:
+def _entry(data: Disk, home: str, name: str, tell: Measured | None, clock: Clock, processes: Processes) -> StoreEntry:
     entry = StoreEntry(name, os.path.join(data.path, name), 0)
+    size = None
     try:
-        size = size_of(data, name, tell)
-        entry = replace(entry, size_bytes=size.total)
+        if tell is not None:
+            size = size_of(data, name, tell)
+            entry = replace(entry, size_bytes=size.total)
         with at_home(home, f"{DATA}/{name}") as disk:
             entry = _described(entry, disk, clock, processes)
     except FileNotFoundError:
@@ -101,7 +108,7 @@ def _entry(data: Disk, home: str, name: str, tell: Measured, clock: Clock, proce
     except OSError as problem:
         trouble = store_trouble(entry.path, problem)
         return replace(entry, trouble=StoreTrouble(trouble.code, trouble.sentence))
-    if size.stranger is not None:
+    if size is not None and size.stranger is not None:
         why = f"It holds a name that Cairn never gives ({printable(os.fsencode(size.stranger))}); move that away first."
         return replace(entry, trouble=StoreTrouble(_STRANGER, why))
     return entry
@@ -125,6 +132,10 @@ def _described(entry: StoreEntry, disk: Disk, clock: Clock, processes: Processes
         config_fingerprint=newest.config_fingerprint if newest else None,
         writer_alive=_is_written(disk, clock, processes),
         trouble=trouble,
+        files=newest.counts.files_indexed if newest else None,
+        last_sync_at=last_sync(disk, newest) if newest else None,
+        embedding_model=model_of(newest.config_fields) if newest else None,
+        cleared=newest is not None and newest.completion is None,
     )
 
 

@@ -23,6 +23,7 @@ class Place(NamedTuple):
     home: str
     store_id: str
     fingerprint: IndexFingerprint
+    root: str
 
     @property
     def path(self) -> str:
@@ -58,4 +59,4 @@ def place_of(codebase: Codebase, home: str, embedding: EmbeddingIdentity | None 
         embedding=embedding or identity_of(codebase.config.embedding),
     )
     fingerprint = index_fingerprint(codebase.config, parts)
-    return Place(home, store_id(codebase.root, fingerprint.digest), fingerprint)
+    return Place(home, store_id(codebase.root, fingerprint.digest), fingerprint, codebase.root.path)

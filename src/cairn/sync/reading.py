@@ -5,24 +5,20 @@ Nothing is changed by looking.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cairn.clock import SYSTEM_PROCESSES, Processes
-from cairn.errors import Incompatible, NoValidSnapshot, StoreUnreadable
-from cairn.fingerprint import IndexFingerprint, explain_mismatch
+from cairn.errors import StoreUnreadable
 from cairn.store.disk import Disk
 from cairn.store.fs import Fs, store_trouble
-from cairn.store.generations import published, read_claims
 from cairn.store.layout import is_created
 from cairn.store.lease import LeaseRecord, RunKind, is_alive, read_lease
 from cairn.store.progress import load_progress
-from cairn.store.sharing import modes_of
-from cairn.store.snapshot import SnapshotView, open_view
-from cairn.store.standing import State, WriterInfo
+from cairn.store.snapshot import SnapshotView
+from cairn.store.standing import PROVEN, UNPROVEN, Proof, ProofOutcome, State, Tracked, WriterInfo
 from cairn.sync.place import Place
+from cairn.sync.proof import Examined, differing, examine
+from cairn.sync.said import model_of
 
 # While one of these is at work the older snapshot is not to be believed: somebody asked for a new one.
 MASKING = frozenset({RunKind.CREATE, RunKind.REINDEX})
@@ -33,7 +29,9 @@ class Standing:
     """Where a store stands for a reader. Whoever gets it closes `view`, which may be there while the gate is closed.
 
     `differs` names the fields in which the only indexes of this root differ from what this version and its settings
-    would make. `failed` says that a run died and left nothing to answer from.
+    would make. `failed` says that a run died or gave up and left nothing to answer from, `stale` that there was an
+    index and `proof` is why there is none now. `tracked` is what the registry knows; it is asked only when the store
+    has no answer.
     """
 
     state: State
@@ -41,6 +39,9 @@ class Standing:
     writer: WriterInfo | None = None
     failed: bool = False
     differs: tuple[str, ...] = ()
+    proof: Proof = UNPROVEN
+    stale: bool = False
+    tracked: Tracked | None = None
 
 
 def stand(place: Place, *, snapshot: str | None = None, processes: Processes = SYSTEM_PROCESSES) -> Standing:
@@ -51,33 +52,60 @@ def stand(place: Place, *, snapshot: str | None = None, processes: Processes = S
     try:
         disk = place.disk()
         if disk is None:
-            return Standing(State.NOT_INDEXED, differs=differing(place))
+            return _nothing(place)
         with disk:
-            return _stand(place, disk, snapshot, processes)
+            return stand_at(place, disk, snapshot, processes)
     except OSError as problem:
         raise store_trouble(place.path, problem) from problem
 
 
-def _stand(place: Place, disk: Disk, snapshot: str | None, processes: Processes) -> Standing:
+def stand_at(
+    place: Place, disk: Disk, snapshot: str | None = None, processes: Processes = SYSTEM_PROCESSES
+) -> Standing:
+    """The same for a store that is open; trouble with its disk is raised as it is."""
     if not is_created(disk):
-        return Standing(State.NOT_INDEXED, differs=differing(place))
+        return _nothing(place)
     lease = lease_of(disk)
     alive = lease is not None and is_alive(lease, processes)
     writer = writer_info(disk, lease, alive=True) if lease is not None and alive else None
-    try:
-        view = open_view(disk, place.path, snapshot=snapshot)
-    except NoValidSnapshot:
-        return Standing(State.INDEXING if alive else State.CORRUPT, writer=writer)
-    if view is None:
-        died = lease is not None and not alive and not lease.released
-        if alive:
-            return Standing(State.INDEXING, writer=writer)
-        return Standing(State.NOT_INDEXED, failed=died, differs=differing(place))
-    if view.manifest.completion is None:
-        view.close()
-        return Standing(State.INDEXING if alive else State.CLEARED, writer=writer)
-    masked = lease is not None and alive and lease.run_kind in MASKING
-    return Standing(State.INDEXING if masked else State.INDEXED, view, writer)
+    found = examine(disk, place, snapshot=snapshot)
+    if found.view is not None:
+        masked = lease is not None and alive and lease.run_kind in MASKING
+        return Standing(State.INDEXING if masked else State.INDEXED, found.view, writer, proof=PROVEN)
+    if alive:
+        return Standing(State.INDEXING, writer=writer, proof=found.proof)
+    died = lease is not None and not lease.released
+    return _unproven(place, found, died=died)
+
+
+def _unproven(place: Place, found: Examined, *, died: bool) -> Standing:
+    """A store that nobody writes, and that does not answer."""
+    if found.corrupt:
+        return Standing(State.CORRUPT, proof=found.proof, stale=True)
+    if found.cleared:
+        return Standing(State.CLEARED)
+    if found.proof == UNPROVEN:
+        nothing = _nothing(place)
+        return replace(nothing, failed=nothing.failed or died, stale=nothing.stale and not died)
+    stale = found.proof.outcome is ProofOutcome.STALE_LOCAL
+    return Standing(State.NOT_INDEXED, differs=found.proof.differs, proof=found.proof, stale=stale)
+
+
+def _nothing(place: Place) -> Standing:
+    """Nothing was ever published here: others of the same root may be there, and somebody may remember one."""
+    # Most readers find an index, and do without this.
+    from cairn.sync.tracking import remembered  # noqa: PLC0415
+
+    known = remembered(place)
+    if known is not None and known.cleared:
+        return Standing(State.CLEARED, tracked=known)
+    differs = differing(place)
+    if not differs and known is not None and known.embedding_model != model_of(place.fingerprint.fields):
+        # Also the model of a run that was stopped before it could publish anything.
+        differs = ("embeddingModel",)
+    if known is None or differs:
+        return Standing(State.NOT_INDEXED, differs=differs, tracked=known)
+    return Standing(State.NOT_INDEXED, failed=known.failed, stale=known.claims_index, tracked=known)
 
 
 def lease_of(fs: Fs) -> LeaseRecord | None:
@@ -100,37 +128,3 @@ def writer_info(fs: Fs, lease: LeaseRecord, *, alive: bool) -> WriterInfo:
         alive=alive,
         progress=told if told is not None and told.run_id == lease.staging_txn_id else None,
     )
-
-
-def sibling_stores(place: Place) -> list[str]:
-    """The other stores of this root, by their paths below home: the fingerprint is the last part of a store's name."""
-    prefix = place.store_id.rpartition("__")[0] + "__"
-    data, own = os.path.split(os.path.relpath(place.path, place.home))
-    try:
-        with Disk.at(place.home, data, modes=modes_of(place.home)) as folder:
-            names = folder.list_folder("")
-    except FileNotFoundError:
-        return []
-    return [f"{data}/{name}" for name in names if name.startswith(prefix) and name != own]
-
-
-def differing(place: Place) -> tuple[str, ...]:
-    """The fields in which the newest other index of this root differs; none when there is no other index."""
-    found: list[tuple[str, tuple[str, ...]]] = []
-    for below in sibling_stores(place):
-        with suppress(FileNotFoundError), Disk.at(place.home, below, modes=modes_of(place.home)) as disk:
-            found += _difference(disk, place.fingerprint)
-    return max(found, default=("", ()))[1]
-
-
-def _difference(disk: Disk, wanted: IndexFingerprint) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """When the newest snapshot of another store was made, and the fields in which it differs."""
-    try:
-        manifest = next(published(disk, read_claims(disk), []), None)
-    except Incompatible:
-        # A later version of Cairn wrote it, so there is an index, and this one cannot read it.
-        yield "", ("schemaVersion",)
-        return
-    if manifest is not None and manifest.completion is not None:
-        before = IndexFingerprint(manifest.config_fields, manifest.config_fingerprint)
-        yield manifest.created_at, tuple(field.name for field in explain_mismatch(before, wanted))

@@ -12,20 +12,22 @@ from dataclasses import dataclass, replace
 
 from cairn.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.embedding.choose import choose
-from cairn.errors import NotIndexed, NoValidSnapshot, StoreCorrupt
+from cairn.errors import NotIndexed, StoreCorrupt
 from cairn.source.beneath import Tree
 from cairn.store.digests import load_digests
 from cairn.store.disk import Disk
 from cairn.store.fs import store_trouble
 from cairn.store.generations import published, read_claims
-from cairn.store.layout import is_created, segment_folder
+from cairn.store.layout import segment_folder
 from cairn.store.lease import RunKind
 from cairn.store.manifest import Manifest
 from cairn.store.seal import require
+from cairn.store.standing import ProofReason, Tracked
 from cairn.sync.codebase import Codebase
 from cairn.sync.group import refuse_second, told_to_group
 from cairn.sync.memory import is_unchanged, load_memory
 from cairn.sync.place import Place, place_of
+from cairn.sync.proof import examine, judge
 from cairn.sync.report import Changes, Phase, Progress, RunReport, Tell
 from cairn.types import SkipReason
 
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
     from cairn.embedding.model import Embedder
 
 _CACHE = "cache/embeddings"
+STALE_LOCAL = (
+    "Local snapshot claims indexed, but completion proof is missing/invalid; treating as not_indexed for create."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +62,11 @@ def index(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock =
     """Create the index. One that is there and proven is left as it is, and nothing is written."""
     began = clock.monotonic()
     with _store(codebase, options) as (place, disk):
-        proven = _proven(disk, place)
+        proven, warnings = _proven(disk, place)
         if proven is not None:
             return _unchanged(RunKind.CREATE, proven, clock.monotonic() - began)
-        return _catch_up(disk, codebase, place, options, tell, RunKind.CREATE, clock)
+        report = _catch_up(disk, codebase, place, options, tell, RunKind.CREATE, clock)
+        return replace(report, warnings=(*warnings, *report.warnings))
 
 
 def sync(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
@@ -69,12 +75,18 @@ def sync(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = 
     with _store(codebase, options) as (place, disk):
         tell(Progress(Phase.WALKING))
         newest = _newest(disk)
-        if newest is not None and is_unchanged(codebase, newest, load_memory(disk), clock) and _is_whole(disk, newest):
+        if (
+            newest is not None
+            and judge(newest, place).is_valid
+            and is_unchanged(codebase, newest, load_memory(disk), clock)
+            and _is_whole(disk, newest)
+        ):
             return _unchanged(RunKind.SYNC, newest, clock.monotonic() - began)
-        if newest is not None and newest.completion is None:
+        if _is_cleared(newest, place):
             # Somebody emptied it on purpose: only an explicit index or reindex fills it again.
             raise NotIndexed(path=codebase.root.path, why="it was cleared")
-        kind = RunKind.CREATE if newest is None else RunKind.SYNC
+        # What does not prove itself for this root is nothing to build on.
+        kind = RunKind.SYNC if newest is not None and judge(newest, place).is_valid else RunKind.CREATE
         return _catch_up(disk, codebase, place, options, tell, kind, clock)
 
 
@@ -89,6 +101,7 @@ def clear(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock =
     from cairn.store.draft import Draft  # noqa: PLC0415
     from cairn.store.publish import publish  # noqa: PLC0415
     from cairn.store.writer import open_writer  # noqa: PLC0415
+    from cairn.sync.tracking import note_cleared  # noqa: PLC0415
 
     began = clock.monotonic()
     with _store(codebase, options) as (place, disk):
@@ -110,6 +123,7 @@ def clear(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock =
             )
             cleared = publish(writer, draft, lambda: True, clock)
             assert cleared is not None
+            note_cleared(place, clock)
     deleted = Changes(deleted=newest.counts.files_indexed)
     return _report(RunKind.CLEAR, cleared, changes=deleted, published=True, seconds=clock.monotonic() - began)
 
@@ -152,19 +166,39 @@ def _is_whole(disk: Disk, manifest: Manifest) -> bool:
     return True
 
 
-def _proven(disk: Disk, place: Place) -> Manifest | None:
-    """The manifest of a complete snapshot whose artifacts are whole, unless there was a newer one that is not."""
-    from cairn.store.snapshot import open_view  # noqa: PLC0415
+def _proven(disk: Disk, place: Place) -> tuple[Manifest | None, list[str]]:
+    """The manifest of a complete snapshot that is whole; else what to say when something else claims to be one.
 
-    if not is_created(disk):
-        return None
+    One that stands in for a newer one that is damaged is not enough. What cannot be read proves nothing either.
+    """
     try:
-        with open_view(disk, place.path) or contextlib.nullcontext() as view:
-            if view is None or view.damage or view.manifest.completion is None:
-                return None
-            return view.manifest
-    except NoValidSnapshot:
-        return None
+        found = examine(disk, place)
+    except OSError:
+        return None, []
+    if found.view is None:
+        known = None if found.corrupt or found.cleared else _remembered(place)
+        claimed = found.corrupt or found.proof.reason is ProofReason.PATH_MISMATCH
+        return None, [STALE_LOCAL] if claimed or (known is not None and known.claims_index) else []
+    with found.view as view:
+        return (None, [STALE_LOCAL]) if view.damage else (view.manifest, [])
+
+
+def _is_foreign(base: Manifest | None, place: Place) -> bool:
+    """Whether a snapshot is that of another folder, or of another meaning: nothing in it may be taken over."""
+    return base is not None and base.completion is not None and not judge(base, place).is_valid
+
+
+def _is_cleared(newest: Manifest | None, place: Place) -> bool:
+    if newest is not None:
+        return newest.completion is None
+    known = _remembered(place)
+    return known is not None and known.cleared
+
+
+def _remembered(place: Place) -> Tracked | None:
+    from cairn.sync.tracking import remembered  # noqa: PLC0415
+
+    return remembered(place)
 
 
 # --- the work ---------------------------------------------------------------------------------------------------------
@@ -176,6 +210,7 @@ def _catch_up(
     from cairn.embedding.cache import EmbeddingCache  # noqa: PLC0415
     from cairn.store.writer import open_writer  # noqa: PLC0415
     from cairn.sync.catchup import CatchUp, Task  # noqa: PLC0415
+    from cairn.sync.tracking import noted  # noqa: PLC0415
 
     began = clock.monotonic()
     embedder = options.embedder or choose(codebase.config.embedding, os.environ, clock)
@@ -190,8 +225,10 @@ def _catch_up(
         writer = stack.enter_context(
             open_writer(disk, place.path, kind, clock=clock, wait_seconds=options.wait_seconds, rebuild=fresh)
         )
-        task = Task(codebase, place, embedder, cache, kind is RunKind.REINDEX, options.allow_degraded, options.workers)
-        outcome = CatchUp(task, writer, tree, tell, clock).go()
+        anew = kind is RunKind.REINDEX or _is_foreign(writer.base, place)
+        task = Task(codebase, place, embedder, cache, anew, options.allow_degraded, options.workers)
+        with noted(place, kind, clock):
+            outcome = CatchUp(task, writer, tree, tell, clock).go()
         base = writer.base
     if outcome.manifest is not None:
         from cairn.sync.upkeep import look_after  # noqa: PLC0415

@@ -6,61 +6,92 @@ itself: a killed run would block everyone for ever.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
 from cairn.clock import SYSTEM_PROCESSES, Processes
-from cairn.errors import NoValidSnapshot, StoreCorrupt, StoreUnreadable
-from cairn.limits import MAX_STATE_BYTES
+from cairn.errors import NoValidSnapshot, StoreCorrupt
 from cairn.store.disk import Disk
 from cairn.store.fs import Fs, store_trouble
 from cairn.store.generations import published, read_claims
-from cairn.store.layout import INDEX_STATE, is_created
-from cairn.store.lease import LeaseRecord, is_alive
+from cairn.store.layout import is_created
+from cairn.store.lease import is_alive
 from cairn.store.manifest import Manifest
 from cairn.store.readers import NO_LOCKS, has_locks
 from cairn.store.snapshot import open_view
-from cairn.store.standing import DiskUse, SnapshotInfo, State, StoreStatus
-from cairn.store.state import decode_state
+from cairn.store.standing import DiskUse, SnapshotInfo, State, StoreStatus, WriterInfo
 from cairn.sync.codebase import Codebase
 from cairn.sync.group import told_to_group
 from cairn.sync.place import Place, place_of
-from cairn.sync.reading import MASKING, lease_of, sibling_stores, writer_info
+from cairn.sync.proof import sibling_stores
+from cairn.sync.reading import lease_of, stand, stand_at, writer_info
+from cairn.sync.said import last_sync, model_of
 from cairn.sync.sizes import cache_size, disk_use, free_space
 from cairn.types import SkipReason
 
 
 def look(codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES) -> StoreStatus:
     """The status of the store that belongs to this codebase and its settings."""
+    from cairn.sync.tracking import remembered  # noqa: PLC0415
+
     place = place_of(codebase, home)
     siblings = len(sibling_stores(place))
     with open_store(place) as disk:
         if disk is None:
+            standing = stand(place)
             use = DiskUse(embedding_cache=cache_size(home), free=free_space(home))
-            named = codebase.root.path, place.store_id, place.path
-            return StoreStatus(State.NOT_INDEXED, *named, siblings=siblings, disk=use)
-        lease = lease_of(disk)
-        alive = lease is not None and is_alive(lease, processes)
-        manifest, state = _active(disk, disk.path)
-        use = disk_use(disk, manifest, home)
-        return StoreStatus(
-            state=State.INDEXING if lease and alive and _closes(lease, state) else state,
-            root=codebase.root.path,
-            store_id=place.store_id,
-            path=disk.path,
-            snapshot=snapshot_info(manifest, active=True) if manifest else None,
-            index_fingerprint=manifest.config_fingerprint if manifest else None,
-            ignore_fingerprint=manifest.ignore_fingerprint if manifest else None,
-            skipped=tuple((SkipReason(name), count) for name, count in manifest.skipped) if manifest else (),
-            store_bytes=use.total,
-            writer=writer_info(disk, lease, alive=alive) if lease and not lease.released else None,
-            embedding_model=_model(manifest) if manifest else None,
-            last_sync_at=_last_sync(disk, manifest) if manifest else None,
-            siblings=siblings,
-            disk=use,
-            warnings=(*told_to_group(disk, manifest), *([] if has_locks(disk) else [NO_LOCKS])),
-        )
+            status = StoreStatus(standing.state, place.root, place.store_id, place.path, siblings=siblings, disk=use)
+        else:
+            standing = stand_at(place, disk, processes=processes)
+            with standing.view or nullcontext():
+                manifest = standing.view.manifest if standing.view else _emptied(disk)
+            status = replace(_described(disk, manifest, home), root=place.root, store_id=place.store_id)
+            writer = _last_writer(disk, processes)
+            status = replace(status, state=standing.state, siblings=siblings, writer=writer)
+    return replace(
+        status,
+        proof=standing.proof,
+        differs=standing.differs,
+        failed=standing.failed,
+        stale=standing.stale,
+        strict=codebase.config.search.catchup_reads == "block",
+        tracked=standing.tracked or remembered(place),
+    )
+
+
+def _described(disk: Disk, manifest: Manifest | None, home: str) -> StoreStatus:
+    """What a store and its snapshot say of themselves; not yet how they stand."""
+    use = disk_use(disk, manifest, home)
+    return StoreStatus(
+        state=State.NOT_INDEXED,
+        root="",
+        store_id="",
+        path=disk.path,
+        snapshot=snapshot_info(manifest, active=True) if manifest else None,
+        index_fingerprint=manifest.config_fingerprint if manifest else None,
+        ignore_fingerprint=manifest.ignore_fingerprint if manifest else None,
+        skipped=tuple((SkipReason(name), count) for name, count in manifest.skipped) if manifest else (),
+        store_bytes=use.total,
+        embedding_model=model_of(manifest.config_fields) if manifest else None,
+        last_sync_at=last_sync(disk, manifest) if manifest else None,
+        disk=use,
+        warnings=(*told_to_group(disk, manifest), *([] if has_locks(disk) else [NO_LOCKS])),
+    )
+
+
+def _emptied(disk: Disk) -> Manifest | None:
+    """The snapshot of an index that was cleared."""
+    newest = next(published(disk, read_claims(disk), []), None)
+    return newest if newest is not None and newest.completion is None else None
+
+
+def _last_writer(disk: Disk, processes: Processes) -> WriterInfo | None:
+    """The run that holds the lease, or has died with it."""
+    lease = lease_of(disk)
+    if lease is None or lease.released:
+        return None
+    return writer_info(disk, lease, alive=is_alive(lease, processes))
 
 
 def kept_snapshots(codebase: Codebase, home: str) -> list[SnapshotInfo]:
@@ -122,21 +153,3 @@ def _active(fs: Fs, place: str) -> tuple[Manifest | None, State]:
         return None, State.NOT_INDEXED
     with view:
         return view.manifest, State.INDEXED if view.manifest.completion else State.CLEARED
-
-
-def _closes(lease: LeaseRecord, state: State) -> bool:
-    return state is not State.INDEXED or lease.run_kind in MASKING
-
-
-def _model(manifest: Manifest) -> str | None:
-    value = json.loads(dict(manifest.config_fields).get("embeddingModel", "null"))
-    return value if isinstance(value, str) else None
-
-
-def _last_sync(fs: Fs, manifest: Manifest) -> str:
-    """When the tree was last compared: after the snapshot was made, a sync may have found nothing to do."""
-    try:
-        state = decode_state(fs.read(INDEX_STATE, MAX_STATE_BYTES))
-    except (FileNotFoundError, StoreUnreadable):
-        return manifest.created_at
-    return state.last_sync_at if state.active_snapshot_id == manifest.snapshot_id else manifest.created_at

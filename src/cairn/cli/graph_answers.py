@@ -1,0 +1,177 @@
+"""`cairn graph`: who calls a definition and what it calls, as a tree for people, an envelope, or a picture to draw."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+
+from cairn.answer.call_graph import call_graph_answer, cautions, shown_notes
+from cairn.answer.envelope import plain
+from cairn.answer.structure import Reply
+from cairn.cli.answers import clickable, safe
+from cairn.cli.output import Output, counted
+from cairn.cli.structure_answers import print_answer
+from cairn.errors import UsageError
+from cairn.graph.calls import CallGraph, Direction, Edge, Node
+from cairn.graph.callsites import EdgeKind
+from cairn.graph.pictures import dot, mermaid
+from cairn.graph.scopes import Tier
+from cairn.limits import MAX_GRAPH_NOTES
+from cairn.relations import call_graph
+from cairn.session import Session
+from cairn.structure import Asked, asked_of
+
+_MOST_NAME = 200
+_PICTURES = {"dot": dot, "mermaid": mermaid}
+_LINES = {Tier.PROVEN: "-", Tier.LIKELY: "~", Tier.NAME_ONLY: "?"}
+_NOTES = {
+    "unresolved_edge": ("call", "by a name that several things may have"),
+    "dynamic_edge": ("call", "that only the running program knows"),
+    "missing_symbol_metadata": ("file", "with code that is not parsed or in no definition"),
+    "suppressed_edge": ("definition", "with more edges than are shown"),
+}
+
+
+def graph(options: argparse.Namespace, output: Output, base: str) -> int:
+    """Ask for a call graph and print it; names of files are meant from `base`."""
+    if options.callers and options.callees:
+        raise UsageError(problem="Take --callers or --callees; without either both are shown.")
+    if not 0 <= options.notes <= MAX_GRAPH_NOTES:
+        raise UsageError(problem=f"The number of notes must be a whole number from 0 to {MAX_GRAPH_NOTES:,}.")
+    if options.format == "json":
+        options.json = output.json = True
+    one_way = {(True, False): Direction.CALLERS, (False, True): Direction.CALLEES}
+
+    def ask(session: Session) -> Reply[CallGraph]:
+        return call_graph(
+            session,
+            asked_of(options.symbol, base),
+            file=None if options.file is None else Asked(options.file, options.file, base),
+            direction=one_way.get((options.callers, options.callees), Direction.BOTH),
+            depth=options.depth,
+            min_tier=Tier(options.min_tier),
+            limit=options.k,
+        )
+
+    return print_answer(
+        options,
+        output,
+        ask,
+        lambda reply, timings: call_graph_answer(reply, note_limit=options.notes, timings=timings),
+        lambda reply, told: _show(reply, told, options, output),
+    )
+
+
+def _show(reply: Reply[CallGraph], told: CallGraph, options: argparse.Namespace, output: Output) -> None:
+    if draw := _PICTURES.get(options.format):
+        for line in draw(told).splitlines():
+            output.line(safe(line))
+    else:
+        _Tree(reply.root, told, output).show()
+    _say_the_rest(reply.root, told, options.notes, output)
+
+
+class _Tree:
+    """The graph as text, each definition once: below it what calls it, or what it calls."""
+
+    def __init__(self, root: str, told: CallGraph, output: Output) -> None:
+        self._root, self._told, self._output = root, told, output
+        self._nodes = {node.id: node for node in told.nodes}
+
+    def show(self) -> None:
+        told = self._told
+        self._output.line(self._where(self._nodes[told.root]))
+        if told.direction is not Direction.CALLEES:
+            self._side("called by", callers=True)
+        if told.direction is not Direction.CALLERS:
+            self._side("calls", callers=False)
+
+    def _side(self, title: str, *, callers: bool) -> None:
+        told = self._told
+        below: dict[str, list[Edge]] = {}
+        for edge in told.edges:
+            below.setdefault(edge.dst if callers else edge.src, []).append(edge)
+        starts = [told.root] if callers else [told.root, *told.members]
+        if not any(start in below for start in starts):
+            self._output.line(f"{title} nothing that is known")
+            return
+        self._output.line(title)
+        # Breadth first, as the graph was walked: what is near is not hidden below what is far.
+        parents = self._parents(starts, below, callers=callers)
+        for start in starts:
+            inner = start != told.root
+            if inner:
+                self._output.line(f"  in {self._where(self._nodes[start])}")
+            self._below(start, below, parents, 2 if inner else 1, callers=callers)
+
+    def _parents(self, starts: list[str], below: dict[str, list[Edge]], *, callers: bool) -> dict[str, str]:
+        parents = dict.fromkeys(starts, "")
+        frontier = starts
+        while frontier:
+            following = []
+            for each in frontier:
+                for edge in below.get(each, ()):
+                    other = edge.src if callers else edge.dst
+                    if other not in parents:
+                        parents[other] = each
+                        following.append(other)
+            frontier = following
+        return parents
+
+    def _below(
+        self, at: str, below: dict[str, list[Edge]], parents: dict[str, str], depth: int, *, callers: bool
+    ) -> None:
+        for edge in below.get(at, ()):
+            other = edge.src if callers else edge.dst
+            own = parents[other] == at
+            line = self._edge_line(edge, self._nodes[other], callers=callers)
+            again = " (itself)" if other == at else "" if own or other not in below else " (shown elsewhere)"
+            self._output.line("  " * depth + line + again)
+            if own and other != at:
+                self._below(other, below, parents, depth + 1, callers=callers)
+
+    def _edge_line(self, edge: Edge, node: Node, *, callers: bool) -> str:
+        """`<~ src/lease.py:12  Lease.renew (method, 2 calls)`: a caller with its call, a callee with its definition."""
+        mark = _LINES[edge.tier]
+        arrow = f"<{mark}" if callers else f"{mark}>"
+        said = [node.definition.kind if node.definition else "file"]
+        if edge.kind is EdgeKind.IMPORT:
+            said.append("import")
+        elif edge.count > 1:
+            said.append(f"{edge.count:,} calls")
+        line = edge.site.line if callers else node.line
+        return f"{arrow} {self._where(node, line, ', '.join(said))}"
+
+    def _where(self, node: Node, line: int | None = None, said: str = "") -> str:
+        where = self._output.styled(f"{clickable(self._root, node.path)}:{line or node.line}", "cyan")
+        if node.definition is None:
+            return f"{where}  {self._output.styled(f'({said})', 'dim')}"
+        name = self._output.styled(plain(node.definition.qualified, _MOST_NAME), "bold")
+        return f"{where}  {name} {self._output.styled(f'({said or node.definition.kind})', 'dim')}"
+
+
+def _say_the_rest(root: str, told: CallGraph, limit: int, output: Output) -> None:
+    """What is not in the graph: how the lines are to be read, what did not fit, and the notes."""
+    tiers = {edge.tier for edge in told.edges}
+    meaning = [
+        *(["~ is likely"] if Tier.LIKELY in tiers else []),
+        *(["? is no more than a name"] if Tier.NAME_ONLY in tiers else []),
+    ]
+    if meaning:
+        output.note(f"{', '.join(meaning)}; - is proven.")
+    if told.edges_left:
+        output.note(f"{counted(told.edges_left, 'more edge')} did not fit; -k shows more.")
+    notes = shown_notes(told, told.nodes, told.edges, limit)
+    if output.verbosity > 0:
+        for note in notes.notes:
+            line = "" if note.start_line is None else f":{note.start_line}"
+            text = f"  {plain(note.text, _MOST_NAME)}" if note.text else ""
+            output.note(f"{clickable(root, note.file)}{line}{text}  ({note.type.value}) {note.detail or ''}".rstrip())
+        if notes.truncated:
+            output.note(f"{counted(notes.total - len(notes.notes), 'more note')}; --notes shows more.")
+    elif notes.total:
+        kinds = Counter(note.type.value for note in shown_notes(told, told.nodes, told.edges, notes.total).notes)
+        said = [f"{counted(kinds[kind], noun)} {words}" for kind, (noun, words) in _NOTES.items() if kinds[kind]]
+        output.note(f"Not shown: {', '.join(said)}; -v lists them.")
+    for caution in cautions(told):
+        output.note(output.styled("note: ", "yellow", output.stderr) + caution)

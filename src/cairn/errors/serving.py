@@ -1,0 +1,66 @@
+"""Errors of what is asked by programs over a wire."""
+
+from __future__ import annotations
+
+from cairn.errors.base import CairnError
+
+
+class InvalidRequest(CairnError):
+    """The argument {field} cannot be used: {why}.
+
+    Correct it and call again; the description of the tool lists what it takes.
+    """
+
+    code = "invalid_request"
+    exit_status = 2
+
+
+class RootNotAllowed(CairnError):
+    """{path} is not in a folder that an agent may use ({roots}).
+
+    Ask about one of these; the user can add folders under `[serve]` in their own config.toml.
+    """
+
+    code = "root_not_allowed"
+    exit_status = 2
+
+
+class Cancelled(CairnError):
+    """The call was cancelled.
+
+    What had been published stays; call again when you like.
+    """
+
+    code = "cancelled"
+    exit_status = 1
+    retryable = True
+
+
+class McpMissing(CairnError):
+    """`cairn mcp` needs the MCP package, version 2.3 or later, which is not installed.
+
+    Install it: `pip install 'codecairn[mcp]'`. Everything else works without it.
+    """
+
+    code = "mcp_missing"
+    exit_status = 1
+
+
+class TokenUnfit(CairnError):
+    """The token in {path} cannot be used: {why}.
+
+    Remove that file, and `cairn mcp --http` makes a new one that only you can read.
+    """
+
+    code = "token_unfit"
+    exit_status = 1
+
+
+class AddressTaken(CairnError):
+    """Port {port} cannot be used: {why}.
+
+    Choose another one with --port, or 0 for any that is free.
+    """
+
+    code = "address_taken"
+    exit_status = 1

@@ -1,0 +1,269 @@
+"""Who calls a definition, and what it calls, some steps far: a bounded graph, and notes on what is not in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import NamedTuple
+
+from cairn.graph.callsites import Call, CallSites, EdgeKind
+from cairn.graph.facts import Facts, Place
+from cairn.graph.notes import Note, NoteType, note_of_call
+from cairn.graph.outline import Definition, definition_of
+from cairn.graph.references import Graph
+from cairn.graph.scopes import Tier
+from cairn.types import ParseState, Reference
+
+TIERS = tuple(Tier)
+
+
+class Direction(StrEnum):
+    """Which way edges are followed."""
+
+    CALLERS = "callers"
+    CALLEES = "callees"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A definition, or without one the code of a file that is in none. `distance` counts the steps to what was asked.
+
+    `id` is `path#name`; a name that is no single word stands there as its place.
+    """
+
+    id: str
+    path: str
+    language: str
+    definition: Definition | None
+    distance: int
+
+    @property
+    def line(self) -> int:
+        return self.definition.start_line if self.definition else 1
+
+
+class CallSite(NamedTuple):
+    """Where a call stands; `column` counts characters from 1."""
+
+    path: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One definition leads to another, at `count` places; `site` is the first of those that are the surest."""
+
+    src: str
+    dst: str
+    kind: EdgeKind
+    tier: Tier
+    site: CallSite
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallGraph:
+    """What was found around a definition, nearest first. `notes` are all there are, in no order.
+
+    `members` are the ids of definitions inside of the one that was asked about, whose calls are shown too.
+    `nodes_left` and `edges_left` count what was found and did not fit, and `not_looked_at` the uses of the names of its
+    nodes that were too many to find out what they mean.
+    """
+
+    root: str
+    members: tuple[str, ...]
+    direction: Direction
+    depth: int
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    notes: tuple[Note, ...]
+    nodes_left: int
+    edges_left: int
+    not_looked_at: int = 0
+
+
+def calls_around(
+    graph: Graph,
+    place: Place,
+    *,
+    direction: Direction = Direction.BOTH,
+    depth: int = 1,
+    min_tier: Tier = Tier.LIKELY,
+    most_nodes: int,
+    most_edges: int,
+) -> CallGraph:
+    """The graph around a definition. The bounds hold for each direction, and the nearest and surest edges go first."""
+    walk = _Walk(graph, min_tier, most_nodes, most_edges)
+    root = walk.sites.node(place)
+    walk.nodes[root] = 0
+    members: list[Place] = []
+    if direction is not Direction.CALLEES:
+        walk.follow([root], depth, callers=True)
+    if direction is not Direction.CALLERS:
+        members = walk.members(root)
+        walk.follow([root, *members], depth, callers=False)
+    edges = walk.edges()
+    nodes = dict.fromkeys([root, *(end for pair in edges for end in pair)])
+    return CallGraph(
+        root=walk.sites.id(root),
+        members=tuple(walk.sites.id(member) for member in members if member in nodes),
+        direction=direction,
+        depth=depth,
+        nodes=tuple(walk.node(place) for place in nodes),
+        edges=tuple(edges.values()),
+        notes=tuple(walk.notes()),
+        nodes_left=len(walk.left_nodes - nodes.keys()),
+        edges_left=len(walk.left_pairs - walk.pairs.keys()),
+        not_looked_at=walk.not_looked_at,
+    )
+
+
+_Pair = tuple[Place, Place]
+
+
+class _Walk:
+    """One walk: breadth first, each step in an order that only the snapshot decides."""
+
+    def __init__(self, graph: Graph, min_tier: Tier, most_nodes: int, most_edges: int) -> None:
+        self.sites = CallSites(graph, by_name=min_tier is Tier.NAME_ONLY)
+        self._view = graph.view
+        self._tiers = TIERS[: TIERS.index(min_tier) + 1]
+        self._most_nodes, self._most_edges = most_nodes, most_edges
+        self.nodes: dict[Place, int] = {}
+        self.pairs: dict[_Pair, dict[tuple[str, int], Call]] = {}
+        self._turns: dict[_Pair, tuple[int, int]] = {}
+        self.left_nodes: set[Place] = set()
+        self.left_pairs: set[_Pair] = set()
+        self._notes: list[Note] = []
+        self.not_looked_at = 0
+
+    def follow(self, start: list[Place], depth: int, *, callers: bool) -> None:
+        """Take in what is at most `depth` steps from the start, as far as there is room."""
+        node_room, edge_room = self._most_nodes, self._most_edges
+        reached, frontier = set(start), start
+        for distance in range(1, depth + 1):
+            following: list[Place] = []
+            for place in frontier:
+                left = 0
+                for use in self._expanded(place, callers=callers):
+                    other, pair = use.src if callers else use.dst, (use.src, use.dst)
+                    fresh = [end for end in dict.fromkeys(pair) if end not in self.nodes]
+                    if len(fresh) > node_room or (pair not in self.pairs and not edge_room):
+                        left += 1
+                        self.left_pairs.add(pair)
+                        self.left_nodes.update(fresh)
+                        continue
+                    # What is inside of the root comes in with its first call.
+                    self.nodes |= {end: distance if end not in start else 0 for end in fresh}
+                    node_room -= len(fresh)
+                    # What the other direction has found may be nearer from here.
+                    self.nodes[other] = min(self.nodes[other], distance)
+                    if other not in reached:
+                        reached.add(other)
+                        following.append(other)
+                    turn = distance, self._most_edges - edge_room
+                    self._turns[pair] = min(self._turns.get(pair, turn), turn)
+                    edge_room -= pair not in self.pairs
+                    self.pairs.setdefault(pair, {}).setdefault((use.path, use.start_byte), use)
+                if left:
+                    self._suppressed(place, f"{left} calls did not fit." if left > 1 else "1 call did not fit.")
+            frontier = following
+
+    def members(self, root: Place) -> list[Place]:
+        """The definitions inside of one that call something, as many as nodes are wanted."""
+        found: list[Place] = []
+        inside = self.sites.inside(root)
+        for looked_at, inner in enumerate(inside):
+            if len(found) == self._most_nodes:
+                self._suppressed(root, f"Calls in {len(inside) - looked_at} definitions inside of it did not fit.")
+                break
+            if self.surer(self.sites.callees(inner).uses):
+                found.append(inner)
+        return found
+
+    def surer(self, uses: Iterable[Call]) -> list[Call]:
+        """Those that are sure enough, the surest first, and imports after all calls."""
+
+        def order(use: Call) -> tuple[bool, int, str, int, Place, Place]:
+            return use.kind is EdgeKind.IMPORT, TIERS.index(use.tier), use.path, use.start_byte, use.src, use.dst
+
+        return sorted((use for use in uses if use.tier in self._tiers), key=order)
+
+    def _expanded(self, place: Place, *, callers: bool) -> list[Call]:
+        if callers:
+            uses, name_only, not_looked_at = self.sites.callers(place)
+            self.not_looked_at += not_looked_at
+            if name_only:
+                many = "1 use has" if name_only == 1 else f"{name_only} uses have"
+                self._suppressed(place, f"{many} this name, and nothing shows whether it is meant.")
+        else:
+            uses, unknown, not_looked_at = self.sites.callees(place)
+            facts = self.sites.facts(place)
+            if Tier.NAME_ONLY not in self._tiers:
+                self._notes += self._unknown(facts, self.sites.id(place), unknown)
+            if not_looked_at:
+                self._suppressed(place, f"Of its calls {not_looked_at} were not looked at: there are too many.")
+        kept = self.surer(uses)
+        if below := len(uses) - len(kept):
+            many = "1 call is" if below == 1 else f"{below} calls are"
+            self._suppressed(place, f"{many} less sure than asked for.")
+        return kept
+
+    def _unknown(self, facts: Facts, symbol_id: str, calls: list[tuple[Reference, int]]) -> Iterator[Note]:
+        """A note for each call; one like another in the same scope is not thought about again."""
+        alike: dict[tuple[int, str, str], Note | None] = {}
+        for call, candidates in calls:
+            key = call.scope, call.receiver, call.name
+            if key not in alike:
+                alike[key] = note_of_call(facts, call, symbol_id, candidates)
+            if (note := alike[key]) is not None:
+                yield replace(note, start_line=call.line)
+
+    # --- what is shown ----------------------------------------------------------------------------------------------
+
+    def node(self, place: Place) -> Node:
+        """What is shown of a node."""
+        facts = self.sites.facts(place)
+        found = definition_of(place.path, facts.language, facts.symbols[place.number]) if place.number >= 0 else None
+        return Node(self.sites.id(place), place.path, facts.language, found, self.nodes[place])
+
+    def edges(self) -> dict[_Pair, Edge]:
+        """One edge for each pair of nodes, the nearest first; both directions in turn, so that a cut leaves of both."""
+        found: dict[_Pair, Edge] = {}
+        for pair in sorted(self.pairs, key=self._turns.__getitem__):
+            uses = self.pairs[pair]
+            best, *_ = self.surer(uses.values())
+            src, dst = map(self.sites.id, pair)
+            found[pair] = Edge(src, dst, best.kind, best.tier, self._site(best), len(uses))
+        return found
+
+    def _site(self, call: Call) -> CallSite:
+        text = self.sites.facts(call.src).text
+        before = text[text.rfind(b"\n", 0, call.start_byte) + 1 : call.start_byte]
+        return CallSite(call.path, call.line, len(before.decode("utf-8", "replace")) + 1)
+
+    def notes(self) -> Iterator[Note]:
+        """All notes: those of the walk, and those on files that are not known as a whole."""
+        yield from self._notes
+        at_top: dict[str, list[Call]] = {}
+        for uses in self.pairs.values():
+            for use in uses.values():
+                if use.src.number < 0 and use.kind is not EdgeKind.IMPORT:
+                    at_top.setdefault(use.path, []).append(use)
+        for path, found in at_top.items():
+            many = "1 call stands" if len(found) == 1 else f"{len(found)} calls stand"
+            line = min(use.line for use in found)
+            yield Note(NoteType.MISSING, path, None, line, f"{many} outside of every definition.")
+        # A call stands in the file of the one who calls.
+        for path in sorted({place.path for place in self.nodes}):
+            file = self._view.file(path)
+            if file is not None and file.state == ParseState.PARTIAL.value:
+                detail = "Some lines could not be parsed, so calls may be missing."
+                yield Note(NoteType.MISSING, path, None, None, detail)
+
+    def _suppressed(self, place: Place, detail: str) -> None:
+        line = self.sites.facts(place).symbols[place.number].start_line if place.number >= 0 else None
+        self._notes.append(Note(NoteType.SUPPRESSED, place.path, self.sites.id(place), line, detail))

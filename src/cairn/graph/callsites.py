@@ -1,0 +1,268 @@
+"""The calls of a snapshot as edges between definitions: the same edge from whichever end one looks.
+
+An edge starts at the definition around the call: the innermost function, class or property; code outside of all of them
+belongs to the variable it makes, or to its file. A definition is one node however often it is written: overloads, the
+`impl` blocks of a type, a prototype and its body; and what makes an object is one with its class.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from functools import cache
+from typing import NamedTuple
+
+from cairn.graph.facts import CALLABLES, CLASSES, Facts, Place
+from cairn.graph.references import Graph, References, Site
+from cairn.graph.scopes import Bound, Tier
+from cairn.types import Reference
+
+_CALLED = frozenset({"call", "annotation"})
+_AROUND = CALLABLES | CLASSES | {"property", "macro"}
+_NAMELESS = frozenset({"module", "namespace"})
+_WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")
+# Calls that are looked at to find out what they lead to: a hostile file has 200,000.
+_MOST_CALLS = 20_000
+# Definitions of one name that a call is shown to lead to when only the name is asked for.
+_MOST_CANDIDATES = 20
+
+
+class EdgeKind(StrEnum):
+    """How one definition leads to another. `dynamic`: a method of a value, whose class is guessed."""
+
+    CALL = "call"
+    IMPORT = "import"
+    DYNAMIC = "dynamic"
+
+
+class Call(NamedTuple):
+    """One call, or an import in a file from which no call is known."""
+
+    src: Place
+    dst: Place
+    kind: EdgeKind
+    tier: Tier
+    path: str
+    start_byte: int
+    line: int
+
+
+class Callees(NamedTuple):
+    """What a definition calls. `unknown` lead to nothing known, each with how many definitions have its name."""
+
+    uses: list[Call]
+    unknown: list[tuple[Reference, int]]
+    not_looked_at: int
+
+
+class Callers(NamedTuple):
+    """What calls a definition; `name_only` more uses have its name, and nothing shows that they mean it.
+
+    Of those `not_looked_at` were too many to look at.
+    """
+
+    uses: list[Call]
+    name_only: int
+    not_looked_at: int
+
+
+class CallSites:
+    """The calls of one graph. With `by_name` also those that share no more than a name with what they lead to."""
+
+    def __init__(self, graph: Graph, *, by_name: bool = False) -> None:
+        self._graph = graph
+        self._names = graph.names
+        self._by_name = by_name
+        self._calls_left = _MOST_CALLS
+        self.node = cache(self._node)
+        self.owner = cache(self._owner)
+        self.callees = cache(self._callees)
+        self._calls_in = cache(self._calls_of_file)
+        self._bound_alike: dict[tuple[str, int, str, str, str], Bound] = {}
+        self._candidates = cache(self._with_name)
+
+    def facts(self, place: Place) -> Facts:
+        """The facts of the file that a node is in."""
+        return self._names.facts(place.path)
+
+    def _callees(self, node: Place) -> Callees:
+        """What is called in a definition, and not in one inside of it."""
+        facts = self.facts(node)
+        uses, unknown = [], []
+        own = self._calls_in(node.path).get(node, [])
+        looked_at = own[: self._calls_left]
+        self._calls_left -= len(looked_at)
+        for call in looked_at:
+            bound = self._bound(facts, call)
+            leads_to = {self.node(place) for place in bound.places if place.number >= 0}
+            if not leads_to and not bound.elsewhere and call.kind == "call":
+                candidates = self._candidates(call.name, facts.family)
+                unknown.append((call, len(candidates)))
+                leads_to = set(candidates[:_MOST_CANDIDATES]) if self._by_name else set()
+            uses += [self._use(node, dst, bound, facts.path, call) for dst in leads_to if self._is_call(call.kind, dst)]
+        return Callees(uses, unknown, len(own) - len(looked_at))
+
+    def callers(self, node: Place) -> Callers:
+        """Where a definition is called; and the files that import it without a call that is known."""
+        if node.number < 0:
+            return Callers([], 0, 0)
+        found = self._graph.references(node, list_name_only=self._by_name)
+        uses = [*self._uses(node, found)]
+        for number in self._makers(node):
+            uses += self._uses(node, self._graph.references(Place(node.path, number)))
+        calling = {use.path for use in uses} | {node.path}
+        for path, line, imported in found.imports:
+            if path not in calling:
+                calling.add(path)
+                led = self._graph.binder.scopes.sure(self._names.leads_to(path, imported).places)
+                tier = led.tier if led else Tier.LIKELY
+                uses.append(Call(Place(path, -1), node, EdgeKind.IMPORT, tier, path, imported.start_byte, line))
+        name_only = found.not_looked_at if self._by_name else found.name_only_count
+        return Callers(list(dict.fromkeys(uses)), name_only, found.not_looked_at)
+
+    def inside(self, node: Place) -> list[Place]:
+        """The definitions inside of one that have calls of their own, in order."""
+        facts = self.facts(node)
+        if node.number < 0:
+            return []
+        spans = [(facts.symbols[number].start_byte, facts.symbols[number].end_byte) for number in self.written(node)]
+        found = {
+            self.node(Place(node.path, number)): None
+            for number, symbol in enumerate(facts.symbols)
+            if symbol.kind in _AROUND and any(start <= symbol.start_byte < end for start, end in spans)
+        }
+        calls = self._calls_in(node.path)
+        return [place for place in found if place != node and place in calls]
+
+    # --- the names of nodes -----------------------------------------------------------------------------------------
+
+    def id(self, node: Place) -> str:
+        """The name of a node: its file, and its name there or, where that is more than a word, its place."""
+        path = node.path.replace("%", "%25").replace("#", "%23")
+        if node.number < 0:
+            return path
+        facts = self.facts(node)
+        name, symbol = facts.qualified(node.number), facts.symbols[node.number]
+        # A package may have the name of its function.
+        is_one = symbol.kind not in _NAMELESS or len(facts.written_as[name]) == 1
+        return f"{path}#{name if is_one and _WORD.fullmatch(name) else f'@{symbol.start_byte}'}"
+
+    def of_id(self, said: str) -> Place | None:
+        """The definition that an id names."""
+        path, mark, _ = said.partition("#")
+        path = path.replace("%23", "#").replace("%25", "%")
+        if not mark or path not in self._names.modules.files:
+            return None
+        numbered = (self.node(Place(path, number)) for number in range(len(self._names.facts(path).symbols)))
+        return next((node for node in numbered if self.id(node) == said), None)
+
+    # --- which node a call belongs to -----------------------------------------------------------------------------
+
+    def _owner(self, path: str, scope: int) -> Place:
+        """The node that a use in this scope belongs to; number -1 is the file."""
+        facts = self._names.facts(path)
+        number, outermost = scope, -1
+        while number >= 0:
+            symbol = facts.symbols[number]
+            if symbol.kind in _AROUND:
+                return self.node(Place(path, number))
+            outermost = number if symbol.kind not in _NAMELESS else outermost
+            number = symbol.parent
+        return self.node(Place(path, outermost)) if outermost >= 0 else Place(path, -1)
+
+    def _node(self, place: Place) -> Place:
+        facts = self.facts(place)
+        number = place.number
+        if number < 0:
+            return place
+        symbol = facts.symbols[number]
+        if symbol.kind == "constructor" and symbol.parent >= 0 and facts.symbols[symbol.parent].kind in CLASSES:
+            number = symbol.parent
+        written = [Place(place.path, each) for each in self.written(Place(place.path, number))]
+        if facts.family == "c":
+            bodies = (each for each in written if self._has_body(each))
+            return next(bodies, None) or self._body(written[0]) or written[0]
+        return next((each for each in written if self._kind(each) != "impl"), written[0])
+
+    def _body(self, prototype: Place) -> Place | None:
+        """The definition that a prototype of C stands for, in a file that includes its own."""
+        facts = self.facts(prototype)
+        qualified = facts.qualified(prototype.number)
+        named = self._graph.view.symbols_named(facts.symbols[prototype.number].name)
+        for path in sorted({path for path, _ in named}):
+            for number in self._names.facts(path).written_as.get(qualified, ()):
+                place = Place(path, number)
+                if self._has_body(place) and self._graph.importers.same(prototype, place):
+                    return place
+        return None
+
+    def _has_body(self, place: Place) -> bool:
+        facts = self.facts(place)
+        end = facts.symbols[place.number].end_byte
+        return facts.text[end - 1 : end] == b"}"
+
+    def written(self, place: Place) -> list[int]:
+        """All that is written of a definition in its file; `package main` is not its function `main`."""
+        facts = self.facts(place)
+        is_around = facts.symbols[place.number].kind in _NAMELESS
+        numbers = facts.written_as[facts.qualified(place.number)]
+        return [each for each in numbers if (facts.symbols[each].kind in _NAMELESS) is is_around]
+
+    def _makers(self, node: Place) -> list[int]:
+        """The constructors of a class."""
+        facts = self.facts(node)
+        own = set(self.written(node))
+        return [n for n, symbol in enumerate(facts.symbols) if symbol.kind == "constructor" and symbol.parent in own]
+
+    def _bound(self, facts: Facts, call: Reference) -> Bound:
+        """What a call means; the same one again in the same scope means the same, except on a `this`."""
+        if call.receiver == "this" or call.kind != "call":
+            return self._graph.bind(facts.path, call)
+        alike = facts.path, call.scope, call.kind, call.receiver, call.name
+        if alike not in self._bound_alike:
+            self._bound_alike[alike] = self._graph.bind(facts.path, call)
+        return self._bound_alike[alike]
+
+    # --- one call ---------------------------------------------------------------------------------------------------
+
+    def _calls_of_file(self, path: str) -> dict[Place, list[Reference]]:
+        """The calls of a file by the node that they belong to."""
+        found: dict[Place, list[Reference]] = {}
+        for use in self._names.facts(path).references:
+            if use.kind in _CALLED:
+                found.setdefault(self.owner(path, use.scope), []).append(use)
+        return found
+
+    def _uses(self, node: Place, found: References) -> Iterator[Call]:
+        for tier, sites in zip(Tier, (found.proven, found.likely, found.name_only), strict=True):
+            for site in sites:
+                if self._is_call(site.kind, node) and (tier is not Tier.NAME_ONLY or self._could_be(site, node)):
+                    yield self._use(self.owner(site.path, site.scope), node, Bound(tier), site.path, site)
+
+    def _use(self, src: Place, dst: Place, bound: Bound, path: str, call: Reference | Site) -> Call:
+        kind = EdgeKind.DYNAMIC if call.receiver and bound.tier is not Tier.PROVEN else EdgeKind.CALL
+        return Call(src, dst, kind, bound.tier, path, call.start_byte, call.line)
+
+    def _is_call(self, kind: str, dst: Place) -> bool:
+        """A decorator calls the function that it names; the annotations of Java call nothing."""
+        return kind == "call" or (kind == "annotation" and self._kind(dst) in CALLABLES)
+
+    def _kind(self, place: Place) -> str:
+        return self.facts(place).symbols[place.number].kind
+
+    # --- what shares no more than a name ----------------------------------------------------------------------------
+
+    def _with_name(self, name: str, family: str) -> tuple[Place, ...]:
+        """The definitions of this name that a call in a language of this family could mean."""
+        found = {
+            self.node(Place(path, number))
+            for path in {path for path, symbol in self._graph.view.symbols_named(name) if symbol.kind in _AROUND}
+            for number, symbol in enumerate(self._names.facts(path).symbols)
+            if symbol.name == name and symbol.kind in _AROUND and self._names.facts(path).family == family
+        }
+        return tuple(sorted(found))
+
+    def _could_be(self, site: Site, node: Place) -> bool:
+        facts = self._names.facts(site.path)
+        return site.kind == "call" and node in self._candidates(site.name, facts.family)[:_MOST_CANDIDATES]

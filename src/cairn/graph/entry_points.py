@@ -1,0 +1,176 @@
+"""Where programs begin: what settings declare, `main` functions, and files that are run as they are.
+
+Read from the snapshot alone. What settings say is shown as it is written; it leads to a file where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from itertools import islice
+from typing import NamedTuple
+
+from cairn.graph import jsonc, tomls
+from cairn.graph.files import Files, above, below, normal, parent
+from cairn.graph.jsonc import mapping, text
+from cairn.store.snapshot import SnapshotView
+from cairn.types import Symbol
+
+# A hostile tree has as many settings as files, and each of them as many commands as it has lines.
+_MOST = 1_000
+_MOST_OF_A_FILE = 50
+_GUARDS = (b'if __name__ == "__main__"', b"if __name__ == '__main__'")
+_MAIN_LANGUAGES = frozenset({"c", "cpp", "go", "rust", "java", "kotlin", "scala", "csharp", "swift", "haskell"})
+
+
+class Way(StrEnum):
+    """How a program is begun, the surest way first."""
+
+    COMMAND = "command"
+    LIBRARY = "library"
+    MODULE = "module"
+    MAIN = "main"
+    SCRIPT = "script"
+
+
+WAYS = tuple(Way)
+DECLARED = frozenset({Way.COMMAND, Way.LIBRARY})
+
+
+class EntryPoint(NamedTuple):
+    """A place where a program begins. `name` is the command or what settings point at; text of the repository.
+
+    `line` is that of the definition, 0 where the whole file is meant.
+    """
+
+    way: Way
+    path: str
+    line: int
+    name: str
+
+
+def entry_points(view: SnapshotView, files: Files) -> tuple[EntryPoint, ...]:
+    """Every place where a program begins, the declared ones first, then by path."""
+    found: dict[EntryPoint, None] = {}
+    known: set[str] = set()
+    for one in (*islice(_declared(view, files), _MOST), *_mains(view, files), *_run_as_they_are(view, files)):
+        # A `main` function that a command leads to is that command.
+        if one.way in DECLARED or one.path not in known:
+            found[one] = None
+            known.add(one.path)
+    return tuple(sorted(found, key=lambda one: (WAYS.index(one.way), *one[1:]))[:_MOST])
+
+
+# --- what settings declare --------------------------------------------------------------------------------------------
+
+
+def _declared(view: SnapshotView, files: Files) -> Iterator[EntryPoint]:
+    for name, read in (("pyproject.toml", _of_pyproject), ("package.json", _of_package), ("Cargo.toml", _of_cargo)):
+        for settings in files.by_name.get(name, ())[:_MOST]:
+            yield from list(read(view, files, settings))[:_MOST_OF_A_FILE]
+
+
+def _of_pyproject(view: SnapshotView, files: Files, settings: str) -> Iterator[EntryPoint]:
+    tables = tomls.loads(files.settings(settings) or "")
+    project, poetry = mapping(tables.get("project")), mapping(mapping(tables.get("tool")).get("poetry"))
+    for table in (project.get("scripts"), project.get("gui-scripts"), poetry.get("scripts")):
+        for command, target in mapping(table).items():
+            module, _, name = text(target).partition(":")
+            path = _python_file(files, settings, module)
+            yield EntryPoint(Way.COMMAND, path or settings, _line(view, path, name.strip()), command)
+
+
+def _python_file(files: Files, settings: str, module: str) -> str:
+    """The file of a dotted module: beside the settings or in `src`, there or in a folder around; else the nearest."""
+    whole = module.strip().replace(".", "/")
+    if not whole:
+        return ""
+    wanted = (f"{whole}.py", f"{whole}/__init__.py")
+    for folder in above(parent(settings)):
+        for place in (folder, below(folder, "src")):
+            for each in wanted:
+                if below(place, each) in files:
+                    return below(place, each)
+    named = [path for each in wanted for path in files.by_name.get(each.rpartition("/")[2], ())[:_MOST]]
+    fitting = [path for path in named if path.endswith(tuple(f"/{each}" for each in wanted))]
+    return min(fitting, key=lambda path: (path.count("/"), path), default="")
+
+
+def _of_package(view: SnapshotView, files: Files, settings: str) -> Iterator[EntryPoint]:
+    package = mapping(jsonc.loads(files.settings(settings) or ""))
+    commands = package.get("bin")
+    if isinstance(commands, str):
+        commands = {text(package.get("name")): commands}
+    for command, target in mapping(commands).items():
+        yield EntryPoint(Way.COMMAND, _pointed_at(files, settings, text(target)), 0, command)
+    main = text(package.get("main")) or text(package.get("module"))
+    if main:
+        yield EntryPoint(Way.LIBRARY, _pointed_at(files, settings, main), 0, text(package.get("name")) or main)
+
+
+def _pointed_at(files: Files, settings: str, target: str) -> str:
+    """The file that settings point at; the settings themselves when it is not in the snapshot: it may be built."""
+    path = normal(parent(settings), target) or ""
+    return next((each for each in (path, f"{path}.js", below(path, "index.js")) if each in files), settings)
+
+
+def _of_cargo(view: SnapshotView, files: Files, settings: str) -> Iterator[EntryPoint]:
+    tables = tomls.loads(files.settings(settings) or "")
+    bins = tables.get("bin")
+    for each in bins if isinstance(bins, list) else ():
+        one = mapping(each)
+        name = text(one.get("name"))
+        inner = text(one.get("path")) or f"src/bin/{name}.rs"
+        path = normal(parent(settings), inner) or ""
+        if path in files:
+            yield EntryPoint(Way.COMMAND, path, _line(view, path, "main"), name)
+    package = text(mapping(tables.get("package")).get("name"))
+    path = below(parent(settings), "src/main.rs")
+    if package and path in files:
+        yield EntryPoint(Way.COMMAND, path, _line(view, path, "main"), package)
+
+
+def _line(view: SnapshotView, path: str, name: str) -> int:
+    """The line of a definition at the top of a file; 0 when there is none."""
+    own = (symbol.start_line for symbol in view.symbols(path) if symbol.name == name and not symbol.container)
+    return next(own, 0) if path and name else 0
+
+
+# --- what the code says -----------------------------------------------------------------------------------------------
+
+
+def _mains(view: SnapshotView, files: Files) -> Iterator[EntryPoint]:
+    for name in ("main", "Main"):
+        for path, symbol in sorted(view.symbols_named(name), key=lambda found: (found[0], found[1].start_byte)):
+            language = files.languages.get(path, "")
+            if language in _MAIN_LANGUAGES and _begins_a_program(view, path, language, symbol):
+                yield EntryPoint(Way.MAIN, path, symbol.start_line, "")
+
+
+def _begins_a_program(view: SnapshotView, path: str, language: str, symbol: Symbol) -> bool:
+    if symbol.kind not in ("function", "method"):
+        return False
+    if language == "go":
+        around = view.symbols(path)[:1]
+        return bool(around) and around[0].kind == "module" and around[0].name == "main" and not symbol.container
+    if language in ("java", "csharp"):
+        return "static" in symbol.signature.split()
+    return symbol.name == "main" and (symbol.parent < 0 or language in ("kotlin", "scala"))
+
+
+def _run_as_they_are(view: SnapshotView, files: Files) -> Iterator[EntryPoint]:
+    for path, language in files.languages.items():
+        if language != "python":
+            continue
+        if path.rpartition("/")[2] == "__main__.py":
+            yield EntryPoint(Way.MODULE, path, 0, _package(files, parent(path)))
+        elif any(guard in bytes(view.text(path) or b"") for guard in _GUARDS):
+            yield EntryPoint(Way.SCRIPT, path, 0, "")
+
+
+def _package(files: Files, folder: str) -> str:
+    """The dotted name of a package, from the outermost folder that is one."""
+    outer = folder
+    while outer and below(parent(outer), "__init__.py") in files:
+        outer = parent(outer)
+    return folder[len(parent(outer)) :].strip("/").replace("/", ".")

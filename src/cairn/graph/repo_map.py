@@ -1,0 +1,257 @@
+"""A codebase in so many tokens: its languages, folders, entry points, and the files that others lean on most.
+
+All that could be shown stands in one order that does not depend on the budget, and a map shows the beginning of it. So
+a map is never above its budget, and a larger one shows all that a smaller one does.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cairn.graph.atlas import Atlas, Folder, Offered, Worth
+from cairn.graph.entry_points import EntryPoint, Way
+from cairn.graph.outline import Definition
+from cairn.search.budget import UNITS, token_units
+
+_MOST_LANGUAGES = 8
+_MOST_NAME, _MOST_SIGNATURE = 200, 120
+# As JSON: the rest of an answer needs room too.
+_MOST_BYTES = 40 * 1024
+# Who is first, and how soon the next definition of a file comes rather than the next file.
+_FILE_HEAD, _DEFINITION_HEAD = 4, 2
+# How the budget is shared between what is shown first of each part; what one does not need the others get.
+_SHARES = (0.12, 0.08, 0.80)
+_AS_MUCH_AS_POSSIBLE = 9_999_999
+_SAID = {
+    Way.COMMAND: "command",
+    Way.LIBRARY: "main file of",
+    Way.MODULE: "python -m",
+    Way.MAIN: "main function",
+    Way.SCRIPT: "run as a script",
+}
+
+# A signature that was written on several lines has blanks after what opens it.
+_OPENING = re.compile(r"\(\s+")
+
+Written = Callable[[str, int], str]
+"""How a name of the repository is written: on one line, nothing hidden, cut to so many characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapFile:
+    """A file of a map: what share of the whole it is worth, how many files import it, and its definitions in order."""
+
+    path: str
+    language: str
+    worth: float
+    importers: int
+    definitions: tuple[Definition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RepoMap:
+    """A codebase in so many tokens. `text` is the map; the rest is what stands in it, the weightiest first.
+
+    `tokens` is what the estimator says of the text, never more than `max_tokens`. The last four count what is left
+    out; `definitions_left` those of the files that are shown.
+    """
+
+    text: str
+    tokens: int
+    max_tokens: int
+    total_files: int
+    languages: tuple[tuple[str, int], ...]
+    folders: tuple[Folder, ...]
+    entry_points: tuple[EntryPoint, ...]
+    files: tuple[MapFile, ...]
+    folders_left: int
+    entry_points_left: int
+    files_left: int
+    definitions_left: int
+
+    @property
+    def definitions_shown(self) -> int:
+        """Definitions in the map."""
+        return sum(len(one.definitions) for one in self.files)
+
+
+class _Left(NamedTuple):
+    folders: int
+    entry_points: int
+    files: int
+    definitions: int
+
+
+class _Item(NamedTuple):
+    """A line of a map that is shown or left out. `place` is where it stands in the text: its part comes first."""
+
+    place: tuple[int, *tuple[object, ...]]
+    line: str
+    value: Folder | EntryPoint | Definition | str
+
+
+_IN_FOLDERS, _IN_WAYS, _IN_FILES = range(3)
+_TITLES = ("Folders (files in each)", "Entry points", "Files, the weightiest first (imported by so many)")
+
+
+def draw_map(atlas: Atlas, worth: Worth, *, max_tokens: int, within: Collection[str], written: Written) -> RepoMap:
+    """The map of some files of a snapshot."""
+    paths = atlas.files(worth, within)
+    folders, ways_in = atlas.folders(worth, within), atlas.ways_in(worth, within)
+    kinds = Counter(atlas.languages[path] for path in paths)
+    languages = tuple(sorted(kinds.items(), key=lambda one: (-one[1], one[0])))
+    head = _head(len(paths), len(folders), languages)
+    files = _Files(atlas, worth, paths, written)
+    queues = (_of_folders(folders, written), _of_ways_in(ways_in, written), files.items())
+    taken = _fitting(_woven(queues), head, max_tokens)
+    drawn = files.drawn(taken)
+    folders_shown = tuple(one.value for one in taken if isinstance(one.value, Folder))
+    ways_shown = tuple(one.value for one in taken if isinstance(one.value, EntryPoint))
+    left = _Left(
+        len(folders) - len(folders_shown),
+        len(ways_in) - len(ways_shown),
+        len(paths) - len(drawn),
+        sum(files.offered(one.path).total - len(one.definitions) for one in drawn),
+    )
+    text = _text(head, taken, left)
+    tokens = -(-token_units(text) // UNITS)
+    return RepoMap(text, tokens, max_tokens, len(paths), languages, folders_shown, ways_shown, drawn, *left)
+
+
+# --- what could be shown, in the order in which it is taken in --------------------------------------------------------
+
+
+def _of_folders(folders: list[Folder], written: Written) -> Iterator[_Item]:
+    for one in folders:
+        line = f"{'  ' * one.depth}{written(one.name, _MOST_NAME)}/ {one.files:,}"
+        yield _Item((_IN_FOLDERS, one.path.split("/")), line, one)
+
+
+def _of_ways_in(ways_in: list[EntryPoint], written: Written) -> Iterator[_Item]:
+    for number, one in enumerate(ways_in):
+        where = written(one.path, _MOST_NAME) + (f":{one.line}" if one.line else "")
+        name = written(one.name, _MOST_NAME)
+        yield _Item((_IN_WAYS, number), f"{where} {_SAID[one.way]}{' ' if name else ''}{name}", one)
+
+
+class _Files:
+    """The files of a map and their definitions, read as far as there is room for them."""
+
+    def __init__(self, atlas: Atlas, worth: Worth, paths: list[str], written: Written) -> None:
+        self._atlas, self._worth, self._paths, self._written = atlas, worth, paths, written
+        self._offered: dict[str, Offered] = {}
+
+    def offered(self, path: str) -> Offered:
+        """The definitions of a file, read once."""
+        if path not in self._offered:
+            self._offered[path] = self._atlas.definitions(path, self._worth)
+        return self._offered[path]
+
+    def items(self) -> Iterator[_Item]:
+        """Files and definitions mixed: the further back a file stands, the fewer of its definitions come with it."""
+        waiting = [(0, 0, 0)] if self._paths else []
+        while waiting:
+            _, rank, number = heapq.heappop(waiting)
+            path = self._paths[rank]
+            if number == 0:
+                importers = self._atlas.centrality.importers[path]
+                line = self._written(path, _MOST_NAME) + (f" ({importers:,})" if importers else "")
+                yield _Item((_IN_FILES, rank, -1), line, path)
+                if rank + 1 < len(self._paths):
+                    heapq.heappush(waiting, (_turn(rank + 1, 0), rank + 1, 0))
+            else:
+                one = self.offered(path).definitions[number - 1]
+                line = f"{'  ' * (one.depth + 1)}{one.start_line}: {self._signature(one)}"
+                yield _Item((_IN_FILES, rank, one.start_byte, one.depth), line, one)
+            if number < len(self.offered(path).definitions):
+                heapq.heappush(waiting, (_turn(rank, number + 1), rank, number + 1))
+
+    def _signature(self, one: Definition) -> str:
+        return self._written(_OPENING.sub("(", one.signature or one.name), _MOST_SIGNATURE)
+
+    def drawn(self, taken: list[_Item]) -> tuple[MapFile, ...]:
+        """The files that are shown, the weightiest first, with their definitions in order of their places."""
+        inside: dict[str, list[Definition]] = {one.value: [] for one in taken if isinstance(one.value, str)}
+        for one in sorted(taken, key=lambda item: item.place):
+            if isinstance(one.value, Definition):
+                inside[one.value.path].append(one.value)
+        languages, importers = self._atlas.languages, self._atlas.centrality.importers
+        worth = self._worth.of_files
+        return tuple(
+            MapFile(path, languages[path], worth[path], importers[path], tuple(found)) for path, found in inside.items()
+        )
+
+
+def _turn(rank: int, number: int) -> int:
+    return (rank + _FILE_HEAD) * (number + _DEFINITION_HEAD)
+
+
+# --- how much of it fits ----------------------------------------------------------------------------------------------
+
+
+def _woven(queues: Sequence[Iterator[_Item]]) -> Iterator[_Item]:
+    """All items in one order, in which each part has about its share of every beginning."""
+    spent = [(0.0, part) for part in range(len(queues))]
+    while spent:
+        used, part = heapq.heappop(spent)
+        item = next(queues[part], None)
+        if item is not None:
+            yield item
+            heapq.heappush(spent, (used + token_units(item.line) / _SHARES[part], part))
+
+
+def _fitting(items: Iterator[_Item], head: str, max_tokens: int) -> list[_Item]:
+    """The first items that fit, with the titles of the parts that they open and what may have to be said at the end."""
+    everything = _Left(*[_AS_MUCH_AS_POSSIBLE] * 4)
+    units = max_tokens * UNITS - token_units(head) - token_units(_end(everything))
+    room = _MOST_BYTES
+    taken: list[_Item] = []
+    opened: set[int] = set()
+    for item in items:
+        part = item.place[0]
+        added = item.line + "\n" + ("" if part in opened else f"\n{_TITLES[part]}\n")
+        units -= token_units(added)
+        room -= len(added.encode()) + sum(map(added.count, '"\\\n'))
+        if units < 0 or room < 0:
+            break
+        opened.add(part)
+        taken.append(item)
+    return taken
+
+
+# --- how it is written ------------------------------------------------------------------------------------------------
+
+
+def _head(files: int, folders: int, languages: tuple[tuple[str, int], ...]) -> str:
+    named = [f"{count:,} {language}" for language, count in languages[:_MOST_LANGUAGES]]
+    others = sum(count for _, count in languages[_MOST_LANGUAGES:])
+    named += [f"{others:,} others"] if others else []
+    return f"{_many(files, 'file')}, {_many(folders, 'folder')}{': ' if named else ''}{', '.join(named)}\n"
+
+
+def _text(head: str, taken: list[_Item], left: _Left) -> str:
+    lines = [head]
+    opened: set[int] = set()
+    for item in sorted(taken, key=lambda item: item.place):
+        part = item.place[0]
+        if part not in opened:
+            opened.add(part)
+            lines.append(f"\n{_TITLES[part]}\n")
+        lines.append(f"{item.line}\n")
+    return "".join(lines) + _end(left)
+
+
+def _end(left: _Left) -> str:
+    named = ("folder", "entry point", "file", "definition of these files")
+    said = [_many(count, what) for count, what in zip(left, named, strict=True) if count]
+    return f"\nLeft out: {', '.join(said)}.\n" if said else ""
+
+
+def _many(count: int, what: str) -> str:
+    first, _, rest = what.partition(" of ")
+    return f"{count:,} {first}{'' if count == 1 else 's'}{' of ' if rest else ''}{rest}"

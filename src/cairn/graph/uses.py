@@ -1,0 +1,149 @@
+"""One page of the uses of a definition, in order: who imports it, then who uses it, each with its line and its tier."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cairn.graph.facts import WHOLE, Place
+from cairn.graph.importers import ImportSite
+from cairn.graph.outline import Definition, definition_of
+from cairn.graph.references import Graph, References, Site
+from cairn.graph.scopes import Tier
+from cairn.limits import MAX_SHOWN_LINE_CHARS
+from cairn.types import Import
+
+IMPORT = "import"
+_NAMELESS = frozenset({"", "*", "default", WHOLE})
+_LIST = re.compile(rb"[^\n{(]*([{(])")
+_MOST_IMPORT = 20_000
+_SURE_ENOUGH = {
+    Tier.PROVEN: (Tier.PROVEN,),
+    Tier.LIKELY: (Tier.PROVEN, Tier.LIKELY),
+    Tier.NAME_ONLY: (Tier.PROVEN, Tier.LIKELY, Tier.NAME_ONLY),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A place that names a definition. `inside` is the dotted path of the definition around it, empty at the top.
+
+    `column` counts characters from 1. `text` is the line, or as much of a very long one as stands around the name.
+    """
+
+    path: str
+    line: int
+    column: int
+    start_byte: int
+    kind: str
+    tier: str
+    inside: str
+    text: str
+
+    @property
+    def place(self) -> str:
+        """The file and the line."""
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """Some of the imports and uses of one definition, and counts of all. `definitions` are all that is written of it.
+
+    `total` could be listed, and `offset` of them stand on the pages before. `name_only` uses have the same name and may
+    or may not mean it, and `not_looked_at` of them were too many to find out; those `elsewhere` were shown to mean
+    something else. `question` names the question in the token of the next page.
+    """
+
+    definitions: tuple[Definition, ...]
+    uses: tuple[Use, ...]
+    total: int
+    imports: int
+    proven: int
+    likely: int
+    name_only: int
+    elsewhere: int
+    offset: int = 0
+    question: str = ""
+    not_looked_at: int = 0
+
+
+def uses_of(graph: Graph, place: Place, *, min_tier: Tier, offset: int, limit: int, question: str = "") -> Uses:
+    """The uses of a definition that are at least as sure as this, in order of path and place, after the imports."""
+    found = graph.references(place, list_name_only=min_tier is Tier.NAME_ONLY)
+    sure_enough = _SURE_ENOUGH[min_tier]
+    imports = [(_tier_of(graph, site), site) for site in found.imports]
+    of_tier = {Tier.PROVEN: found.proven, Tier.LIKELY: found.likely, Tier.NAME_ONLY: found.name_only}
+    sites = [(tier, site) for tier in sure_enough for site in of_tier[tier]]
+    sites.sort(key=lambda each: (each[1].path, each[1].start_byte))
+    listed: list[tuple[Tier, Site | ImportSite]] = [each for each in imports if each[0] in sure_enough]
+    listed += sites
+    return Uses(
+        definitions=_definitions(graph, place, found),
+        uses=tuple(_use(graph, tier, site) for tier, site in listed[offset : offset + limit]),
+        total=len(listed),
+        imports=len(imports),
+        proven=len(found.proven),
+        likely=len(found.likely),
+        name_only=found.name_only_count,
+        elsewhere=found.elsewhere_count,
+        offset=offset,
+        question=question,
+        not_looked_at=found.not_looked_at,
+    )
+
+
+def _tier_of(graph: Graph, site: ImportSite) -> Tier:
+    """`likely` when the import may lead to something else as well."""
+    bound = graph.binder.scopes.sure(graph.names.leads_to(site.path, site.imported).places)
+    return bound.tier if bound else Tier.LIKELY
+
+
+def _definitions(graph: Graph, place: Place, found: References) -> tuple[Definition, ...]:
+    written = [(each.path, each.symbol) for each in found.definitions]
+    if graph.names.facts(place.path).family == "c":
+        # A prototype in a header is written of it too.
+        name = written[0][1].name
+        for path in sorted({path for path, _ in graph.view.symbols_named(name)} - {place.path}):
+            places = [each for each in graph.places(path, name) if graph.importers.same(place, each)]
+            written += [(path, graph.names.facts(path).symbols[each.number]) for each in places]
+    return tuple(definition_of(path, graph.names.facts(path).language, symbol) for path, symbol in written)
+
+
+def _use(graph: Graph, tier: Tier, site: Site | ImportSite) -> Use:
+    facts = graph.names.facts(site.path)
+    if isinstance(site, Site):
+        at, line, kind, inside = site.start_byte, site.line, site.kind, site.inside
+    else:
+        start = site.imported.start_byte
+        at = _in_list(facts.text, start, site.imported)
+        line, kind = site.line + facts.text.count(b"\n", start, at), IMPORT
+        around = facts.scopes.get(start, -1)
+        inside = facts.qualified(around) if around >= 0 else ""
+    column, text = _line(facts.text, at)
+    return Use(site.path, line, column, at, kind, tier.value, inside, text)
+
+
+def _in_list(data: bytes, start: int, imported: Import) -> int:
+    """Where an import has the name, when that stands in a list with brackets, often on lines of its own."""
+    name = imported.alias if imported.name in _NAMELESS else imported.name
+    data = data[start : start + _MOST_IMPORT]
+    # A list begins on the line of its import; a bracket that is closed before the name belongs to something else.
+    opens = _LIST.match(data)
+    if not name or opens is None:
+        return start
+    closes = data.find(b"}" if opens[1] == b"{" else b")", opens.end())
+    word = re.compile(rb"(?<![\w$])" + re.escape(name.encode("utf-8", "replace")) + rb"(?![\w$])")
+    found = word.search(data, opens.end(), closes if closes >= 0 else len(data))
+    return start + found.start() if found else start
+
+
+def _line(data: bytes, at: int) -> tuple[int, str]:
+    """The column of a place, and its line; of a very long one the part that holds the place."""
+    first = data.rfind(b"\n", 0, at) + 1
+    last = data.find(b"\n", at)
+    # What is no UTF-8 is never indexed.
+    before = data[first:at].decode("utf-8", "replace")
+    text = before + data[at : last if last >= 0 else len(data)].decode("utf-8", "replace").removesuffix("\r")
+    begins = max(0, len(before) - MAX_SHOWN_LINE_CHARS // 2) if len(text) > MAX_SHOWN_LINE_CHARS else 0
+    return len(before) + 1, text[begins : begins + MAX_SHOWN_LINE_CHARS]

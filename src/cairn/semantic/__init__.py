@@ -1,0 +1,1 @@
+"""What compilers know of a codebase, read from the indices that their indexers write."""

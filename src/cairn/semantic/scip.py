@@ -1,0 +1,350 @@
+"""Bytes of an `index.scip` → its documents, one after the other, with every occurrence and what is said of symbols.
+
+Positions are counted from 0 and ranges are half open, in the units of `Document.encoding`; `byte_column` turns a column
+into a byte offset. Paths and symbols are somebody else's words: look them up among what you know, never open them.
+Whatever the bytes are, the outcome is documents or `SemanticUnreadable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import IntEnum, IntFlag
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+from cairn.errors import SemanticUnreadable
+from cairn.limits import (
+    MAX_SCIP_BYTES,
+    MAX_SCIP_DOCUMENTS,
+    MAX_SCIP_OCCURRENCES,
+    MAX_SCIP_RELATIONSHIPS,
+    MAX_SCIP_TEXT_BYTES,
+)
+from cairn.semantic.wire import BYTES, VARINT, Malformed, fields, int32, numbers, text
+
+_Read = TypeVar("_Read")
+_LOCAL = "local "
+
+
+class Role(IntFlag):
+    """What an occurrence does with its symbol. Not every indexer says more than `DEFINITION`."""
+
+    DEFINITION = 1
+    IMPORT = 2
+    WRITE = 4
+    READ = 8
+    GENERATED = 16
+    TEST = 32
+    FORWARD_DEFINITION = 64
+
+
+class Encoding(IntEnum):
+    """What a column counts on its line."""
+
+    UNSPECIFIED = 0
+    UTF8 = 1
+    UTF16 = 2
+    UTF32 = 3
+
+
+# What the columns of an indexer count when its documents do not say: most are written in languages of UTF-16 strings.
+_UNSAID = {"scip-go": Encoding.UTF8, "rust-analyzer": Encoding.UTF8, "scip-clang": Encoding.UTF8}
+
+
+class Range(NamedTuple):
+    """A half-open piece of a document, counted from 0."""
+
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+
+
+class Occurrence(NamedTuple):
+    """A symbol in a place. `around` is the whole definition or expression, where the indexer says it."""
+
+    range: Range
+    symbol: str
+    roles: Role
+    around: Range | None
+
+    @property
+    def is_definition(self) -> bool:
+        """Whether this is where the symbol is defined."""
+        return bool(self.roles & 1)
+
+
+class Relationship(NamedTuple):
+    """How a symbol stands to another: it implements it, is its type, or is found when the other is looked for."""
+
+    symbol: str
+    is_reference: bool
+    is_implementation: bool
+    is_type_definition: bool
+    is_definition: bool
+
+
+class SymbolFacts(NamedTuple):
+    """What an indexer says of a symbol. `kind` is 0 and `name` is empty for those that do not say."""
+
+    symbol: str
+    kind: int
+    name: str
+    enclosing: str
+    documentation: tuple[str, ...]
+    relationships: tuple[Relationship, ...]
+
+
+class Document(NamedTuple):
+    """One source file. `path` is relative to the project root, with `/`, and untrusted."""
+
+    path: str
+    language: str
+    encoding: Encoding
+    occurrences: tuple[Occurrence, ...]
+    symbols: tuple[SymbolFacts, ...]
+
+
+class Metadata(NamedTuple):
+    """Who wrote the index, and of what."""
+
+    tool: str
+    tool_version: str
+    project_root: str
+
+
+class ScipIndex:
+    """The index in these bytes; `source` names it in errors. Documents are decoded one at a time, as they are asked."""
+
+    def __init__(self, data: bytes, source: str) -> None:
+        self._data = data
+        self._source = source
+        if len(data) > MAX_SCIP_BYTES:
+            raise self._refused(f"it has more than {MAX_SCIP_BYTES} bytes")
+
+    @cached_property
+    def metadata(self) -> Metadata:
+        """Who wrote it; empty where nothing is said."""
+        found = Metadata("", "", "")
+        for begin, end in self._parts(1):
+            found = self._decoded(_metadata, begin, end)
+        return found
+
+    def documents(self) -> Iterator[Document]:
+        """Every document, in the order written. Refuses at the first one that is malformed."""
+        unsaid = _UNSAID.get(self.metadata.tool, Encoding.UTF16)
+        for count, (begin, end) in enumerate(self._parts(2)):
+            if count == MAX_SCIP_DOCUMENTS:
+                raise self._refused(f"it has more than {MAX_SCIP_DOCUMENTS} documents")
+            document = self._decoded(_document, begin, end)
+            yield document._replace(encoding=document.encoding or unsaid)
+
+    def external_symbols(self) -> Iterator[SymbolFacts]:
+        """What is said of symbols that are defined in other projects."""
+        for begin, end in self._parts(3):
+            yield self._decoded(_symbol, begin, end)
+
+    def _parts(self, wanted: int) -> Iterator[tuple[int, int]]:
+        try:
+            for number, wire, begin, end in fields(self._data, 0, len(self._data)):
+                if number == wanted:
+                    if wire != BYTES:
+                        raise Malformed("a field has the wrong type")
+                    yield begin, end
+        except Malformed as problem:
+            raise self._refused(str(problem)) from None
+
+    def _decoded(self, read: Callable[[bytes, int, int], _Read], begin: int, end: int) -> _Read:
+        try:
+            return read(self._data, begin, end)
+        except Malformed as problem:
+            raise self._refused(str(problem)) from None
+
+    def _refused(self, why: str) -> SemanticUnreadable:
+        return SemanticUnreadable(path=self._source, why=why)
+
+
+def is_local(symbol: str) -> bool:
+    """Whether the symbol means something within its own document only."""
+    return symbol.startswith(_LOCAL)
+
+
+def byte_column(line: bytes, column: int, encoding: Encoding) -> int:
+    """The byte offset of a column on its line; the end of the line for a column behind it."""
+    if encoding is Encoding.UTF8 or line.isascii():
+        return min(column, len(line))
+    units = at = 0
+    for character in line.decode("utf-8", "surrogateescape"):
+        if units >= column:
+            break
+        units += 2 if encoding is Encoding.UTF16 and ord(character) > 0xFFFF else 1
+        at += len(character.encode("utf-8", "surrogateescape"))
+    return at
+
+
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+
+def _metadata(data: bytes, begin: int, end: int) -> Metadata:
+    tool = version = root = ""
+    for number, wire, start, stop in fields(data, begin, end):
+        if number == 2:
+            _expect(wire, BYTES)
+            for inner, inner_wire, first, last in fields(data, start, stop):
+                if inner == 1:
+                    tool = _text(data, inner_wire, first, last)
+                elif inner == 2:
+                    version = _text(data, inner_wire, first, last)
+        elif number == 3:
+            root = _text(data, wire, start, stop)
+    return Metadata(tool, version, root)
+
+
+def _document(data: bytes, begin: int, end: int) -> Document:
+    path = language = ""
+    encoding = Encoding.UNSPECIFIED
+    occurrences: list[Occurrence] = []
+    symbols: list[SymbolFacts] = []
+    # The same symbols come again and again; one text for all of them keeps a large document small.
+    known: dict[bytes, str] = {}
+    for number, wire, start, stop in fields(data, begin, end):
+        if number == 1:
+            path = _text(data, wire, start, stop)
+        elif number == 2:
+            _expect(wire, BYTES)
+            occurrences.append(_occurrence(data, start, stop, known))
+        elif number == 3:
+            _expect(wire, BYTES)
+            symbols.append(_symbol(data, start, stop))
+        elif number == 4:
+            language = _text(data, wire, start, stop)
+        elif number == 6:
+            _expect(wire, VARINT)
+            encoding = Encoding(start) if start <= max(Encoding) else Encoding.UNSPECIFIED
+        if max(len(occurrences), len(symbols)) > MAX_SCIP_OCCURRENCES:
+            raise Malformed(f"a document has more than {MAX_SCIP_OCCURRENCES} occurrences or symbols")
+    return Document(path, language, encoding, tuple(occurrences), tuple(symbols))
+
+
+def _occurrence(data: bytes, begin: int, end: int, known: dict[bytes, str]) -> Occurrence:
+    symbol = ""
+    roles = 0
+    plain: list[int] = []
+    plain_around: list[int] = []
+    place: Range | None = None
+    around: Range | None = None
+    for number, wire, start, stop in fields(data, begin, end):
+        if number == 1:
+            _add(plain, data, wire, start, stop)
+        elif number == 2:
+            _expect(wire, BYTES)
+            raw = data[start:stop]
+            symbol = known.get(raw, "")
+            if not symbol and raw:
+                symbol = known[raw] = _text(data, wire, start, stop)
+        elif number == 3:
+            _expect(wire, VARINT)
+            roles = int32(start)
+        elif number == 7:
+            _add(plain_around, data, wire, start, stop)
+        elif number in (8, 9):
+            place = _typed_range(data, wire, start, stop, single=number == 8)
+        elif number in (10, 11):
+            around = _typed_range(data, wire, start, stop, single=number == 10)
+    place = place or _plain_range(plain)
+    if place is None:
+        raise Malformed("an occurrence has no range")
+    if roles < 0:
+        raise Malformed("an occurrence has a negative role")
+    return Occurrence(place, symbol, Role(roles), around or _plain_range(plain_around))
+
+
+def _symbol(data: bytes, begin: int, end: int) -> SymbolFacts:
+    symbol = name = enclosing = ""
+    kind = 0
+    documentation: list[str] = []
+    relationships: list[Relationship] = []
+    for number, wire, start, stop in fields(data, begin, end):
+        if number == 1:
+            symbol = _text(data, wire, start, stop)
+        elif number == 3:
+            documentation.append(_text(data, wire, start, stop))
+        elif number == 4:
+            _expect(wire, BYTES)
+            relationships.append(_relationship(data, start, stop))
+        elif number == 5:
+            _expect(wire, VARINT)
+            kind = int32(start)
+        elif number == 6:
+            name = _text(data, wire, start, stop)
+        elif number == 8:
+            enclosing = _text(data, wire, start, stop)
+        if max(len(relationships), len(documentation)) > MAX_SCIP_RELATIONSHIPS:
+            raise Malformed(f"a symbol has more than {MAX_SCIP_RELATIONSHIPS} relationships or comments")
+    return SymbolFacts(symbol, kind, name, enclosing, tuple(documentation), tuple(relationships))
+
+
+def _relationship(data: bytes, begin: int, end: int) -> Relationship:
+    symbol = ""
+    flags = [False] * 6
+    for number, wire, start, stop in fields(data, begin, end):
+        if number == 1:
+            symbol = _text(data, wire, start, stop)
+        elif number <= 5:
+            _expect(wire, VARINT)
+            flags[number] = bool(start)
+    return Relationship(symbol, *flags[2:])
+
+
+def _text(data: bytes, wire: int, begin: int, end: int) -> str:
+    _expect(wire, BYTES)
+    if end - begin > MAX_SCIP_TEXT_BYTES:
+        raise Malformed(f"a text has more than {MAX_SCIP_TEXT_BYTES} bytes")
+    return text(data, begin, end)
+
+
+def _expect(wire: int, wanted: int) -> None:
+    if wire != wanted:
+        raise Malformed("a field has the wrong type")
+
+
+# --- ranges: a list of 3 or 4 numbers in older indices, a message of its own in newer ones ---------------------------
+
+
+def _add(found: list[int], data: bytes, wire: int, begin: int, end: int) -> None:
+    """Repeated numbers may come packed or one by one."""
+    if wire == VARINT:
+        found.append(begin)
+    else:
+        _expect(wire, BYTES)
+        found += numbers(data, begin, end, 4)
+    if len(found) > 4:
+        raise Malformed("a range has more than 4 numbers")
+
+
+def _plain_range(parts: list[int]) -> Range | None:
+    if not parts:
+        return None
+    if len(parts) == 3:
+        return _range(parts[0], parts[1], parts[0], parts[2])
+    if len(parts) == 4:
+        return _range(*parts)
+    raise Malformed("a range has neither 3 nor 4 numbers")
+
+
+def _typed_range(data: bytes, wire: int, begin: int, end: int, *, single: bool) -> Range:
+    _expect(wire, BYTES)
+    parts = [0] * 5
+    for number, inner_wire, value, _ in fields(data, begin, end):
+        if number <= 4:
+            _expect(inner_wire, VARINT)
+            parts[number] = value
+    return _range(parts[1], parts[2], parts[1], parts[3]) if single else _range(*parts[1:])
+
+
+def _range(start_line: int, start_column: int, end_line: int, end_column: int) -> Range:
+    found = Range(start_line, start_column, end_line, end_column)
+    # A negative number comes as a huge one.
+    if max(found) > 0x7FFFFFFF or (end_line, end_column) < (start_line, start_column):
+        raise Malformed("a range ends before it begins")
+    return found

@@ -1,0 +1,1 @@
+"""Agents and other programs: the tools they call, and the codebases that are kept open for them."""

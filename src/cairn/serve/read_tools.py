@@ -1,0 +1,128 @@
+"""Tools that read: an outline, lines of a file, definitions, calls, a map, where an index stands, which there are.
+
+They get what can be read and nothing else, so that none of them can write, whatever it is asked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from cairn.answer.agents import lean, without
+from cairn.answer.call_graph import call_graph_answer
+from cairn.answer.codebases import codebase_list
+from cairn.answer.envelope import Envelope
+from cairn.answer.references import references_answer
+from cairn.answer.repo_map import map_answer
+from cairn.answer.runs import store_status
+from cairn.answer.structure import outline_answer, read_answer, symbols_answer
+from cairn.errors import InvalidRequest
+from cairn.graph.calls import Direction
+from cairn.graph.scopes import Tier
+from cairn.relations import call_graph as calls
+from cairn.relations import references
+from cairn.relations import repo_map as map_of
+from cairn.serve.desk import Reading
+from cairn.session import Target
+from cairn.structure import Asked, asked_of, checked_lines
+from cairn.structure import file_outline as outline
+from cairn.structure import find_symbol as symbols
+from cairn.structure import read_file as text_of
+
+Arguments = Mapping[str, Any]
+
+
+def file_outline(reading: Reading, arguments: Arguments) -> Envelope:
+    """The definitions of a file."""
+    target, asked = _file(reading, arguments)
+    with reading.session(target) as session:
+        return lean(outline_answer(outline(session, asked, symbol=arguments.get("symbol")), limit=arguments["limit"]))
+
+
+def read_file(reading: Reading, arguments: Arguments) -> Envelope:
+    """Lines of a file as they were indexed."""
+    target, asked = _file(reading, arguments)
+    with reading.session(target) as session:
+        return lean(read_answer(text_of(session, asked), annotate=arguments["mode"] == "annotated"))
+
+
+def find_symbol(reading: Reading, arguments: Arguments) -> Envelope:
+    """The definitions whose name fits; or who imports and uses the one that is meant."""
+    target = reading.allowed.resolve(arguments.get("path"))
+    name, limit = arguments["name"], arguments["limit"]
+    with reading.session(target) as session:
+        if arguments["references"]:
+            uses = references(session, asked_of(name, target.codebase.root.path), limit=limit)
+            return without(lean(references_answer(uses)), "continuation")
+        kinds = [arguments["kind"]] if "kind" in arguments else []
+        found = symbols(session, name, kinds=kinds, limit=limit)
+        return without(lean(symbols_answer(found)), "continuation")
+
+
+def call_graph(reading: Reading, arguments: Arguments) -> Envelope:
+    """Who calls a definition, and what it calls."""
+    target = reading.allowed.resolve(arguments.get("path"))
+    root, symbol = target.codebase.root.path, arguments["symbol"]
+    file = None
+    if isinstance(symbol, dict):
+        file, symbol = Asked(symbol["file"], symbol["file"], root), symbol["symbolId"]
+        # The id of a node begins with its file; inside of that file the rest is the name.
+        symbol = symbol.removeprefix(f"{file.file}#")
+    with reading.session(target) as session:
+        found = calls(
+            session,
+            asked_of(symbol, root) if file is None else Asked(symbol, symbol, root),
+            file=file,
+            direction=Direction(arguments["direction"]),
+            depth=arguments["depth"],
+            min_tier=Tier(arguments["minTier"]),
+            limit=arguments["limit"],
+        )
+        return lean(call_graph_answer(found, note_limit=arguments["noteLimit"]))
+
+
+def repo_map(reading: Reading, arguments: Arguments) -> Envelope:
+    """What a codebase consists of, in so many tokens."""
+    target = reading.allowed.resolve(arguments.get("path"))
+    root = target.codebase.root.path
+    with reading.session(target) as session:
+        found = map_of(
+            session,
+            query=arguments.get("query"),
+            focus=[Asked(file, file, root) for file in arguments["focus"]],
+            include=arguments["include"],
+            max_tokens=arguments["maxTokens"],
+        )
+        return lean(map_answer(found))
+
+
+def index_status(reading: Reading, arguments: Arguments) -> Envelope:
+    """Where the index of a codebase stands."""
+    target = reading.allowed.resolve(arguments.get("path"))
+    status = reading.status(target)
+    return store_status(status, path=target.asked, warnings=(*target.codebase.config.warnings, *status.warnings))
+
+
+def list_codebases(reading: Reading, _: Arguments) -> Envelope:
+    """Which codebases are indexed."""
+    found = reading.codebases()
+    return codebase_list(found.stores, tracked=found.tracked)
+
+
+def _file(reading: Reading, arguments: Arguments) -> tuple[Target, Asked]:
+    """The codebase and the file in it: named from the root as answers do, else from the folder that `path` names."""
+    path, file = arguments.get("path"), arguments.get("file")
+    lines = None
+    if "startLine" in arguments or "endLine" in arguments:
+        lines = checked_lines(arguments.get("startLine", 1), arguments.get("endLine"))
+    target = reading.allowed.resolve(file if path is None and file is not None and os.path.isabs(file) else path)
+    root, below = target.codebase.root.path, target.below[0] if target.below else ""
+    if file is None:
+        if not below:
+            raise InvalidRequest(field="file", why="it is missing, and path names no file")
+        return target, Asked(target.asked, below, root, lines)
+    base = root
+    if below and not os.path.lexists(os.path.join(root, file)) and os.path.lexists(os.path.join(root, below, file)):
+        base = os.path.join(root, below)
+    return target, Asked(file, file, base, lines)

@@ -1,0 +1,194 @@
+"""registry.db: the codebases of a user, their stores and how the last run over each ended. It lists, it never proves.
+
+It can be lost: what the stores know is filled in again, and only how runs ended is gone. Who writes holds a transaction
+of SQLite in write-ahead mode. Who reads takes the bytes of the file and nothing else: no lock, no file beside it, so
+that to read changes nothing, even where nothing can be written. What a killed writer left in its log is not read by
+them, and is there again once somebody writes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from cairn.errors import StoreCorrupt
+from cairn.limits import MIB
+from cairn.store.disk import Disk
+from cairn.store.document import is_absolute_path, is_store_id, is_time
+from cairn.store.files import remove_file
+from cairn.store.fs import Fs, database_of
+from cairn.store.standing import RunOutcome, Tracked
+
+REGISTRY = "registry.db"
+FILES = (REGISTRY, f"{REGISTRY}-wal", f"{REGISTRY}-shm", f"{REGISTRY}-journal")
+
+_VERSION = 1
+_TABLE = """CREATE TABLE codebases (
+    root BLOB PRIMARY KEY,
+    store_id TEXT NOT NULL,
+    tracked_at TEXT NOT NULL,
+    cleared INTEGER NOT NULL,
+    embedding_model TEXT,
+    last_run_kind TEXT,
+    last_run_outcome TEXT,
+    last_run_at TEXT,
+    last_error_code TEXT
+) WITHOUT ROWID"""
+_ALL = "SELECT * FROM codebases ORDER BY root"
+_PUT = "INSERT OR REPLACE INTO codebases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_MOST_TEXT = 1_000
+# SQLite's own words about damaged bytes need not be text either.
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError)
+_MOST_BYTES = 16 * MIB
+# A writer may be between two pages when we read: then its file has changed, and we read again.
+_TRIES = 3
+
+
+def read_registry(fs: Fs) -> tuple[Tracked, ...]:
+    """All codebases, in order of their roots; none when there is no registry. `StoreCorrupt` when it is none."""
+    try:
+        data = _steady(fs)
+    except FileNotFoundError:
+        return ()
+    try:
+        # Bytes 18 and 19 say that there may be a log beside the file; in memory there is none.
+        with contextlib.closing(database_of(data[:18] + b"\1\1" + data[20:] if data else data)) as db:
+            # A first writer that was stopped leaves a database without tables.
+            return _entries(db) if _has_table(db) else ()
+    except _DAMAGE:
+        raise StoreCorrupt(artifact="registry", why="it cannot be read") from None
+
+
+def _steady(fs: Fs) -> bytes:
+    for _ in range(_TRIES):
+        before = fs.stat(REGISTRY)
+        data = fs.read(REGISTRY, _MOST_BYTES)
+        if fs.stat(REGISTRY)[:5] == before[:5]:
+            break
+    return data
+
+
+class Registry:
+    """The registry, open to be written in one transaction; see `open_registry`."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def entries(self) -> tuple[Tracked, ...]:
+        """All codebases, in order of their roots."""
+        return _entries(self._db)
+
+    def put(self, entry: Tracked) -> None:
+        """Remember this of the codebase, in the place of what was remembered before."""
+        outcome = entry.last_run_outcome and entry.last_run_outcome.value
+        run = entry.last_run_kind, outcome, entry.last_run_at, entry.last_error_code
+        head = os.fsencode(entry.root), entry.store_id, entry.tracked_at, int(entry.cleared), entry.embedding_model
+        self._db.execute(_PUT, (*head, *run))
+
+    def forget(self, root: str) -> None:
+        """Remember this codebase no more."""
+        self._db.execute("DELETE FROM codebases WHERE root = ?", (os.fsencode(root),))
+
+
+@contextlib.contextmanager
+def open_registry(disk: Disk) -> Iterator[tuple[Registry, bool]]:
+    """The registry in this folder, made if it is not there, and whether it is new: then it knows nothing yet.
+
+    All that is done inside is kept, or nothing. One that is damaged is thrown away. `OSError` when it cannot be used.
+    """
+    try:
+        db, new = _sound(disk)
+        with contextlib.closing(db):
+            yield Registry(db), new
+            db.execute("COMMIT")
+    except _DAMAGE as problem:
+        raise OSError(str(problem)) from problem
+
+
+def _sound(disk: Disk) -> tuple[sqlite3.Connection, bool]:
+    try:
+        return _opened(disk)
+    except sqlite3.OperationalError:
+        # Locked for too long, no room, no right: no damage.
+        raise
+    except _DAMAGE:
+        _throw_away(disk)
+        return _opened(disk)
+
+
+def _opened(disk: Disk) -> tuple[sqlite3.Connection, bool]:
+    """A connection in a transaction in which the table is there, or is made, and all in the file is whole."""
+    with contextlib.ExitStack() as undo:
+        db = disk.open_writable_database(REGISTRY)
+        undo.callback(db.close)
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA foreign_keys = ON")
+        # SQLite says nothing when it does not know a pragma.
+        assert db.execute("PRAGMA foreign_keys").fetchone() == (1,), "this SQLite does not keep its promises"
+        db.execute("BEGIN IMMEDIATE")
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version > _VERSION:
+            # A later Cairn keeps more in it than we know; it is not ours to write.
+            raise sqlite3.OperationalError("the registry is that of a later version")
+        if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            raise sqlite3.DatabaseError("the registry is damaged")
+        new = not _has_table(db)
+        if new:
+            db.execute(_TABLE)
+            db.execute(f"PRAGMA user_version = {_VERSION}")
+        undo.pop_all()
+        return db, new
+
+
+def _has_table(db: sqlite3.Connection) -> bool:
+    """Whether our table is there; a DatabaseError when there is anything else."""
+    found = db.execute("SELECT sql FROM sqlite_schema").fetchall()
+    if found and found != [(_TABLE,)]:
+        raise sqlite3.DatabaseError("the registry is not the one that we make")
+    return bool(found)
+
+
+def _throw_away(disk: Disk) -> None:
+    # The log first: one without its database would be taken for that of the next.
+    for name in reversed(FILES):
+        remove_file(disk, name)
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def _entries(db: sqlite3.Connection) -> tuple[Tracked, ...]:
+    db.text_factory = lambda data: data.decode("utf-8", "replace")
+    return tuple(entry for row in db.execute(_ALL) if (entry := _entry(row)) is not None)
+
+
+def _entry(row: tuple[Any, ...]) -> Tracked | None:
+    """What a row says; None for one that we would not have written, which must not hide the others."""
+    root, store_id, tracked_at, cleared, model, kind, outcome, at, code = row
+    sound = (
+        isinstance(root, bytes),
+        isinstance(store_id, str) and is_store_id(store_id),
+        isinstance(tracked_at, str) and is_time(tracked_at),
+        cleared in (0, 1),
+        *(text is None or _is_plain(text) for text in (model, kind, code)),
+        outcome is None or outcome in RunOutcome.__members__.values(),
+        at is None or (isinstance(at, str) and is_time(at)),
+    )
+    if not all(sound):
+        return None
+    try:
+        path = root.decode()
+    except UnicodeDecodeError:
+        return None
+    if not is_absolute_path(path):
+        return None
+    ended = None if outcome is None else RunOutcome(outcome)
+    return Tracked(path, store_id, tracked_at, bool(cleared), model, kind, ended, at, code)
+
+
+def _is_plain(text: object) -> bool:
+    return isinstance(text, str) and 0 < len(text) <= _MOST_TEXT and text.isprintable()

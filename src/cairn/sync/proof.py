@@ -1,0 +1,146 @@
+"""Is an index complete? The one place where that is decided: by the marker in the manifest of its newest snapshot.
+
+Three things are told apart. What could not be read says nothing about what is there. What was read and is not there, or
+does not belong to this root, is no proof. What was read and is wrong was passed over for an older snapshot, if there is
+one. That a store exists proves nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from cairn.errors import Incompatible, NoValidSnapshot, StoreCorrupt, StoreError, StoreUnreadable
+from cairn.fingerprint import IndexFingerprint, explain_mismatch
+from cairn.store.disk import Disk
+from cairn.store.generations import published, read_claims
+from cairn.store.layout import is_created
+from cairn.store.manifest import PROOF, Manifest
+from cairn.store.sharing import modes_of
+from cairn.store.standing import PROVEN, UNPROVEN, Proof, ProofOutcome, ProofReason
+from cairn.sync.place import Place
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cairn.store.snapshot import SnapshotView
+
+
+class Examined(NamedTuple):
+    """What a look into a store found. `view` is the snapshot that is proven, to be closed by the caller."""
+
+    proof: Proof
+    view: SnapshotView | None = None
+    cleared: bool = False
+    corrupt: bool = False
+
+
+def validate_completion_proof(place: Place) -> Proof:
+    """Whether the index of this place is complete, and the one that is wanted. It changes nothing and never raises."""
+    try:
+        disk = place.disk()
+        if disk is None:
+            return _or_of_others(place, UNPROVEN)
+        with disk:
+            found = examine(disk, place)
+        if found.view is not None:
+            found.view.close()
+        return found.proof if found.cleared else _or_of_others(place, found.proof)
+    except (OSError, StoreError, StoreUnreadable):
+        return Proof(ProofOutcome.PROBE_FAILED, ProofReason.PROBE_FAILED)
+
+
+def examine(disk: Disk, place: Place, *, snapshot: str | None = None) -> Examined:
+    """The same for a store that is open, with the snapshot itself. What the disk refuses is raised."""
+    # Reading rows needs numpy, and a sync that finds nothing to do does not.
+    from cairn.store.snapshot import open_view  # noqa: PLC0415
+
+    if not is_created(disk):
+        return Examined(UNPROVEN)
+    try:
+        view = open_view(disk, place.path, snapshot=snapshot)
+    except NoValidSnapshot as problem:
+        return Examined(Proof(ProofOutcome.STALE_LOCAL, _wrong(problem)), corrupt=True)
+    if view is None:
+        return Examined(UNPROVEN)
+    proof = judge(view.manifest, place)
+    if proof.is_valid:
+        return Examined(proof, view)
+    view.close()
+    return Examined(proof, cleared=view.manifest.completion is None)
+
+
+def judge(manifest: Manifest, place: Place) -> Proof:
+    """What a manifest that was read proves here. Whether the files that it names are whole is not looked at."""
+    marker = manifest.completion
+    if marker is None:
+        return UNPROVEN
+    if not _same_place(marker.codebase_path, place.root):
+        return Proof(ProofOutcome.STALE_LOCAL, ProofReason.PATH_MISMATCH)
+    if marker.fingerprint != place.fingerprint.digest:
+        return _mismatch(differences(manifest, place.fingerprint))
+    return PROVEN
+
+
+def _wrong(problem: NoValidSnapshot) -> ProofReason:
+    first = problem.__cause__
+    other_kind = isinstance(first, StoreCorrupt) and first.fields["artifact"] == PROOF
+    return ProofReason.INVALID_MARKER_KIND if other_kind else ProofReason.INVALID_PAYLOAD
+
+
+def _mismatch(differs: tuple[str, ...]) -> Proof:
+    return Proof(ProofOutcome.FINGERPRINT_MISMATCH, ProofReason.FINGERPRINT_MISMATCH, differs)
+
+
+def _or_of_others(place: Place, proof: Proof) -> Proof:
+    """What is not proven here may be by an index of this root that was made with other settings."""
+    differs = () if proof != UNPROVEN else differing(place)
+    return _mismatch(differs) if differs else proof
+
+
+def _same_place(marked: str, root: str) -> bool:
+    """Links resolved, no `/` at the end. The writer marks the resolved path, so the disk is rarely asked."""
+    return marked == root or os.path.realpath(marked) == os.path.realpath(root)
+
+
+# --- other stores of the same root ------------------------------------------------------------------------------------
+
+
+def sibling_stores(place: Place) -> list[str]:
+    """The other stores of this root, by their paths below home: the fingerprint is the last part of a store's name."""
+    prefix = place.store_id.rpartition("__")[0] + "__"
+    data, own = os.path.split(os.path.relpath(place.path, place.home))
+    try:
+        with Disk.at(place.home, data, modes=modes_of(place.home)) as folder:
+            names = folder.list_folder("")
+    except FileNotFoundError:
+        return []
+    return [f"{data}/{name}" for name in names if name.startswith(prefix) and name != own]
+
+
+def differing(place: Place) -> tuple[str, ...]:
+    """The fields in which the newest other index of this root differs; none when there is no other index."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for below in sibling_stores(place):
+        with suppress(FileNotFoundError), Disk.at(place.home, below, modes=modes_of(place.home)) as disk:
+            found += _difference(disk, place.fingerprint)
+    return max(found, default=("", ()))[1]
+
+
+def _difference(disk: Disk, wanted: IndexFingerprint) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """When the newest snapshot of another store was made, and the fields in which it differs."""
+    try:
+        manifest = next(published(disk, read_claims(disk), []), None)
+    except Incompatible:
+        # A later version of Cairn wrote it, so there is an index, and this one cannot read it.
+        yield "", ("schemaVersion",)
+        return
+    if manifest is not None and manifest.completion is not None:
+        yield manifest.created_at, differences(manifest, wanted)
+
+
+def differences(manifest: Manifest, wanted: IndexFingerprint) -> tuple[str, ...]:
+    """The names of the fields in which the rows of a snapshot differ from the wanted ones."""
+    before = IndexFingerprint(manifest.config_fields, manifest.config_fingerprint)
+    return tuple(field.name for field in explain_mismatch(before, wanted))

@@ -1,0 +1,73 @@
+"""The registry and the stores, brought together by somebody who looks after them; no tool that answers comes here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cairn.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.config import cairn_home
+from cairn.errors import CairnError
+from cairn.store.registry import Registry
+from cairn.store.standing import StoreEntry, Tracked
+from cairn.sync.codebase import open_codebase
+from cairn.sync.inventory import inventory
+from cairn.sync.place import place_of
+from cairn.sync.proof import validate_completion_proof
+from cairn.sync.said import model_of
+from cairn.sync.tracking import change
+
+
+def reconcile_non_destructive(environ: Mapping[str, str], clock: Clock = SYSTEM_CLOCK) -> list[str]:
+    """Track what is indexed and not tracked, if it is proven; the roots that were added.
+
+    A root at which a run is at work is left alone, and none is ever removed.
+    """
+    home = cairn_home(environ)
+    proven = [
+        found
+        for entry in inventory(home, measured=False, clock=clock).stores
+        if (found := _proven(entry, environ, clock)) is not None
+    ]
+    added: list[str] = []
+
+    def add(registry: Registry) -> None:
+        known = {entry.root for entry in registry.entries()}
+        for entry in proven:
+            if entry.root not in known:
+                registry.put(entry)
+                added.append(entry.root)
+
+    if proven:
+        change(home, add, clock)
+    return added
+
+
+def prune(home: str, clock: Clock = SYSTEM_CLOCK) -> list[str]:
+    """Forget the codebases that have no store any more; their roots. Trouble with a store does not make it go."""
+    gone: list[str] = []
+
+    def forget(registry: Registry) -> None:
+        stores = inventory(home, measured=False, clock=clock).stores
+        there = {entry.store_id for entry in stores}
+        roots = {entry.root for entry in stores}
+        for entry in registry.entries():
+            if entry.store_id not in there and entry.root not in roots:
+                registry.forget(entry.root)
+                gone.append(entry.root)
+
+    change(home, forget, clock)
+    return gone
+
+
+def _proven(entry: StoreEntry, environ: Mapping[str, str], clock: Clock) -> Tracked | None:
+    if entry.root is None or entry.writer_alive or entry.trouble is not None:
+        return None
+    try:
+        codebase = open_codebase(entry.root, environ)
+    except CairnError:
+        return None
+    place = place_of(codebase, cairn_home(environ))
+    if place.store_id != entry.store_id or not validate_completion_proof(place).is_valid:
+        return None
+    tracked_at = entry.created_at or rfc3339(clock.wall_ns())
+    return Tracked(place.root, place.store_id, tracked_at, embedding_model=model_of(place.fingerprint.fields))

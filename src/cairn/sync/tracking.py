@@ -1,0 +1,155 @@
+"""What the registry remembers of runs, and the list of a user's codebases that it helps to make.
+
+A run is never failed by the registry: what cannot be noted is not. Nothing is noted that is known already, so that most
+syncs do not write here; when a codebase was last synced is the store's own to tell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple
+
+from cairn.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.errors import CairnError, Cancelled, Interrupted, StoreError, StoreUnreadable
+from cairn.store.lease import RunKind
+from cairn.store.registry import Registry, open_registry, read_registry
+from cairn.store.standing import RunOutcome, StoreEntry, StoreTrouble, Tracked
+from cairn.sync.inventory import inventory
+from cairn.sync.place import Place
+from cairn.sync.said import model_of
+from cairn.sync.sizes import at_home
+
+_TROUBLE = (OSError, StoreError, StoreUnreadable)
+
+
+# --- what runs note ---------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def noted(place: Place, kind: RunKind, clock: Clock) -> Iterator[None]:
+    """A run that holds the lease: what it is going to make is noted before it begins, and how it ended afterwards."""
+    # A sync changes neither the store nor the model, so it has nothing to say before it ends.
+    full = kind is not RunKind.SYNC
+    if full:
+        _note(place, kind, RunOutcome.BEGUN, None, clock)
+    try:
+        yield
+    except BaseException as problem:
+        outcome, code = _ended(problem)
+        # Somebody has no time to wait for a sync many times a day.
+        if full or outcome is RunOutcome.FAILED:
+            _note(place, kind, outcome, code, clock)
+        raise
+    _note(place, kind, RunOutcome.SUCCEEDED, None, clock)
+
+
+def note_cleared(place: Place, clock: Clock) -> None:
+    """The index was emptied on purpose: nobody fills it by the way, with whatever settings. Its model is remembered."""
+    _note(place, RunKind.CLEAR, RunOutcome.SUCCEEDED, None, clock)
+
+
+def _ended(problem: BaseException) -> tuple[RunOutcome, str | None]:
+    if isinstance(problem, CairnError) and not isinstance(problem, Cancelled | Interrupted):
+        return RunOutcome.FAILED, problem.code
+    if isinstance(problem, OSError):
+        return RunOutcome.FAILED, StoreError.code
+    return RunOutcome.CANCELLED, None
+
+
+def _note(place: Place, kind: RunKind, outcome: RunOutcome, code: str | None, clock: Clock) -> None:
+    now = rfc3339(clock.wall_ns())
+
+    def noted(before: Tracked | None) -> Tracked:
+        return replace(
+            before or Tracked(place.root, place.store_id, now),
+            store_id=place.store_id,
+            cleared=kind is RunKind.CLEAR,
+            embedding_model=model_of(place.fingerprint.fields),
+            last_run_kind=kind.value,
+            last_run_outcome=outcome,
+            last_run_at=now,
+            last_error_code=code,
+        )
+
+    known = remembered(place)
+    if known is not None and replace(noted(known), last_run_at=known.last_run_at) == known:
+        return
+    change(place.home, lambda registry: registry.put(noted(_of(registry.entries(), place.root))), clock)
+
+
+def change(home: str, write: Callable[[Registry], None], clock: Clock = SYSTEM_CLOCK) -> None:
+    """Write in the registry, if that can be done; one that is new first learns what the stores know."""
+    with contextlib.suppress(*_TROUBLE), at_home(home, "", clock) as disk, open_registry(disk) as (registry, new):
+        if new:
+            for entry in from_stores(inventory(home, measured=False).stores, rfc3339(clock.wall_ns())):
+                registry.put(entry)
+        write(registry)
+
+
+def from_stores(stores: tuple[StoreEntry, ...], now: str) -> list[Tracked]:
+    """What can be known of codebases without a registry: those whose newest snapshot says whose it is."""
+    # Of several indexes of a root the one that was used last comes last, and stays.
+    known = [one for one in stores if one.root is not None and one.active_snapshot_id is not None and not one.trouble]
+    return [
+        Tracked(one.root, one.store_id, one.created_at or now, one.cleared, one.embedding_model)
+        for one in sorted(known, key=lambda one: one.last_used_at or "")
+        if one.root is not None
+    ]
+
+
+# --- what is remembered -----------------------------------------------------------------------------------------------
+
+
+def remembered(place: Place) -> Tracked | None:
+    """What the registry knows of the codebase of this place; None too when it cannot be read."""
+    with contextlib.suppress(*_TROUBLE), at_home(place.home, "") as disk:
+        return _of(read_registry(disk), place.root)
+    return None
+
+
+def _of(entries: tuple[Tracked, ...], root: str) -> Tracked | None:
+    return next((entry for entry in entries if entry.root == root), None)
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+class Codebases(NamedTuple):
+    """The stores of a user, and what the registry remembers of codebases, with or without one."""
+
+    stores: tuple[StoreEntry, ...] = ()
+    tracked: tuple[Tracked, ...] = ()
+
+
+class Members:
+    """Which codebases there are. Trouble makes none of them go: what was known stays until it is seen to be gone.
+
+    Nothing is changed by looking.
+    """
+
+    def __init__(self, home: str, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._home, self._clock = home, clock
+        self._stores: dict[str, StoreEntry] = {}
+        self._tracked: tuple[Tracked, ...] = ()
+
+    def look(self) -> Codebases:
+        """All of them, as they are now or, what cannot be seen now, as they were."""
+        with contextlib.suppress(*_TROUBLE), at_home(self._home, "", self._clock) as disk:
+            self._tracked = read_registry(disk)
+        try:
+            found = inventory(self._home, measured=False, clock=self._clock).stores
+        except (StoreError, StoreUnreadable) as problem:
+            trouble = StoreTrouble(problem.code, problem.sentence)
+            return Codebases(tuple(replace(one, trouble=trouble) for one in self._stores.values()), self._tracked)
+        self._stores = {one.store_id: self._with_memory(one) for one in found}
+        return Codebases(tuple(self._stores.values()), self._tracked)
+
+    def _with_memory(self, entry: StoreEntry) -> StoreEntry:
+        """What a store cannot say of itself just now, it has said before."""
+        known = self._stores.get(entry.store_id)
+        if entry.trouble is None or known is None:
+            return entry
+        return replace(known, trouble=entry.trouble, writer_alive=entry.writer_alive)

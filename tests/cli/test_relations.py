@@ -1,0 +1,213 @@
+"""`cairn refs` as people and scripts meet it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from cairn.answer.references import READS
+from cairn.cli.relations import TIERS
+from cairn.graph.scopes import Tier
+from tests.cli.test_structure import answer, ask
+
+LEASE = """class Lease:
+    def steal(self, victim):
+        return self.steal(victim)
+
+
+def take(): ...
+"""
+APP = """from lease import Lease, take
+
+
+def run(lease: Lease, other):
+    lease.steal(1)
+    other.steal(2)
+    take()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree in which nothing is indexed yet."""
+    folder = (tmp_path / "tree").resolve()
+    (folder / "src").mkdir(parents=True)
+    (folder / ".git").mkdir()
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "src" / "lease.py").write_text(LEASE)
+    (folder / "src" / "app.py").write_text(APP)
+    (folder / "src" / "twin.py").write_text("class Twin:\n    def steal(self):\n        self.steal()\n")
+    (folder / "notes.txt").write_text("one\n")
+    (folder / "README.md").write_text("# A heading\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    monkeypatch.setenv("CAIRN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delenv("CAIRN_DEBUG", raising=False)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def tree(folder: Path) -> Path:
+    assert ask("index", "-q").status == 0
+    return folder
+
+
+def test_the_tiers_that_can_be_asked_for_are_those_of_the_graph() -> None:
+    assert tuple(tier.value for tier in Tier) == TIERS
+
+
+# --- for people -------------------------------------------------------------------------------------------------------
+
+
+def test_the_definition_comes_first_then_who_imports_it_then_who_uses_it(tree: Path) -> None:
+    found = ask("refs", "Lease")
+    assert found.stdout == (
+        "src/lease.py:1  Lease (class)\n"
+        "src/app.py:1  from lease import Lease, take  (import, proven)\n"
+        "src/app.py:4  def run(lease: Lease, other):  (type in run, proven)\n"
+    )
+    assert found.stderr == "1 use (1 proven, 0 likely), 1 import.\n"
+
+
+def test_what_is_not_sure_is_counted_and_listed_on_request(tree: Path) -> None:
+    found = ask("refs", "Lease.steal")
+    assert found.stdout == (
+        "src/lease.py:2  Lease.steal (method)\n"
+        "src/app.py:5  lease.steal(1)  (call in run, likely)\n"
+        "src/lease.py:3  return self.steal(victim)  (call in Lease.steal, proven)\n"
+    )
+    assert found.stderr == (
+        "2 uses (1 proven, 1 likely), 0 imports. "
+        "1 more place with this name may mean it or not (--min-tier name_only lists them). "
+        "1 place with this name means something else.\n"
+    )
+    listed = ask("refs", "Lease.steal", "--min-tier", "name_only")
+    assert "src/app.py:6  other.steal(2)  (call in run, name_only)\n" in listed.stdout
+    assert "lists them" not in listed.stderr
+    assert "likely)" not in ask("refs", "Lease.steal", "--min-tier", "proven").stdout
+
+
+def test_what_nothing_uses_and_what_is_left_of_a_page_are_told(tree: Path) -> None:
+    assert ask("refs", "run").stdout == "src/app.py:4  run (function)\nNothing is known to use it.\n"
+    page = ask("refs", "Lease", "-k", "1")
+    assert page.stdout.count("\n") == 2
+    assert "1 of them is not shown; -k shows more at once." in page.stderr
+
+
+def test_that_reads_of_a_value_are_not_known_is_told(tree: Path) -> None:
+    (tree / "src" / "lease.py").write_text(f"LIMIT = 1\n{LEASE}\nprint(LIMIT)\n")
+    assert ask("sync", "-q").status == 0
+    found = ask("refs", "LIMIT")
+    assert found.stdout == "src/lease.py:1  LIMIT (constant)\nNothing is known to use it.\n"
+    assert found.stderr.endswith(f"note: {READS}\n")
+    assert answer("refs", "LIMIT")["warnings"] == [READS]
+
+
+def test_a_definition_is_named_from_where_one_stands(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree / "src")
+    for arguments in (("lease.py:6",), ("src/lease.py:6",), ("take", "--file", "lease.py")):
+        assert ask("refs", *arguments).stdout.splitlines() == [
+            "lease.py:6  take (function)",
+            "app.py:1  from lease import Lease, take  (import, proven)",
+            "app.py:7  take()  (call in run, proven)",
+        ]
+    monkeypatch.chdir("/")
+    assert ask("refs", "src/lease.py:6", "--root", str(tree)).status == 0
+
+
+def test_a_name_of_several_lists_those_to_pick_from(tree: Path) -> None:
+    found = ask("refs", "steal")
+    assert (found.status, found.stdout) == (
+        16,
+        "src/lease.py:2  Lease.steal (method)\nsrc/twin.py:2  Twin.steal (method)\n",
+    )
+    for line in found.stdout.splitlines():
+        assert ask("refs", line.partition("  ")[0]).status == 0
+
+
+def test_what_would_steer_a_terminal_is_shown_instead(tree: Path) -> None:
+    (tree / "src" / "evil.py").write_text("def evil(): ...\nevil()  # \x1b[31m\u202e\n")
+    assert ask("sync", "-q").status == 0
+    found = ask("refs", "evil")
+    assert "src/evil.py:2  evil()  # \\x1b[31m\\u202e  (call, proven)\n" in found.stdout
+    assert "\x1b" not in ask("refs", "evil", "--json").stdout
+
+
+@pytest.mark.parametrize("name", [b"\xff", b"\xffabcd", b"ab\xffcd:3", b"steal\x1b[31m", b"steal\n", b"a:0", b"../x:1"])
+def test_a_hostile_name_ends_in_one_sentence(tree: Path, name: bytes) -> None:
+    found = ask("refs", os.fsdecode(name))
+    assert found.status in (2, 15, 16, 24, 25, 26, 27, 28)
+    assert found.stderr.count("\n") == 2
+    assert "\x1b" not in found.stdout + found.stderr
+    json.loads(ask("refs", os.fsdecode(name), "--json").stdout)
+
+
+# --- for programs -----------------------------------------------------------------------------------------------------
+
+
+def test_the_answer_has_the_published_shape(tree: Path) -> None:
+    value = answer("refs", "Lease.steal", "--min-tier", "name_only")
+    assert (value["schema"], value["status"], value["path"]) == ("cairn.refs/1", "ok", "Lease.steal")
+    assert value["counts"] == {"imports": 0, "proven": 1, "likely": 1, "nameOnly": 1, "elsewhere": 1}
+    assert [(row["line"], row["column"], row["tier"], row.get("inside")) for row in value["results"]] == [
+        (5, 11, "likely", "run"),
+        (6, 11, "name_only", "run"),
+        (3, 21, "proven", "Lease.steal"),
+    ]
+    assert value["results"][0]["text"] == "    lease.steal(1)"
+    again = answer("refs", "Lease.steal", "--min-tier", "name_only")
+    assert again | {"timingsMs": {}} == value | {"timingsMs": {}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (("leese",), 15, "not_found"),
+        (("gone.py:3",), 15, "not_found"),
+        (("src/app.py:2",), 15, "not_found"),
+        (("steal",), 16, "ambiguous"),
+        (("notes.txt:1",), 17, "unsupported"),
+        (("A heading",), 17, "unsupported"),
+        (("take", "--file", "notes.txt"), 17, "unsupported"),
+    ],
+)
+def test_what_has_no_answer_has_the_status_that_says_so(
+    tree: Path, arguments: tuple[str, ...], status: int, said: str
+) -> None:
+    value = answer("refs", *arguments, status=status)
+    assert value["status"] == said
+    assert value["message"].endswith(".")
+    assert value["hints"]["next"]
+    assert ask("refs", *arguments).stderr.startswith(f"cairn: {value['message']}")
+
+
+def test_a_file_outside_the_root_and_a_wrong_number_are_errors(tree: Path) -> None:
+    assert answer("refs", "/etc/passwd:1", status=24)["error"]["code"] == "path_outside_root"
+    assert answer("refs", "take", "--file", "../x.py", status=24)["error"]["code"] == "path_outside_root"
+    for arguments in (("take", "-k", "0"), ("take", "--min-tier", "sure"), ("src/lease.py:1-2",), ("",)):
+        assert ask("refs", *arguments).status == 2
+
+
+def test_without_an_index_the_gate_answers_and_nothing_is_made(folder: Path) -> None:
+    value = answer("refs", "take", status=10)
+    assert (value["status"], value["reason"]) == ("not_indexed", "not_indexed")
+    assert not Path(os.environ["CAIRN_HOME"]).exists()
+
+
+def test_the_next_uses_are_from_the_same_snapshot_whatever_has_changed(tree: Path) -> None:
+    page = answer("refs", "take", "-k", "1")
+    first, seen = page["snapshot"], [row["line"] for row in page["results"]]
+    (tree / "src" / "app.py").write_text("from lease import take\n\n\n\ntake()\n")
+    assert ask("sync", "-q").status == 0
+    while "continuation" in page:
+        page = answer("refs", "take", "-k", "1", "--continue", page["continuation"])
+        assert page["snapshot"] == first
+        seen += [row["line"] for row in page["results"]]
+    assert seen == [1, 7]
+    token = answer("refs", "take", "-k", "1")["continuation"]
+    for arguments in (("Lease", "--continue", token), ("take", "--continue", "AAAA")):
+        assert answer("refs", *arguments, status=2)["error"]["code"] == "bad_continuation"

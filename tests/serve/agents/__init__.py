@@ -1,0 +1,1 @@
+"""Tests of what Cairn writes into the settings of agents."""

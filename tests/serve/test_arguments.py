@@ -1,0 +1,96 @@
+"""Arguments are what the schema of a tool says, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cairn.errors import InvalidRequest
+from cairn.serve.arguments import WORDS, checked
+from cairn.serve.tools import TOOLS
+
+SCHEMAS = {tool.name: tool.schema for tool in TOOLS}
+
+
+def parts(schema: Any) -> Iterator[dict[str, Any]]:
+    yield schema
+    for inner in (*schema.get("properties", {}).values(), *schema.get("anyOf", ())):
+        yield from parts(inner)
+    if "items" in schema:
+        yield from parts(schema["items"])
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_a_tool_uses_only_words_that_are_checked(tool: Any) -> None:
+    jsonschema.Draft202012Validator.check_schema(tool.schema)
+    for part in parts(tool.schema):
+        assert set(part) <= WORDS
+        if "properties" in part:
+            assert part["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "field"),
+    [
+        ("search_codebase", {}, "query"),
+        ("search_codebase", {"query": ""}, "query"),
+        ("search_codebase", {"query": 7}, "query"),
+        ("search_codebase", {"query": "x", "limit": 0}, "limit"),
+        ("search_codebase", {"query": "x", "limit": 101}, "limit"),
+        ("search_codebase", {"query": "x", "limit": True}, "limit"),
+        ("search_codebase", {"query": "x", "limit": 8.0}, "limit"),
+        ("search_codebase", {"query": "x", "mode": "magic"}, "mode"),
+        ("search_codebase", {"query": "x", "debug": 1}, "debug"),
+        ("search_codebase", {"query": "x", "include": "*.py"}, "include"),
+        ("search_codebase", {"query": "x", "include": ["a", 7]}, "include[1]"),
+        ("search_codebase", {"query": "x", "include": ["a"] * 201}, "include"),
+        ("search_codebase", {"query": "\ud800"}, "query"),
+        ("search_codebase", {"query": "x", "path": None}, "path"),
+        ("search_codebase", {"query": "x", "k": 3}, "k"),
+        ("call_graph", {"symbol": "x", "depth": 99}, "depth"),
+        ("call_graph", {"symbol": 7}, "symbol"),
+        ("call_graph", {"symbol": {"file": "a.py"}}, "symbol.symbolId"),
+        ("call_graph", {"symbol": {"file": "a.py", "symbolId": "x", "line": 1}}, "symbol.line"),
+        ("list_codebases", {"all": True}, "all"),
+        ("list_codebases", [], "arguments"),
+    ],
+)
+def test_the_field_that_is_wrong_is_named(tool: str, arguments: object, field: str) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        checked(SCHEMAS[tool], arguments)
+    assert refused.value.fields["field"] == field
+
+
+def test_what_is_left_out_gets_its_default() -> None:
+    found = checked(SCHEMAS["search_codebase"], {"query": "x"})
+    assert (found["limit"], found["maxTokens"], found["mode"], found["groupBy"]) == (8, 6_000, "hybrid", "file")
+    assert not any(found[name] for name in ("allowStale", "debug", "include", "exclude", "languages"))
+    assert {"path", "scope", "continuation"}.isdisjoint(found)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 200) | st.sampled_from(["", "x", "hybrid", "create", "callers"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["file", "symbolId"]), inner),
+    max_leaves=4,
+)
+
+
+@given(st.data())
+def test_what_passes_is_what_the_schema_allows(data: st.DataObject) -> None:
+    tool = data.draw(st.sampled_from(TOOLS))
+    names = st.sampled_from([*tool.schema["properties"], "other"])
+    arguments = data.draw(st.dictionaries(names, VALUES, max_size=3))
+    allowed = jsonschema.Draft202012Validator(tool.schema).is_valid(arguments)
+    try:
+        found = checked(tool.schema, arguments)
+    except InvalidRequest:
+        assert not allowed
+    else:
+        assert allowed
+        assert json.loads(json.dumps(found)).items() >= arguments.items()

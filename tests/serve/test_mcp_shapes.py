@@ -1,0 +1,46 @@
+"""The schemas of structured answers: whole in themselves, and those that are shipped."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from cairn.answer.envelope import error, load_schema
+from cairn.errors import CairnError
+from cairn.serve.mcp_shapes import ANSWERS, answer_schema, tools
+from cairn.serve.tools import TOOLS
+
+
+def test_every_tool_is_listed_as_the_table_has_it() -> None:
+    assert set(ANSWERS) == {tool.name for tool in TOOLS}
+    for ours, listed in zip(TOOLS, tools(structured=False), strict=True):
+        assert (listed.name, listed.description, listed.input_schema) == (ours.name, ours.description, ours.schema)
+        assert listed.output_schema is None
+        hints = listed.annotations
+        assert hints is not None
+        assert (hints.read_only_hint, hints.destructive_hint) == (ours.read_only, ours.destructive)
+        assert (hints.idempotent_hint, hints.open_world_hint) == (ours.idempotent, False)
+
+
+@pytest.mark.parametrize("tool", ANSWERS)
+def test_a_schema_refers_only_to_itself(tool: str) -> None:
+    schema = answer_schema(tool)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    text = json.dumps(schema)
+    assert '"$id"' not in text
+    assert schema["type"] == "object"
+    refs = {part.split('"')[0] for part in text.split('"$ref": "')[1:]}
+    assert all(ref.removeprefix("#/$defs/") in schema["$defs"] for ref in refs), refs
+
+
+@pytest.mark.parametrize("tool", ANSWERS)
+def test_a_schema_takes_what_the_shipped_ones_take_and_nothing_else(tool: str) -> None:
+    validator = jsonschema.Draft202012Validator(answer_schema(tool))
+    failed = json.loads(error(CairnError()).to_json())
+    jsonschema.validate(failed, load_schema("cairn.error/1"))
+    assert validator.is_valid(failed)
+    assert not validator.is_valid(failed | {"extra": 1})
+    assert not validator.is_valid({**failed, "error": {}})
+    assert not validator.is_valid({"schema": "cairn.why/1"})

@@ -1,0 +1,164 @@
+"""Tools that read: which file is meant, and that they cannot write."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cairn.serve import read_tools
+from cairn.serve.desk import Reading
+from cairn.serve.tools import TOOLS, call
+from cairn.store.disk import Disk
+from tests.conformance import conforms
+from tests.serve.conftest import LEASE, Agent
+from tests.serve.test_tools import QUESTIONS
+
+# Every way in which a store can be changed.
+WRITES = ["create", "create_bytes", "make_folder", "move", "swap", "claim", "remove", "remove_folder", "seal", "unseal"]
+READS = [(tool, arguments) for tool, arguments in QUESTIONS if tool != "search_codebase"]
+READS += [("index_status", {}), ("list_codebases", {}), ("manage_index", {"action": "status"})]
+
+
+# --- nothing is written -----------------------------------------------------------------------------------------------
+
+
+@conforms("001.INV5", "001.FG1", "001.AC3", "001.REC3")
+def test_the_readers_reach_no_writer() -> None:
+    tree = ast.parse(inspect.getsource(read_tools))
+    imported = {f"{node.module}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert not [name for name in imported if name.startswith(("cairn.sync", "cairn.store", "cairn.serve.runs"))]
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import) and "cairn" in ast.dump(node)]
+    # What they are handed has no way to a run, and of a session they ask only what reads.
+    assert {"runs", "freshener", "before_search"}.isdisjoint(dir(Reading))
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert {"runs", "freshener", "before_search", "prepare", "start"}.isdisjoint(used)
+    for tool in TOOLS:
+        if tool.name not in ("search_codebase", "manage_index"):
+            handler = getattr(read_tools, tool.name)
+            assert str(inspect.signature(handler).parameters["reading"].annotation) == "Reading"
+
+
+@conforms("001.INV1")
+def test_every_reading_tool_leaves_every_byte_of_the_store_as_it_is(
+    indexed: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    indexed.ask("find_symbol", name="Lease")
+    before = indexed.stored()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a reader writes")
+
+    for name in WRITES:
+        monkeypatch.setattr(Disk, name, refuse)
+    for tool, arguments in READS:
+        assert indexed.ask(tool, **arguments)["status"] == "ok", tool
+    assert indexed.stored() == before
+
+
+@conforms("001.INV7")
+def test_a_codebase_is_never_dropped_from_the_list_by_trouble_with_its_store(
+    indexed: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A second store that was never anything but an empty folder: a member all the same.
+    (indexed.home / "data" / f"ghost__{'0' * 16}__{'1' * 16}").mkdir(mode=0o700)
+    members = [(row["root"], row["store"]) for row in indexed.ask("list_codebases")["results"]]
+    assert len(members) == 2
+    before = indexed.stored()
+    chance = random.Random(7)
+    real = Disk.read
+
+    def read(disk: Disk, *given: Any, **options: Any) -> Any:
+        if chance.random() < 0.3:
+            raise chance.choice([OSError(5, "EIO"), TimeoutError(110, "timed out"), PermissionError(13, "EACCES")])
+        return real(disk, *given, **options)
+
+    monkeypatch.setattr(Disk, "read", read)
+    troubles = 0
+    for _ in range(200):
+        rows = dict(call(indexed.desk, "list_codebases", {}).body)["results"]
+        assert [(row["root"], row["store"]) for row in rows] == members
+        troubles += any(row["trouble"] for row in rows)
+    assert troubles > 20
+    assert indexed.stored() == before
+
+
+# --- which file -------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_named_from_the_root_or_from_the_folder_or_by_its_whole_path(agent: Agent) -> None:
+    for folder in ("", "src", "src/deep"):
+        (agent.tree / folder).mkdir(exist_ok=True)
+        (agent.tree / folder / f"in_{os.path.basename(folder) or 'root'}.py").write_text(LEASE)
+    agent.index()
+    whole = str(agent.tree / "src" / "in_src.py")
+    for arguments in (
+        {"file": "src/in_src.py"},
+        {"file": whole},
+        {"path": whole},
+        {"path": "src/in_src.py"},
+        {"path": "src", "file": "in_src.py"},
+        {"path": "src", "file": "src/in_src.py"},
+        {"path": str(agent.tree / "src"), "file": "src/in_src.py"},
+    ):
+        for tool in ("file_outline", "read_file"):
+            answer = agent.ask(tool, **arguments)
+            assert answer["status"] == "ok", (arguments, answer)
+            assert answer["file"]["path"] == "src/in_src.py"
+
+
+def test_lines_of_a_file_are_those_that_were_indexed(indexed: Agent) -> None:
+    answer = indexed.ask("read_file", file="lease.py", startLine=2, endLine=3, mode="annotated")
+    assert answer["text"] == "    def steal(self):\n        return take()"
+    assert [row["symbol"] for row in answer["symbols"]] == ["Lease", "Lease.steal"]
+    (indexed.tree / "lease.py").write_text("x = 1\n")
+    assert indexed.ask("read_file", file="lease.py", startLine=7)["text"] == "    return 1"
+    assert indexed.ask("read_file", file="lease.py")["disk"] == "changed"
+
+
+def test_an_outline_is_of_one_definition_or_of_lines_or_cut(indexed: Agent) -> None:
+    names = lambda **asked: [row["symbol"] for row in indexed.ask("file_outline", file="lease.py", **asked)["results"]]  # noqa: E731
+    assert names() == ["Lease", "Lease.steal", "take"]
+    assert names(symbol="Lease") == ["Lease", "Lease.steal"]
+    assert names(startLine=6) == ["take"]
+    assert names(limit=1) == ["Lease"]
+
+
+def test_a_definition_is_found_with_its_uses_and_its_callers(indexed: Agent) -> None:
+    found = indexed.ask("find_symbol", name="take", kind="function")
+    assert [row["symbol"] for row in found["results"]] == ["take"]
+    assert indexed.ask("find_symbol", name="take", kind="class")["results"] == []
+    for name in ("take", "lease.py:6"):
+        uses = indexed.ask("find_symbol", name=name, references=True)
+        assert [(row["path"], row["line"]) for row in uses["results"]] == [("lease.py", 3)]
+    graph = indexed.ask("call_graph", symbol="take", direction="callers")
+    node = graph["nodes"][0]["symbolId"]
+    for symbol in ({"file": "lease.py", "symbolId": node}, {"file": "lease.py", "symbolId": "take"}, "lease.py:6"):
+        again = indexed.ask("call_graph", symbol=symbol, direction="callers")
+        assert again["nodes"] == graph["nodes"], again
+    assert {one["src"] for one in graph["edges"]} == {"lease.py#Lease.steal"}
+
+
+@conforms("004.STS")
+def test_the_status_has_the_fields_that_agents_know_at_the_top(indexed: Agent) -> None:
+    answer = indexed.ask("index_status")
+    known = {
+        "files_indexed": 1,
+        "total_chunks": 1,
+        "embedding_model": "cairn-static",
+        "is_indexing": False,
+        "indexing_type": None,
+        "current_file": None,
+        "progress": None,
+        "files_to_process": None,
+    }
+    assert {name: answer[name] for name in known} == known
+    assert answer["last_updated"] == answer["snapshot"]["publishedAt"]
+    managed = indexed.ask("manage_index", action="status")
+    # What the disk has left is not ours alone to change.
+    assert {name for name in answer if answer[name] != managed[name]} <= {"disk"}
