@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 from cairn.answer import audit
@@ -19,8 +16,9 @@ from cairn.store.remedy import FENCE, MEND, MOVE, POINT, RENEW
 from cairn.store.standing import HealthFinding, RepairAction, RepairPlan, RepairScope, Severity
 from tests.answer.test_envelope import valid
 from tests.conformance import conforms
+from tests.golden_files import GOLDEN, is_golden
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "audit"
+FOLDER = GOLDEN / "audit"
 RUN_ID = "01KA3M7Q2W0000000000000000"
 COVERAGE = {"walked": 12, "indexed": 9, "skipped": 2, "missing": 1}
 DRIFT = HealthFinding("file_changed", Severity.WARNING, "It has changed.", "Run `cairn sync` to catch up.", "é\x1b.py")
@@ -73,14 +71,11 @@ EXAMPLES = {
 def test_an_envelope_is_what_it_was(name: str) -> None:
     text = EXAMPLES[name]().to_json()
     valid(EXAMPLES[name]())
-    file = GOLDEN / f"{name}.json"
-    if os.environ.get("CAIRN_UPDATE_GOLDEN"):
-        file.write_text(text + "\n", encoding="utf-8")
-    assert file.read_text(encoding="utf-8") == text + "\n"
+    assert is_golden(f"audit/{name}.json", text + "\n")
 
 
 def test_there_is_no_golden_file_without_its_example() -> None:
-    assert {file.stem for file in GOLDEN.iterdir()} == set(EXAMPLES)
+    assert {file.stem for file in FOLDER.iterdir()} == set(EXAMPLES)
 
 
 def test_the_schema_knows_every_scope_and_every_kind_of_step() -> None:

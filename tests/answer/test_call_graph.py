@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -38,8 +36,9 @@ from tests.answer.test_runs import WRITER
 from tests.answer.test_search import TIMINGS
 from tests.answer.test_structure import HEADING, LEASE, STEAL, missed, shut, told, without_text
 from tests.conformance import conforms
+from tests.golden_files import GOLDEN, golden_json
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "call_graph"
+FOLDER = GOLDEN / "call_graph"
 ROOT = Node("src/lease.py#Lease.steal", "src/lease.py", "python", STEAL, 0)
 MAKES = Node("src/lease.py#Lease", "src/lease.py", "python", LEASE, 1)
 FILE = Node("src/app.py", "src/app.py", "python", None, 1)
@@ -79,16 +78,11 @@ EXAMPLES = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_answer_is_the_golden_one(name: str) -> None:
     answer = valid(EXAMPLES[name](), most=DEFAULT_ENVELOPE_BYTES)
-    text = json.dumps(answer, indent=2, ensure_ascii=False) + "\n"
-    file = GOLDEN / f"{name}.json"
-    if os.environ.get("CAIRN_UPDATE_GOLDEN"):
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text, "utf-8")
-    assert text == file.read_text("utf-8")
+    assert golden_json(f"call_graph/{name}", answer)
 
 
 def test_there_is_no_golden_file_without_its_example() -> None:
-    assert {file.stem for file in GOLDEN.iterdir()} == set(EXAMPLES)
+    assert {file.stem for file in FOLDER.iterdir()} == set(EXAMPLES)
 
 
 def test_the_schema_knows_every_kind_tier_and_type_and_the_shipped_limits() -> None:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import re
 import unicodedata
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,8 +22,9 @@ from cairn.answer.envelope import ChainLink, Envelope, FileRow, NonOkReason, Rul
 from cairn.errors import BadPathKey, CairnError, ConfigError, PathNotFound, RootNotFound
 from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.types import SKIP_SENTENCES, SkipReason
+from tests.golden_files import GOLDEN, is_golden
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "envelopes"
+FOLDER = GOLDEN / "envelopes"
 VALIDATORS = {name: Draft202012Validator(load_schema(name)) for name in envelope.SCHEMAS}
 MANY = settings(max_examples=120, derandomize=True, deadline=None)
 
@@ -147,14 +146,11 @@ EXAMPLES = {
 def test_an_envelope_is_what_it_was(name: str):
     text = EXAMPLES[name]().to_json()
     valid(EXAMPLES[name]())
-    file = GOLDEN / f"{name}.json"
-    if os.environ.get("CAIRN_UPDATE_GOLDEN"):
-        file.write_text(text + "\n", encoding="utf-8")
-    assert file.read_text(encoding="utf-8") == text + "\n"
+    assert is_golden(f"envelopes/{name}.json", text + "\n")
 
 
 def test_there_is_no_golden_file_without_its_example():
-    assert {file.stem for file in GOLDEN.iterdir()} == set(EXAMPLES)
+    assert {file.stem for file in FOLDER.iterdir()} == set(EXAMPLES)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,8 +26,9 @@ from tests.answer.test_envelope import MANY, WILD, valid
 from tests.answer.test_runs import WRITER
 from tests.answer.test_search import SOURCE, TIMINGS
 from tests.answer.test_structure import HEADING, LEASE, STEAL, missed, shut, told, without_text
+from tests.golden_files import GOLDEN, golden_json
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "references"
+FOLDER = GOLDEN / "references"
 IMPORTED = Use("src/app.py", 3, 1, 20, "import", "proven", "", "from lease import Lease")
 CALLED = Use("src/app.py", 12, 9, 220, "call", "likely", "Runner.run", "    x = lease.steal(1)")
 FOUND = Uses((STEAL,), (IMPORTED, CALLED), 2, 1, 0, 1, 7, 3, 0, "steal")
@@ -57,16 +56,11 @@ EXAMPLES = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_answer_is_the_golden_one(name: str) -> None:
     answer = valid(EXAMPLES[name](), most=DEFAULT_ENVELOPE_BYTES)
-    text = json.dumps(answer, indent=2, ensure_ascii=False) + "\n"
-    file = GOLDEN / f"{name}.json"
-    if os.environ.get("CAIRN_UPDATE_GOLDEN"):
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text, "utf-8")
-    assert text == file.read_text("utf-8")
+    assert golden_json(f"references/{name}", answer)
 
 
 def test_there_is_no_golden_file_without_its_example() -> None:
-    assert {file.stem for file in GOLDEN.iterdir()} == set(EXAMPLES)
+    assert {file.stem for file in FOLDER.iterdir()} == set(EXAMPLES)
 
 
 def test_the_schema_knows_every_kind_of_use_and_every_tier() -> None:

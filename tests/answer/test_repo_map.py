@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,10 +28,11 @@ from tests.answer.test_runs import WRITER
 from tests.answer.test_search import TIMINGS
 from tests.answer.test_structure import LEASE, STEAL, missed, shut, told
 from tests.conformance import conforms
+from tests.golden_files import GOLDEN, golden_json
 from tests.graph.maps import atlas_of, drawn
 from tests.graph.test_repo_map import TREE
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "map"
+FOLDER = GOLDEN / "map"
 MAP = RepoMap(
     text="3 files, 1 folder: 2 python, 1 markdown\n",
     tokens=12,
@@ -68,16 +67,11 @@ EXAMPLES = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_answer_is_the_golden_one(name: str) -> None:
     answer = valid(EXAMPLES[name](), most=DEFAULT_ENVELOPE_BYTES)
-    text = json.dumps(answer, indent=2, ensure_ascii=False) + "\n"
-    file = GOLDEN / f"{name}.json"
-    if os.environ.get("CAIRN_UPDATE_GOLDEN"):
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text, "utf-8")
-    assert text == file.read_text("utf-8")
+    assert golden_json(f"map/{name}", answer)
 
 
 def test_there_is_no_golden_file_without_its_example() -> None:
-    assert {file.stem for file in GOLDEN.iterdir()} == set(EXAMPLES)
+    assert {file.stem for file in FOLDER.iterdir()} == set(EXAMPLES)
 
 
 def test_the_schema_knows_every_way_and_the_estimator() -> None:

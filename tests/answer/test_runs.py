@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,8 +21,9 @@ from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.store.standing import HealthFinding, Severity, SnapshotInfo, State, StoreStatus, WriterInfo
 from cairn.types import SkipReason
 from tests.answer.test_envelope import MANY, VALIDATORS, WILD, valid
+from tests.golden_files import GOLDEN, is_golden
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "runs"
+FOLDER = GOLDEN / "runs"
 RUN_ID = "01KA3M7Q2W0000000000000000"
 SNAPSHOT = SnapshotInfo(
     id=RUN_ID,
@@ -114,14 +113,11 @@ EXAMPLES = {
 def test_an_envelope_is_what_it_was(name: str) -> None:
     text = EXAMPLES[name]().to_json()
     valid(EXAMPLES[name]())
-    file = GOLDEN / f"{name}.json"
-    if os.environ.get("CAIRN_UPDATE_GOLDEN"):
-        file.write_text(text + "\n", encoding="utf-8")
-    assert file.read_text(encoding="utf-8") == text + "\n"
+    assert is_golden(f"runs/{name}.json", text + "\n")
 
 
 def test_there_is_no_golden_file_without_its_example() -> None:
-    assert {file.stem for file in GOLDEN.iterdir()} == set(EXAMPLES)
+    assert {file.stem for file in FOLDER.iterdir()} == set(EXAMPLES)
 
 
 def test_the_schemas_know_every_skip_reason_and_state() -> None:

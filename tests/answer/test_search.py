@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,8 +23,8 @@ from cairn.search.types import Found, Hit
 from cairn.store.standing import Freshness, State
 from tests.answer.test_envelope import MANY, WILD, valid
 from tests.answer.test_runs import SNAPSHOT, WRITER
+from tests.golden_files import golden_json
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "search"
 QUESTION = "0123456789abcdef"
 TIMINGS = [("sync", 0.0121), ("search", 0.0023), ("total", 0.0144)]
 HIT = Hit(
@@ -105,12 +103,7 @@ EXAMPLES = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_answer_is_the_golden_one(name: str) -> None:
     answer = valid(EXAMPLES[name](), most=DEFAULT_ENVELOPE_BYTES)
-    text = json.dumps(answer, indent=2, ensure_ascii=False) + "\n"
-    file = GOLDEN / f"{name}.json"
-    if os.environ.get("CAIRN_UPDATE_GOLDEN"):
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text, "utf-8")
-    assert text == file.read_text("utf-8")
+    assert golden_json(f"search/{name}", answer)
 
 
 def test_the_fields_come_in_the_published_order() -> None:

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -16,8 +14,9 @@ from cairn.answer.stores import lost_roots, purge_report, store_list
 from cairn.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.store.standing import Purged, Stayed, StoreEntry, StoreTrouble
 from tests.answer.test_envelope import MANY, WILD, valid
+from tests.golden_files import GOLDEN, is_golden
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "stores"
+FOLDER = GOLDEN / "stores"
 ENTRY = StoreEntry(
     store_id="r__0123456789abcdef__fedcba9876543210",
     path="/home/me/.cairn/data/r__0123456789abcdef__fedcba9876543210",
@@ -53,15 +52,11 @@ EXAMPLES = {
 def test_an_envelope_is_what_it_was(name: str) -> None:
     valid(EXAMPLES[name]())
     text = EXAMPLES[name]().to_json()
-    file = GOLDEN / f"{name}.json"
-    if os.environ.get("CAIRN_UPDATE_GOLDEN"):
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text + "\n", encoding="utf-8")
-    assert file.read_text(encoding="utf-8") == text + "\n"
+    assert is_golden(f"stores/{name}.json", text + "\n")
 
 
 def test_there_is_no_golden_file_without_its_example() -> None:
-    assert {file.stem for file in GOLDEN.iterdir()} == set(EXAMPLES)
+    assert {file.stem for file in FOLDER.iterdir()} == set(EXAMPLES)
 
 
 def test_roots_that_are_gone_are_counted() -> None:

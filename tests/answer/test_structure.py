@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,8 +38,9 @@ from cairn.types import SymbolKind
 from tests.answer.test_envelope import MANY, WILD, valid
 from tests.answer.test_runs import WRITER
 from tests.answer.test_search import HIT, SOURCE, TIMINGS
+from tests.golden_files import GOLDEN, golden_json
 
-GOLDEN = Path(__file__).parent.parent / "golden" / "structure"
+FOLDER = GOLDEN / "structure"
 NOT_CHECKED = replace(SOURCE, freshness=Freshness("not_checked"))
 OPEN = decide(GateFacts("/r", State.INDEXED))
 LEASE = Definition(
@@ -108,16 +107,11 @@ EXAMPLES = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_answer_is_the_golden_one(name: str) -> None:
     answer = valid(EXAMPLES[name](), most=DEFAULT_ENVELOPE_BYTES)
-    text = json.dumps(answer, indent=2, ensure_ascii=False) + "\n"
-    file = GOLDEN / f"{name}.json"
-    if os.environ.get("CAIRN_UPDATE_GOLDEN"):
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text, "utf-8")
-    assert text == file.read_text("utf-8")
+    assert golden_json(f"structure/{name}", answer)
 
 
 def test_there_is_no_golden_file_without_its_example() -> None:
-    assert {file.stem for file in GOLDEN.iterdir()} == set(EXAMPLES)
+    assert {file.stem for file in FOLDER.iterdir()} == set(EXAMPLES)
 
 
 def test_the_schemas_know_every_kind_way_and_state_of_a_file() -> None:

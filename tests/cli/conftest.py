@@ -1,4 +1,4 @@
-"""A store that several pages of tests damage, each its own copy."""
+"""What several pages of tests stand on: a tree of their own to ask about, or a store to damage, each its own copy."""
 
 from __future__ import annotations
 
@@ -8,6 +8,21 @@ from pathlib import Path
 import pytest
 
 from tests.cli.people import Person
+
+
+@pytest.fixture
+def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of git with nothing in it, where one stands; nothing is indexed yet."""
+    folder = (tmp_path / "tree").resolve()
+    (folder / "src").mkdir(parents=True)
+    (folder / ".git").mkdir()
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    monkeypatch.setenv("CAIRN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delenv("CAIRN_DEBUG", raising=False)
+    monkeypatch.chdir(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")

@@ -45,21 +45,12 @@ def run():
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(bare: Path) -> Path:
     """A tree in which nothing is indexed yet."""
-    folder = (tmp_path / "tree").resolve()
-    (folder / "src").mkdir(parents=True)
-    (folder / ".git").mkdir()
-    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    (folder / "src" / "lease.py").write_text(LEASE)
-    (folder / "src" / "app.py").write_text(APP)
-    (folder / "README.md").write_text("# A heading\n")
-    monkeypatch.setenv("HOME", str(tmp_path / "me"))
-    monkeypatch.setenv("CAIRN_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.delenv("CAIRN_DEBUG", raising=False)
-    monkeypatch.chdir(folder)
-    return folder
+    (bare / "src" / "lease.py").write_text(LEASE)
+    (bare / "src" / "app.py").write_text(APP)
+    (bare / "README.md").write_text("# A heading\n")
+    return bare
 
 
 @pytest.fixture

@@ -54,22 +54,13 @@ def answer(*arguments: str, status: int = 0) -> dict[str, Any]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(bare: Path) -> Path:
     """A tree in which nothing is indexed yet."""
-    folder = (tmp_path / "tree").resolve()
-    (folder / "src").mkdir(parents=True)
-    (folder / ".git").mkdir()
-    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    (folder / "src" / "lease.py").write_text(LEASE)
-    (folder / "src" / "twin.py").write_text(LEASE.replace("Lease", "Twin"))
-    (folder / "notes.txt").write_text("one\n\x1b[31mtwo\n")
-    (folder / "README.md").write_text("# A lease\n\n## Why\n")
-    monkeypatch.setenv("HOME", str(tmp_path / "me"))
-    monkeypatch.setenv("CAIRN_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.delenv("CAIRN_DEBUG", raising=False)
-    monkeypatch.chdir(folder)
-    return folder
+    (bare / "src" / "lease.py").write_text(LEASE)
+    (bare / "src" / "twin.py").write_text(LEASE.replace("Lease", "Twin"))
+    (bare / "notes.txt").write_text("one\n\x1b[31mtwo\n")
+    (bare / "README.md").write_text("# A lease\n\n## Why\n")
+    return bare
 
 
 @pytest.fixture
