@@ -96,6 +96,8 @@ FILES_PER_TASK = 32
 WORKER_CPU_SECONDS_PER_FILE = 5.0
 # On top of what a worker holds at its start (about 60 MiB), which keeps it below 512 MiB.
 WORKER_MEMORY_BYTES = 440 * MIB
+# In a server a worker waits so long for the next save before it leaves.
+WORKER_IDLE_SECONDS = 60.0
 
 # --- store defaults -----------------------------------------------------------------------------------------------
 RETAIN_SNAPSHOTS_MIN = 5

@@ -157,9 +157,9 @@ def extract_here(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[str]:
         return read_stable(tree, candidate, max_bytes=max_bytes, clock=clock)
 
     def extract_all(
-        root: Root, candidates: Sequence[Candidate], limits: LimitConfig, *, workers: int | None = None
+        root: Root, candidates: Sequence[Candidate], limits: LimitConfig, *, workers: int | None, keep: bool
     ) -> Iterator[ExtractOutcome]:
-        del workers
+        del workers, keep
         with Tree(root) as tree:
             for candidate in candidates:
                 yield extract(tree, candidate, limits)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ PROGRAM = "def first(x):\n    return second(x)\n\n\ndef second(x):\n    return x
 def tree_of(top: Path, count: int = 200) -> tuple[Root, tuple[Candidate, ...]]:
     for number in range(count):
         folder = top / f"part{number % 7}"
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / f"m{number}.py").write_text(PROGRAM * (1 + number % 5))
     root = find_root(str(top))
     with Tree(root) as tree:
@@ -237,3 +238,77 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+# --- a worker that waits ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def threaded() -> Iterator[None]:
+    """A process that must not fork, as a server is; no worker of it is left behind."""
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    yield
+    pool.dismiss()
+    done.set()
+    thread.join()
+    assert children() == []
+
+
+def keep(root: Root, candidates: Sequence[Candidate]) -> list[int]:
+    """Extract, and say which workers wait afterwards."""
+    outcomes = list(pool.extract_all(root, candidates, LimitConfig(), workers=1, keep=True))
+    assert [type(outcome) for outcome in outcomes] == [FileFacts] * len(candidates)
+    return children()
+
+
+@pytest.mark.usefixtures("threaded")
+def test_a_server_s_worker_waits_for_the_next_save(tmp_path: Path) -> None:
+    root, candidates = tree_of(tmp_path, 3)
+    [first] = keep(root, candidates)
+    assert keep(root, candidates[:1]) == [first]
+    list(pool.extract_all(root, candidates, LimitConfig(), workers=1))
+    assert children() == [first], "who does not ask for it leaves nobody behind, and takes nobody"
+
+
+@pytest.mark.usefixtures("threaded")
+def test_a_worker_that_died_or_stands_in_another_folder_is_not_taken(tmp_path: Path) -> None:
+    root, candidates = tree_of(tmp_path / "a", 3)
+    [first] = keep(root, candidates)
+    os.kill(first, signal.SIGKILL)
+    [second] = keep(root, candidates)
+    assert second != first
+    (tmp_path / "a").rename(tmp_path / "b")
+    _, candidates = tree_of(tmp_path / "a", 4)
+    [third] = keep(root, candidates)
+    assert third != second
+
+
+@pytest.mark.usefixtures("threaded")
+def test_a_worker_that_nobody_comes_for_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "WORKER_IDLE_SECONDS", 0.2)
+    root, candidates = tree_of(tmp_path, 3)
+    [waiting] = keep(root, candidates)
+    until = time.monotonic() + 20
+    while Path(f"/proc/{waiting}/stat").read_text().split()[2] != "Z":
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    assert keep(root, candidates) != [waiting]
+
+
+@pytest.mark.usefixtures("threaded")
+def test_only_a_few_workers_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_MOST_SPARES", 1)
+    [first] = keep(*tree_of(tmp_path / "a", 2))
+    [second] = keep(*tree_of(tmp_path / "b", 2))
+    assert second != first
+
+
+@pytest.mark.usefixtures("threaded")
+def test_a_worker_that_is_given_up_in_the_middle_does_not_wait(tmp_path: Path) -> None:
+    root, candidates = tree_of(tmp_path, 200)
+    outcomes = pool.extract_all(root, candidates, LimitConfig(), workers=1, keep=True)
+    next(outcomes)
+    outcomes.close()  # type: ignore[attr-defined]
+    assert children() == []

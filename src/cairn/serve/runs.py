@@ -19,6 +19,7 @@ from cairn.store.progress import RunProgress
 from cairn.store.standing import WriterInfo
 from cairn.sync import run as engine
 from cairn.sync.codebase import Codebase
+from cairn.sync.pool import dismiss
 from cairn.sync.repair import RepairReport, repair
 from cairn.sync.report import Phase, Progress, RunReport
 
@@ -161,6 +162,7 @@ class Runs:
             wait_seconds=wait_seconds,
             embedder=self._models.of(codebase.config.embedding),
             upkeep=upkeep,
+            keep_worker=True,
         )
 
         def over(ended: Run) -> None:
@@ -193,6 +195,7 @@ class Runs:
             run.cancel()
         for _, thread in left:
             thread.join(max(0.0, until - self._clock.monotonic()))
+        dismiss()
 
 
 def retry_after_ms(run: Run | None) -> int:

@@ -68,7 +68,8 @@ from cairn.types import (
 class Task:
     """What a run is to do: where, with which model, and whether the last snapshot is built on or left aside.
 
-    `always`: also publish when nothing has changed, because what is built on is not what was published.
+    `always`: also publish when nothing has changed, because what is built on is not what was published. `keep_worker`:
+    whether the process that parses waits for the next run.
     """
 
     codebase: Codebase
@@ -79,6 +80,7 @@ class Task:
     allow_degraded: bool
     workers: int | None
     always: bool = False
+    keep_worker: bool = False
 
     @property
     def embed_fingerprint(self) -> str:
@@ -322,7 +324,13 @@ class CatchUp:
 
     def _extract(self, packer: Packer, candidates: list[Candidate]) -> None:
         codebase = self.task.codebase
-        outcomes = extract_all(codebase.root, candidates, codebase.config.limits, workers=self.task.workers)
+        outcomes = extract_all(
+            codebase.root,
+            candidates,
+            codebase.config.limits,
+            workers=self.task.workers,
+            keep=self.task.keep_worker,
+        )
         began = self.clock.monotonic()
         self._say(Phase.INDEXING, 0, len(candidates))
         for done, (candidate, outcome) in enumerate(zip(candidates, outcomes, strict=True), 1):

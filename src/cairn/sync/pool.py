@@ -32,13 +32,21 @@ from cairn.collector import no_cycle_collection
 from cairn.config import LimitConfig
 from cairn.errors import OUR_TROUBLE, CairnError, GrammarMismatch, OutOfResources
 from cairn.filetypes import language_of
-from cairn.limits import FILES_PER_TASK, MIN_FILES_FOR_POOL, WORKER_CPU_SECONDS_PER_FILE, WORKER_MEMORY_BYTES
+from cairn.limits import (
+    FILES_PER_TASK,
+    MIN_FILES_FOR_POOL,
+    WORKER_CPU_SECONDS_PER_FILE,
+    WORKER_IDLE_SECONDS,
+    WORKER_MEMORY_BYTES,
+)
 from cairn.source.beneath import Tree
 from cairn.sync.extract import extract
 from cairn.sync.parcels import pack, unpack
 from cairn.syntax.languages import load
 from cairn.types import Candidate, ExtractOutcome, Root
 
+# Workers that wait for another call, each for one codebase.
+_MOST_SPARES = 4
 # One task being worked on and one waiting in the pipe, so that no worker ever waits for its parent.
 _TASKS_AHEAD = 2
 
@@ -49,6 +57,7 @@ class _Duty(NamedTuple):
     root: Root
     limits: LimitConfig
     cpu_seconds: float
+    idle_seconds: float | None = None
 
 
 class _Task(NamedTuple):
@@ -67,12 +76,23 @@ def extract_all(
     *,
     workers: int | None = None,
     cpu_seconds: float = WORKER_CPU_SECONDS_PER_FILE,
+    keep: bool = False,
 ) -> Iterator[ExtractOutcome]:
-    """The outcome of every candidate, in the order given."""
+    """The outcome of every candidate, in the order given.
+
+    With `keep`, a worker that had to be spawned waits a while for the next call: for a server, whose files are saved
+    one by one. `dismiss` sends such workers away.
+    """
     count = worker_count(len(candidates)) if workers is None else workers
     if candidates:
-        with contextlib.closing(_Pool(_Duty(root, limits, cpu_seconds), count, candidates)) as pool:
+        duty = _Duty(root, limits, cpu_seconds, WORKER_IDLE_SECONDS if keep else None)
+        with contextlib.closing(_Pool(duty, count, candidates)) as pool:
             yield from pool.run()
+
+
+def dismiss() -> None:
+    """Send away the workers that wait for another call."""
+    _SPARES.dismiss()
 
 
 def worker_count(files: int) -> int:
@@ -96,6 +116,7 @@ class _Worker:
             warnings.simplefilter("ignore", DeprecationWarning)
             self.process.start()
         theirs.close()
+        self.folder = _folder(duty.root)
         self.tasks: deque[_Task] = deque()
 
     def give(self, task: _Task) -> None:
@@ -111,6 +132,52 @@ class _Worker:
             self.process.kill()
             self.process.join()
         self.process.close()
+
+
+class _Spares:
+    """Workers that wait for the next run of the same duty, one for each of a few; each leaves when nobody comes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[_Duty, _Worker] = {}
+
+    def take(self, duty: _Duty) -> _Worker | None:
+        """One that still lives, and still stands in the folder that now has that name."""
+        with self._lock:
+            worker = self._waiting.pop(duty, None)
+        if worker is not None and not (worker.process.is_alive() and worker.folder == _folder(duty.root)):
+            worker.stop()
+            return None
+        return worker
+
+    def put(self, duty: _Duty, worker: _Worker) -> None:
+        """Let a worker wait; the one that has waited longest goes when there are too many."""
+        with self._lock:
+            before = self._waiting.pop(duty, None)
+            self._waiting[duty] = worker
+            longest = self._waiting.pop(next(iter(self._waiting))) if len(self._waiting) > _MOST_SPARES else None
+        for gone in (before, longest):
+            if gone is not None:
+                gone.stop()
+
+    def dismiss(self) -> None:
+        """Send all of them away."""
+        with self._lock:
+            gone = list(self._waiting.values())
+            self._waiting.clear()
+        for each in gone:
+            each.stop()
+
+
+_SPARES = _Spares()
+
+
+def _folder(root: Root) -> tuple[int, int] | None:
+    """Which folder has the name of the root; None when none has."""
+    with contextlib.suppress(OSError):
+        found = os.stat(root.path)
+        return found.st_dev, found.st_ino
+    return None
 
 
 def _open_files() -> set[int]:
@@ -171,7 +238,8 @@ class _Pool:
         self._forked = threading.active_count() == 1 and sys.platform == "linux"
         if self._forked:
             _load_grammars(candidates)
-        self._workers = [self._worker() for _ in range(count)]
+        spare = _SPARES.take(duty) if self._keeps else None
+        self._workers = [*([spare] if spare else []), *(self._worker() for _ in range(count - (spare is not None)))]
         self._waiting: deque[_Task] = deque()
         self._done: dict[int, ExtractOutcome] = {}
 
@@ -189,9 +257,19 @@ class _Pool:
     def _worker(self) -> _Worker:
         return _Worker(self._duty, forked=self._forked)
 
+    @property
+    def _keeps(self) -> bool:
+        return self._duty.idle_seconds is not None and not self._forked
+
     def close(self) -> None:
-        for worker in self._workers:
+        kept, *others = self._workers
+        for worker in others:
             worker.stop()
+        # One that still has something to do was given up in the middle of it.
+        if self._keeps and not kept.tasks:
+            _SPARES.put(self._duty, kept)
+        else:
+            kept.stop()
 
     def _feed(self) -> None:
         for index, idle in enumerate(self._workers):
@@ -267,7 +345,7 @@ def _serve(pipe: Connection, duty: _Duty, inherited: set[int]) -> None:
     gc.disable()
     try:
         with Tree(duty.root) as tree:
-            while True:
+            while duty.idle_seconds is None or pipe.poll(duty.idle_seconds):
                 task: _Task = pipe.recv()
                 pipe.send(pack(_outcomes(tree, task, duty)))
                 gc.collect()

@@ -46,7 +46,8 @@ class RunOptions:
     """What may be chosen about a run: how long another writer is waited for, and which model (None: the user's).
 
     `upkeep`: whether the store is looked after once it is over. Who waits for an answer leaves that to others, until it
-    is overdue. `shared`: whether a new store is for a group; None leaves it to the user's settings.
+    is overdue. `shared`: whether a new store is for a group; None leaves it to the user's settings. `keep_worker`:
+    whether the process that parses waits for the next run, which a server has soon.
     """
 
     home: str
@@ -56,6 +57,7 @@ class RunOptions:
     embedder: Embedder | None = None
     upkeep: bool = True
     shared: bool | None = None
+    keep_worker: bool = False
 
 
 def index(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
@@ -226,7 +228,16 @@ def _catch_up(
             open_writer(disk, place.path, kind, clock=clock, wait_seconds=options.wait_seconds, rebuild=fresh)
         )
         anew = kind is RunKind.REINDEX or _is_foreign(writer.base, place)
-        task = Task(codebase, place, embedder, cache, anew, options.allow_degraded, options.workers)
+        task = Task(
+            codebase,
+            place,
+            embedder,
+            cache,
+            anew,
+            options.allow_degraded,
+            options.workers,
+            keep_worker=options.keep_worker,
+        )
         with noted(place, kind, clock):
             outcome = CatchUp(task, writer, tree, tell, clock).go()
         base = writer.base
