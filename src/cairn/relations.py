@@ -165,8 +165,7 @@ def symbol_asked_for(
     elif asked.lines is not None:
         one = _on_line(session, searcher, asked)
     else:
-        path, name = _of_id(searcher, asked.path)
-        one = one_definition(searcher, name, path)
+        one = one_definition(searcher, asked.path, None)
     return _used(session.kept(Graph), one)
 
 
@@ -177,13 +176,6 @@ def _one_node(sites: CallSites, graph: Graph, one: Definition | Miss) -> Place |
     nodes = {sites.node(place_of(graph, each)) for each in one.candidates}
     is_one = isinstance(one.error, Ambiguous) and len(one.candidates) == one.total and len(nodes) == 1
     return nodes.pop() if is_one else one
-
-
-def _of_id(searcher: Searcher, said: str) -> tuple[str | None, str]:
-    """The file and the name of a `symbolId` of a call graph; what is none is a name."""
-    path, mark, name = said.partition("#")
-    path = path.replace("%23", "#").replace("%25", "%")
-    return (path, name) if mark and name and searcher.view.file(path) else (None, said)
 
 
 def place_of(graph: Graph, one: Definition) -> Place:

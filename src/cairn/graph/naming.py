@@ -48,8 +48,9 @@ def resolve(view: SnapshotView, wanted: str, *, path: str | None = None, near: N
     if here is not None:
         return Resolution(Outcome.OK, (here,), 1)
     holder, mark, name = wanted.partition("#")
-    if path is None and mark and view.file(holder):
-        # As the answers of a call graph name it.
+    # As the ids of a call graph write the name of a file.
+    holder = holder.replace("%23", "#").replace("%25", "%")
+    if path is None and mark and name and view.file(holder):
         wanted, path = name, holder
     found = _named(view, wanted, path)
     if not found:
