@@ -17,7 +17,7 @@ MEDIAN_LINES = 150
 # --- which way the doors between rooms open ---------------------------------------------------------------------------
 
 BASE = {"types", "errors", "limits", "clock", "collector", "filetypes", "tokens"}
-SETTINGS = BASE | {"config", "fingerprint"}
+SETTINGS = BASE | {"config", "config_checks", "fingerprint"}
 MAY_IMPORT: dict[str, set[str]] = {
     "types": set(),
     "errors": set(),
@@ -26,26 +26,37 @@ MAY_IMPORT: dict[str, set[str]] = {
     "collector": set(),
     "filetypes": {"types", "errors", "limits"},
     "tokens": {"types", "errors", "limits"},
-    "config": BASE,
+    "config_checks": {"limits"},
+    "config": BASE | {"config_checks"},
     "fingerprint": BASE | {"config"},
     "source": SETTINGS,
     "syntax": BASE,
-    "sync": SETTINGS | {"source", "syntax", "embedding", "store"},
-    "answer": SETTINGS | {"search", "graph", "store"},
+    "sync": SETTINGS | {"source", "syntax", "embedding", "store", "engine"},
+    "answer": SETTINGS | {"search", "graph", "store", "semantic"},
     "cli": SETTINGS
     | {"__init__", "source", "syntax", "sync", "answer", "search", "graph", "semantic", "serve", "store", "session"}
-    | {"evaluation", "structure", "relations"},
+    | {"evaluation", "structure", "relations", "refreshing", "edits"},
     # Asks like everybody else, and knows the right answers.
     "evaluation": SETTINGS | {"source", "sync", "search", "answer", "session"},
     # A codebase, opened to be asked: what the command line, the package itself and a server share.
-    "session": SETTINGS | {"source", "sync", "embedding", "search", "answer", "store"},
+    "session": SETTINGS | {"source", "sync", "embedding", "search", "answer", "store", "engine"},
     # What is asked about the structure of an open codebase.
-    "structure": SETTINGS | {"session", "source", "search", "graph", "answer"},
+    "structure": SETTINGS | {"session", "source", "search", "graph", "answer", "meaning"},
     # What leads where in it.
-    "relations": SETTINGS | {"session", "structure", "source", "search", "graph", "answer"},
+    "relations": SETTINGS | {"session", "structure", "source", "search", "graph", "answer", "meaning", "syntax"},
+    # What indexers know of it, joined to its snapshot.
+    # The same for programs that await.
+    "coordinator": SETTINGS
+    | {"session", "structure", "relations", "meaning", "source", "search", "graph", "answer", "sync"},
+    # What may be edited by it.
+    "edits": SETTINGS
+    | {"session", "structure", "relations", "meaning", "source", "search", "graph", "semantic", "answer"},
+    "meaning": SETTINGS | {"session", "graph", "semantic", "store"},
+    # Runs the indexers over it.
+    "refreshing": SETTINGS | {"session", "source", "sync", "graph", "semantic", "answer", "store"},
     "library": SETTINGS | {"session", "structure", "relations", "source", "sync", "search", "graph", "answer"},
     "__init__": {"errors", "library", "search", "graph", "sync"},
-    "__main__": {"cli"},
+    "__main__": {"cli", "thin"},
     # Rooms to come: their doors are fixed before they are built.
     # The cache of vectors lasts, so it goes through the one door to the disk.
     "embedding": SETTINGS | {"store"},
@@ -55,8 +66,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "graph": SETTINGS | {"search", "store", "semantic"},
     "semantic": SETTINGS | {"store", "source"},
     "serve": SETTINGS
+    | {"edits", "meaning"}
     | {"source", "answer", "search", "graph", "semantic", "session", "structure", "relations", "sync", "store"}
-    | {"embedding"},
+    | {"embedding", "__init__"},
+    # The command before anything is loaded. Of `serve` it takes the wire, which needs nothing.
+    "thin": {"__init__", "__main__", "serve"},
 }
 
 # Rows are read through a view, which knows what is live: no room can reach a segment, its tables or its columns. What a
@@ -73,11 +87,16 @@ OF_THE_STORE: dict[str, set[str]] = {
     # The one door to the disk, for the cache of vectors and for the model's own file.
     "embedding": {"fs"},
     # Through `live`, which gives out no dead row; the others are what it gives out.
-    "engine": {"live", "postings", "rows", "snapshot", "vectors"},
+    "engine": {"live", "manifest", "postings", "rows", "snapshot", "vectors"},
     "search": {"live", "postings", "rows", "snapshot"},
     "session": {"snapshot", "standing"},
+    # The door to the disk, for its database.
+    "semantic": {"disk", "files", "fs"},
     "graph": {"snapshot"},
-    "serve": {"progress", "standing"},
+    "meaning": {"snapshot"},
+    "refreshing": {"snapshot"},
+    # disk, fs: the folder of the daemon's socket and its log.
+    "serve": {"disk", "fs", "progress", "standing"},
 }
 
 
@@ -102,32 +121,39 @@ DOORS = (
         "open io.open io.FileIO io.open_code os.open os.fdopen codecs.open .open .read_text .read_bytes pathlib. mmap."
         " glob. fileinput. linecache.",
         # beneath: repository files. git: its own exclude files, to count what they hide. config: the user's settings.
-        # languages, envelope, static: files of this package. main: the null device, when the reader of a pipe has gone.
+        # languages, envelope, static: files of this package. main, thin: the null device, when the reader of a pipe has
+        # gone.
+        # thin: the folder of the daemon's socket.
         # pool: the null device as a worker's stderr, and what the kernel says of its memory.
         # clock: what the kernel says of processes.
         # batch: a file of questions that the user names.
-        # fs: the store, which nothing else opens, not even to read.
+        # fs: the store, which nothing else opens, not even to read. checkup: what the kernel says of watches.
+        # footprint: what the kernel says of the memory of an indexer.
         # judged: questions and their answers in a folder that the user names. revision: writes, see below.
         # agents/files: settings of coding agents, which `cairn install` edits; each a plain file of the user's own.
-        "evaluation/judged.py evaluation/revision.py serve/agents/files.py"
+        # address: the folder of the daemon's socket, whose name may be too long. memory: what the kernel says of it.
+        "evaluation/judged.py evaluation/revision.py serve/agents/files.py serve/address.py serve/memory.py"
         " source/beneath.py source/git.py config.py syntax/languages.py answer/envelope.py cli/main.py sync/pool.py"
-        " clock.py"
-        " store/disk.py store/fs.py embedding/static.py cli/batch.py",
+        " clock.py sync/checkup.py semantic/footprint.py"
+        " store/disk.py store/fs.py embedding/static.py cli/batch.py thin.py",
     ),
     _door(
         "lists a folder",
         "os.scandir os.listdir os.walk os.fwalk .iterdir .rglob",
         # Walk, listing and watch list by a descriptor that beneath has opened; fs lists the store. The pool lists the
-        # descriptors of its own process, which a fork must let go of.
-        "source/walk.py source/listing.py source/watch.py store/disk.py sync/pool.py",
+        # descriptors of its own process, which a fork must let go of; memory counts them. Footprint lists processes.
+        "source/walk.py source/listing.py source/watch.py store/disk.py sync/pool.py serve/memory.py"
+        " semantic/footprint.py",
     ),
-    _door("asks the system directly", "ctypes.", "source/beneath.py source/watch.py"),
+    # memory: gives freed memory back to the system.
+    _door("asks the system directly", "ctypes.", "source/beneath.py source/watch.py serve/memory.py"),
     _door(
         "runs a program",
         "subprocess. os.system os.popen os.fork os.forkpty os.posix_spawn os.posix_spawnp pty. os.startfile"
         " os.execv os.execve os.execl os.execle os.execlp os.execvp os.execvpe os.spawnv os.spawnl os.spawnve"
         " asyncio.create_subprocess_exec asyncio.create_subprocess_shell",
-        "source/git.py",
+        # starting: the daemon, which is this very program. process: an indexer, behind its keeper.
+        "source/git.py serve/starting.py semantic/process.py semantic/keeper.py",
     ),
     _door("starts worker processes", "multiprocessing. concurrent.futures.", "sync/pool.py"),
     _door("looks at the clock", "time. datetime.datetime.now datetime.datetime.utcnow datetime.date.today", "clock.py"),
@@ -143,22 +169,35 @@ DOORS = (
         # agents/files: replaces settings of coding agents, which are no part of any store.
         "store/disk.py evaluation/revision.py serve/agents/files.py",
     ),
-    # disk, fs: open a database of the store. rows: builds one in memory. segment: asks one. registry: writes its own.
-    _door("uses a database", "sqlite3.", "store/disk.py store/fs.py store/rows.py store/segment.py store/registry.py"),
+    # disk, fs: open a database of the store. rows: builds one in memory. segment: asks one. registry: writes its own,
+    # and so does semantic/database.
+    _door(
+        "uses a database",
+        "sqlite3.",
+        "store/disk.py store/fs.py store/rows.py store/segment.py store/registry.py semantic/database.py",
+    ),
     _door("takes a lock", "fcntl. os.lockf", "store/disk.py"),
     _door(
         "goes to the network",
-        "socket. ssl. urllib. http. requests. httpx. aiohttp. urllib3. ftplib. smtplib. xmlrpc. socketserver."
+        "socket. _socket. ssl. urllib. http. requests. httpx. aiohttp. urllib3. ftplib. smtplib. xmlrpc. socketserver."
         " webbrowser.",
         # The remote model, which only the user's own settings can switch on. mcp_http: listens on the loopback, when
-        # the user has asked for it.
-        "embedding/http.py serve/mcp_http.py",
+        # the user has asked for it. thin, and the rest of serve: the daemon of the same user, at a socket in a folder
+        # of their own.
+        "embedding/http.py serve/mcp_http.py thin.py"
+        " serve/address.py serve/listening.py serve/client.py serve/guest.py serve/daemon.py",
     ),
     _door(
         "speaks MCP, which most installs do without",
         "mcp. mcp_types. anyio. uvicorn. starlette.",
         # The command imports these when it is run. mcp_stdio: reads stdin. mcp_http: listens.
         "serve/mcp.py serve/mcp_shapes.py serve/mcp_resources.py serve/mcp_stdio.py serve/mcp_http.py",
+    ),
+    _door(
+        "speaks to a search server, which most installs do without",
+        "pymilvus. grpc.",
+        # Only where the user's own settings name one; the package is imported when it is first asked.
+        "engine/milvus.py",
     ),
     _door("makes an ignore matcher", "cairn.source.ignore.IgnoreStack.for_root", "source/ignore.py source/walk.py"),
     _door("runs made-up code", "eval exec pickle. marshal. shelve. builtins.eval builtins.exec"),
@@ -173,7 +212,9 @@ DOORS = (
         " search/pathtable.py search/places.py search/filters.py search/searcher.py"
         " embedding/cache.py store/build.py search/nearness.py search/excerpts.py search/pattern.py"
         " engine/local.py search/filenames.py search/lexical.py search/rank.py search/signals.py store/live.py"
-        " engine/scan.py search/exact.py search/fuzzy.py search/paths.py search/symbols.py"
+        " engine/scan.py engine/contract.py engine/rows.py engine/candidates.py engine/local_rows.py"
+        " engine/milvus_rows.py"
+        " search/nearby.py search/exact.py search/fuzzy.py search/paths.py search/symbols.py"
         " search/similar.py graph/centrality.py",
     ),
 )

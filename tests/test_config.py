@@ -12,11 +12,11 @@ from cairn.config import (
     Config,
     EmbeddingConfig,
     cairn_home,
-    is_loopback,
     load_config,
     read_user_config,
     user_config_path,
 )
+from cairn.config_checks import is_loopback
 from cairn.errors import ConfigError, ConfigUnreadable
 from tests.conformance import conforms
 
@@ -261,6 +261,8 @@ def test_no_setting_touches_links_ignore_rules_secrets_or_the_border(setting: st
         "[daemon]\nmemory_mb = 1",
         "[index]\ncommand = 'rm -rf /'",
         "[hooks]\npost = 'sh'",
+        "[semantic.tools]\nscip-python = '/tmp/evil'",
+        "[semantic]\ntrusted_roots = ['/']",
     ],
 )
 def test_the_repository_file_has_no_key_for_commands_addresses_or_other_roots(text: str):
@@ -482,6 +484,23 @@ def test_whether_new_stores_are_a_groups_is_for_the_user_to_say():
     assert "there is no table called 'store'" in refused(b"[store]\nshared = true").sentence
 
 
+def test_indexers_are_for_the_user_alone_to_name_and_to_limit():
+    text = "[semantic]\nseconds = 60\nmemory_mib = 100\ntrusted_roots = ['~/x']\n[semantic.tools]\nscip-go = '/a/b'\n"
+    found = load_config(None, text.encode()).semantic
+    assert (found.seconds, found.memory_mib, found.trusted_roots) == (60, 100, ("~/x",))
+    assert found.tools == (("scip-go", "/a/b"),)
+    with pytest.raises(ConfigError, match="which programs are run"):
+        load_config(None, text.encode(), user_alone=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["seconds = 0", "memory_mib = true", "tools = ['x']", "tools.a = 1", "tools.'../x' = '/a'", "tools.a = 'relative'"],
+)
+def test_what_is_no_indexer_or_no_limit_is_refused(text: str):
+    refused(f"[semantic]\n{text}".encode(), user=True)
+
+
 def test_settings_that_others_may_have_written_name_no_server():
     with pytest.raises(ConfigError, match="others may write it"):
         load_config(None, remote(), user_alone=False)
@@ -547,3 +566,59 @@ def test_a_folder_for_agents_is_an_absolute_path(text: str):
     # And never for the repository to say.
     with pytest.raises(ConfigError):
         load_config(b'[serve]\nallowed_roots = ["/"]\n')
+
+
+def test_the_daemon_is_the_users_to_bound_and_to_switch_off() -> None:
+    plain = load_config(None, None).serve
+    assert (plain.daemon, plain.idle_seconds, plain.memory_mib) == ("auto", 1_800, 1_024)
+    found = load_config(None, b'[serve]\ndaemon = "off"\nidle_seconds = 60\nmemory_mib = 64\n').serve
+    assert (found.daemon, found.idle_seconds, found.memory_mib) == ("off", 60, 64)
+
+
+@pytest.mark.parametrize("line", ['daemon = "on"', "daemon = false", "idle_seconds = 0", "memory_mib = 99999999"])
+def test_settings_of_the_daemon_that_make_no_sense_are_refused(line: str) -> None:
+    with pytest.raises(ConfigError, match="serve"):
+        load_config(None, f"[serve]\n{line}\n".encode())
+
+
+def test_a_repository_says_nothing_about_the_daemon() -> None:
+    with pytest.raises(ConfigError, match="serve"):
+        load_config(b'[serve]\ndaemon = "off"\n', None)
+
+
+# --- a search server --------------------------------------------------------------------------------------------------
+
+SERVER = b'[engine]\nkind = "milvus"\nuri = "https://milvus.example.org:19530/"\ntoken_env = "MILVUS_TOKEN"\n'
+
+
+def test_only_the_user_names_a_search_server_and_its_token_stands_in_no_file() -> None:
+    engine = load_config(None, SERVER).engine
+    assert (engine.kind, engine.uri, engine.token_env) == (
+        "milvus",
+        "https://milvus.example.org:19530",
+        "MILVUS_TOKEN",
+    )
+    assert load_config(None, None).engine.kind == "local"
+    with pytest.raises(ConfigError, match="there is no table called 'engine'"):
+        load_config(SERVER)
+    with pytest.raises(ConfigError, match=r"others may write it, and \[engine\]"):
+        load_config(None, SERVER, user_alone=False)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        b'kind = "milvus"\n',
+        b'uri = "https://example.org"\n',
+        b'kind = "local"\nuri = "https://example.org"\n',
+        b'kind = "milvus"\nuri = "http://example.org:19530"\n',
+        b'kind = "milvus"\nuri = "https://me:secret@example.org"\n',
+        b'kind = "milvus"\nuri = "https://example.org"\ntoken_env = "s3cret"\n',
+        b'kind = "milvus"\nuri = "https://example.org"\ntoken = "s3cret"\n',
+    ],
+)
+def test_half_a_server_or_a_secret_in_the_file_is_refused_without_showing_it(wrong: bytes) -> None:
+    with pytest.raises(ConfigError) as told:
+        load_config(None, b"[engine]\n" + wrong)
+    assert "s3cret" not in told.value.sentence
+    assert "secret@" not in told.value.sentence

@@ -58,6 +58,7 @@ def report(rows: list[str], outcome: str, when: str = "call", **extra: object) -
     return made
 
 
+@conforms("001.DR3")
 @pytest.mark.parametrize(
     "second",
     [

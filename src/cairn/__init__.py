@@ -11,31 +11,30 @@ Everything public is exported here; nothing else is promised. What is heavy is i
 
 from __future__ import annotations
 
-from cairn.errors import (
-    Ambiguous,
-    CairnError,
-    ConfigError,
-    EmbeddingFailed,
-    InvalidPattern,
-    InvalidQuery,
-    NotFound,
-    NotIndexed,
-    QueryTimeout,
-    SourceError,
-    StoreBusy,
-    StoreError,
-    StoreUnreadable,
-    Unsupported,
-    UsageError,
-)
-from cairn.errors import NotNow as IndexNotReadyError
-from cairn.errors import NotReady as IndexingInProgressError
-from cairn.errors import RequiresReindex as EmbeddingModelChangedError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cairn.errors import (
+        Ambiguous,
+        CairnError,
+        ConfigError,
+        EmbeddingFailed,
+        InvalidPattern,
+        InvalidQuery,
+        NotFound,
+        NotIndexed,
+        QueryTimeout,
+        SourceError,
+        StoreBusy,
+        StoreError,
+        StoreUnreadable,
+        Unsupported,
+        UsageError,
+    )
+    from cairn.errors import NotNow as IndexNotReadyError
+    from cairn.errors import NotReady as IndexingInProgressError
+    from cairn.errors import RequiresReindex as EmbeddingModelChangedError
     from cairn.graph.calls import CallGraph
     from cairn.graph.outline import Definition, FileOutline
     from cairn.graph.passage import FileText
@@ -90,37 +89,29 @@ def open(path: str = ".", *, progress: Callable[[Progress], None] | None = None)
     return open_code(path, progress)
 
 
+_PLACES = {
+    "Code": "cairn.library",
+    "Progress": "cairn.sync.report",
+    "Definition": "cairn.graph.outline",
+    "FileOutline": "cairn.graph.outline",
+    "CallGraph": "cairn.graph.calls",
+    "FileText": "cairn.graph.passage",
+    "RepoMap": "cairn.graph.repo_map",
+    "Use": "cairn.graph.uses",
+    "Uses": "cairn.graph.uses",
+    "Hit": "cairn.search.types",
+}
+# The other names of errors, for those who know them by what they wait for.
+_ALSO_CALLED = {
+    "EmbeddingModelChangedError": "RequiresReindex",
+    "IndexNotReadyError": "NotNow",
+    "IndexingInProgressError": "NotReady",
+}
+
+
 def __getattr__(name: str) -> object:
-    if name == "Code":
-        from cairn.library import Code  # noqa: PLC0415
+    if name not in __all__:
+        raise AttributeError(f"module 'cairn' has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - a command that a daemon answers needs none of this
 
-        return Code
-    if name == "Progress":
-        from cairn.sync.report import Progress  # noqa: PLC0415
-
-        return Progress
-    if name in ("Definition", "FileOutline"):
-        from cairn.graph import outline  # noqa: PLC0415
-
-        return getattr(outline, name)
-    if name == "CallGraph":
-        from cairn.graph.calls import CallGraph  # noqa: PLC0415
-
-        return CallGraph
-    if name == "FileText":
-        from cairn.graph.passage import FileText  # noqa: PLC0415
-
-        return FileText
-    if name == "RepoMap":
-        from cairn.graph.repo_map import RepoMap  # noqa: PLC0415
-
-        return RepoMap
-    if name in ("Use", "Uses"):
-        from cairn.graph import uses  # noqa: PLC0415
-
-        return getattr(uses, name)
-    if name == "Hit":
-        from cairn.search.types import Hit  # noqa: PLC0415
-
-        return Hit
-    raise AttributeError(f"module 'cairn' has no attribute {name!r}")
+    return getattr(import_module(_PLACES.get(name, "cairn.errors")), _ALSO_CALLED.get(name, name))

@@ -1,4 +1,4 @@
-"""`python -m cairn` and the `cairn` command: Ctrl-C is answered even while the program is still being loaded."""
+"""The whole program, loaded: Ctrl-C is answered even while that goes on. `python -m cairn` is the `cairn` command."""
 
 from __future__ import annotations
 
@@ -14,12 +14,19 @@ def main() -> int:
 
         return run()
     except KeyboardInterrupt:
-        sys.stderr.write(
-            "cairn: Stopped by you.\n"
-            "  Nothing is lost: what had been published stays. Run the command again when you like.\n"
-        )
-        return _INTERRUPTED
+        return stopped()
+
+
+def stopped() -> int:
+    """Say that the person has stopped the command; the exit status for that."""
+    sys.stderr.write(
+        "cairn: Stopped by you.\n"
+        "  Nothing is lost: what had been published stays. Run the command again when you like.\n"
+    )
+    return _INTERRUPTED
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    from cairn.thin import main as run_thin
+
+    raise SystemExit(run_thin())

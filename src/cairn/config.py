@@ -11,30 +11,52 @@ import os
 import re
 import stat
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar
 
 from cairn import limits
+from cairn.config_checks import (
+    MAX_SHOWN_CHARS,
+    Bad,
+    Check,
+    at_most,
+    boolean,
+    file_type,
+    folder,
+    from_one_to,
+    list_of,
+    model_name,
+    one_of,
+    path_glob,
+    prefix,
+    programs,
+    server,
+    shown,
+    url,
+    variable,
+)
 from cairn.errors import ConfigError, ConfigUnreadable
 
 REPO_CONFIG_NAME = ".cairn.toml"
 USER_CONFIG_NAME = "config.toml"
 INSTALLED_NAME = "installed.json"
+# Indexers that the user has installed for Cairn alone.
+TOOLS_NAME = "tools"
 # What programs show that speak to `cairn mcp --http`.
 BEARER_NAME = "mcp-token"
 HTTP_PROVIDER = "http"
 PROVIDERS = ("bundled", HTTP_PROVIDER)
 SCOPES = ("runtime", "tests", "docs", "config", "all")
 CATCHUP_READS = ("last_good", "block")
+# Whether `cairn mcp` starts and asks the daemon.
+DAEMON_OFF = "off"
+DAEMON = ("auto", DAEMON_OFF)
+ENGINES = ("local", "milvus")
 
 MAX_KEY_DEPTH = 8
-MAX_SHOWN_CHARS = 48
-MAX_TYPE_CHARS = 32
-MAX_NAME_CHARS = 200
-MAX_URL_CHARS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +124,12 @@ class SearchConfig:
 
 @dataclass(frozen=True, slots=True)
 class ServeConfig:
-    """Folders that agents may use, besides the one that is served and those that the user has indexed."""
+    """Folders that agents may use, besides the one that is served and those that the user has indexed; the daemon."""
 
     allowed_roots: tuple[str, ...] = ()
+    daemon: str = DAEMON[0]
+    idle_seconds: int = limits.DAEMON_IDLE_SECONDS
+    memory_mib: int = limits.DAEMON_MEMORY_MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +137,28 @@ class StoreConfig:
     """Whether new stores are made for a group; None: only where it is asked for."""
 
     shared: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """Where rows are searched: here, or by a server that the user names; `token_env` names the variable of its key."""
+
+    kind: str = ENGINES[0]
+    uri: str = ""
+    token_env: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticConfig:
+    """Which programs are run as indexers (by name; others are looked for), and what a run of one may take.
+
+    `trusted_roots` are projects whose own builds may be run, for the indexers that cannot do without.
+    """
+
+    tools: tuple[tuple[str, str], ...] = ()
+    trusted_roots: tuple[str, ...] = ()
+    seconds: int = limits.INDEXER_SECONDS
+    memory_mib: int = limits.INDEXER_MEMORY_MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +172,8 @@ class Config:
     search: SearchConfig = field(default_factory=SearchConfig)
     store: StoreConfig = field(default_factory=StoreConfig)
     serve: ServeConfig = field(default_factory=ServeConfig)
+    engine: EngineConfig = field(default_factory=EngineConfig)
+    semantic: SemanticConfig = field(default_factory=SemanticConfig)
     repo_bytes_sha256: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -148,8 +197,10 @@ def load_config(
     for file_limits in (repo.get("limits", {}), user.get("limits", {})):
         for name, value in file_limits.items():
             lowered[name] = min(value, lowered.get(name, value))
-    if not user_alone and "embedding" in user:
-        raise ConfigError(file=user_file, why="others may write it, and [embedding] says where your text is sent")
+    for table in () if user_alone else sorted({"embedding", "engine"} & set(user)):
+        raise ConfigError(file=user_file, why=f"others may write it, and [{table}] says where your text is sent")
+    if not user_alone and "semantic" in user:
+        raise ConfigError(file=user_file, why="others may write it, and [semantic] says which programs are run")
     index = replace(IndexConfig(untracked=not shared), **repo.get("index", {}), **user.get("index", {}))
     both = sorted(set(index.include) & set(index.exclude))
     return Config(
@@ -160,9 +211,11 @@ def load_config(
         search=replace(SearchConfig(), **user.get("search", {})),
         store=replace(StoreConfig(), **user.get("store", {})),
         serve=replace(ServeConfig(), **user.get("serve", {})),
+        engine=_engine(user_file, user.get("engine", {})),
+        semantic=replace(SemanticConfig(), **user.get("semantic", {})),
         repo_bytes_sha256=None if repo_bytes is None else sha256(repo_bytes).hexdigest(),
         warnings=tuple(
-            f"{REPO_CONFIG_NAME} both includes and excludes {_shown(glob)}; exclude wins." for glob in both[:5]
+            f"{REPO_CONFIG_NAME} both includes and excludes {shown(glob)}; exclude wins." for glob in both[:5]
         ),
     )
 
@@ -175,6 +228,12 @@ def _embedding(file: str, given: Mapping[str, Any]) -> EmbeddingConfig:
     if given.get("provider") == HTTP_PROVIDER and missing:
         raise ConfigError(file=file, why=f'[embedding] with provider = "http" needs {" and ".join(missing)}')
     return replace(EmbeddingConfig(), **given)
+
+
+def _engine(file: str, given: Mapping[str, Any]) -> EngineConfig:
+    if (given.get("kind") == ENGINES[1]) != ("uri" in given):
+        raise ConfigError(file=file, why='[engine] needs both kind = "milvus" and uri, or neither')
+    return replace(EngineConfig(), **given)
 
 
 def cairn_home(environ: Mapping[str, str]) -> str:
@@ -224,21 +283,15 @@ def _is_alone(found: os.stat_result, path: str) -> bool:
 
 # --- one file: bytes -> checked values --------------------------------------------------------------------------------
 
-# A check gets the value and says what is wrong with it by raising `_Bad`; it returns the value in its final form.
-Check = Callable[[object], object]
 Tables = Mapping[str, Mapping[str, Check | str]]
 T = TypeVar("T")
-
-
-class _Bad(Exception):
-    """Why a value is refused, as the end of the sentence `KEY ...`."""
 
 
 def _read(file: str, data: bytes | None, tables: Tables) -> dict[str, dict[str, Any]]:
     """The checked values of one file, table by table; a table or key that the file may not hold is refused."""
     if data is None:
         return {}
-    document = _parse(file, data)
+    document = parse_toml(file, data)
     checked: dict[str, dict[str, Any]] = {}
     for table, content in document.items():
         keys = _known(file, "table", table, tables)
@@ -251,7 +304,7 @@ def _read(file: str, data: bytes | None, tables: Tables) -> dict[str, dict[str, 
                 raise ConfigError(file=file, why=f"[{table}] {key} {check}")
             try:
                 values[key] = check(value)
-            except _Bad as bad:
+            except Bad as bad:
                 raise ConfigError(file=file, why=f"[{table}] {key} {bad}") from None
     return checked
 
@@ -261,10 +314,11 @@ def _known(file: str, what: str, name: str, known: Mapping[str, T]) -> T:
         return known[name]
     near = get_close_matches(name[:MAX_SHOWN_CHARS], known, n=1)
     advice = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
-    raise ConfigError(file=file, why=f"there is no {what} called {_shown(name)} ({advice})")
+    raise ConfigError(file=file, why=f"there is no {what} called {shown(name)} ({advice})")
 
 
-def _parse(file: str, data: bytes) -> dict[str, object]:
+def parse_toml(file: str, data: bytes) -> dict[str, object]:
+    """What a file of settings or of a project says; `ConfigError` for whatever is no TOML, or would take long."""
     if len(data) > limits.MAX_CONFIG_BYTES:
         raise ConfigUnreadable(file=file, why=f"it is larger than {limits.MAX_CONFIG_BYTES} bytes")
     if b"\0" in data:
@@ -311,175 +365,56 @@ def _syntax_problem(message: str) -> str:
     return f"it is not valid TOML (at {where})"
 
 
-def _shown(text: str) -> str:
-    """A name from the file, quoted, escaped and short: what a hostile name can say in a sentence is limited."""
-    clipped = text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "..."
-    return ascii(clipped)
-
-
-# --- checks of single values ------------------------------------------------------------------------------------------
-
-
-def _boolean(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise _Bad("must be true or false")
-    return value
-
-
-def _one_of(*allowed: str) -> Check:
-    def check(value: object) -> str:
-        if not isinstance(value, str) or value not in allowed:
-            raise _Bad("must be " + " or ".join(f'"{one}"' for one in allowed))
-        return value
-
-    return check
-
-
-def _from_one_to(most: int) -> Check:
-    def check(value: object) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-            raise _Bad(f"must be a whole number from 1 to {most}")
-        return value
-
-    return check
-
-
-def _at_most(cap: int) -> Check:
-    def check(value: object) -> int:
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise _Bad(f"must be a whole number from 1 to {cap}")
-        if not 1 <= value <= cap:
-            raise _Bad(f"must be from 1 to {cap}: the limit can be lowered, never raised or switched off")
-        return value
-
-    return check
-
-
-def _list_of(one: Callable[[str], str]) -> Check:
-    def check(value: object) -> tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise _Bad("must be a list of texts")
-        if len(value) > limits.MAX_CONFIG_GLOBS:
-            raise _Bad(f"has {len(value)} entries; at most {limits.MAX_CONFIG_GLOBS} are allowed")
-        return tuple(sorted({one(item) for item in value}))
-
-    return check
-
-
-def _glob(glob: str) -> str:
-    """A pattern relative to the root, as in an ignore file but without `!`: settings can only take away."""
-    shown = _shown(glob)
-    if len(glob.encode()) > limits.MAX_PATTERN_BYTES:
-        raise _Bad(f"holds {shown}, which is longer than {limits.MAX_PATTERN_BYTES} bytes")
-    if not glob or glob != glob.strip():
-        raise _Bad(f"holds {shown}; a pattern is not empty and has no blanks around it")
-    if any(ord(char) < 0x20 or ord(char) == 0x7F for char in glob):
-        raise _Bad(f"holds {shown}; a pattern has no control characters")
-    if glob[0] in "!#":
-        raise _Bad(f"holds {shown}; a pattern cannot begin with {glob[0]}")
-    if glob[0] == "/":
-        raise _Bad(f"holds {shown}; write it relative to the root, without the first /")
-    # `..` would lead out of the root, an address holds `//`, and neither `.` nor an empty part ever matches a name.
-    if any(part in ("", ".", "..") for part in glob.removesuffix("/").split("/")):
-        raise _Bad(f"holds {shown}; the parts of a pattern cannot be empty, . or ..")
-    return glob
-
-
-def _folder(path: str) -> str:
-    """A folder of this machine: absolute, or below the user's home."""
-    if not path.startswith(("/", "~/")) or len(path) > MAX_URL_CHARS or not path.isprintable():
-        raise _Bad(f"holds {_shown(path)}; a folder is an absolute path, or one that begins with ~/")
-    return path
-
-
-_TYPE = re.compile(r"[a-z0-9][a-z0-9_+-]*(?:\.[a-z0-9_+-]+)*")
-
-
-def _file_type(name: str) -> str:
-    if len(name) > MAX_TYPE_CHARS or not _TYPE.fullmatch(name):
-        raise _Bad(f'holds {_shown(name)}; a type is an extension in small letters without its dot, such as "csv"')
-    return name
-
-
-# What is wrong with these is said without showing them: an address may hold a password, and people paste keys.
-_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_URL = re.compile(
-    rf"(https?)://({_LABEL}(?:\.{_LABEL})*|\[[0-9A-Fa-f:.]+\])(?::([0-9]{{1,5}}))?(?:/[A-Za-z0-9._~!$&'()*+,;=:%-]*)*"
-)
-_LOOPBACK = re.compile(r"localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]", re.IGNORECASE)
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
-
-
-def is_loopback(url: str) -> bool:
-    """Whether a checked address is one of this machine's own, so that nothing leaves it."""
-    found = _URL.fullmatch(url)
-    return found is not None and _LOOPBACK.fullmatch(found[2]) is not None
-
-
-def _url(value: object) -> str:
-    """The whole address of the call, whether it was given whole or as the base of a server."""
-    found = _URL.fullmatch(value) if isinstance(value, str) and len(value) <= MAX_URL_CHARS else None
-    if not isinstance(value, str) or found is None or int(found[3] or 1) not in range(1, 1 << 16):
-        raise _Bad("must be the address of a server in full, without user, password, ? or #")
-    if found[1] != "https" and not is_loopback(value):
-        raise _Bad("must begin with https: only a server on this machine may be asked without encryption")
-    return value.rstrip("/").removesuffix("/embeddings") + "/embeddings"
-
-
-def _variable(value: object) -> str:
-    if not isinstance(value, str) or len(value) > MAX_NAME_CHARS or not _VARIABLE.fullmatch(value):
-        raise _Bad("must be the name of an environment variable in capitals, never the key itself")
-    return value
-
-
-def _model_name(value: object) -> str:
-    if not isinstance(value, str) or not 1 <= len(value) <= MAX_NAME_CHARS or not value.isprintable():
-        raise _Bad(f"must be a name of 1 to {MAX_NAME_CHARS} printable characters")
-    return value
-
-
-def _prefix(value: object) -> str:
-    if not isinstance(value, str) or len(value) > limits.MAX_EMBED_PREFIX_CHARS:
-        raise _Bad(f"must be a text of at most {limits.MAX_EMBED_PREFIX_CHARS} characters")
-    return value
-
+# --- which keys there are, and what may stand there -------------------------------------------------------------------
 
 _LIMIT_KEYS: Mapping[str, Check | str] = {
-    "max_file_bytes": _at_most(limits.MAX_FILE_BYTES),
-    "max_chunks_per_file": _at_most(limits.MAX_CHUNKS_PER_FILE),
-    "max_bytes_per_batch": _at_most(limits.MAX_BYTES_PER_BATCH),
+    "max_file_bytes": at_most(limits.MAX_FILE_BYTES),
+    "max_chunks_per_file": at_most(limits.MAX_CHUNKS_PER_FILE),
+    "max_bytes_per_batch": at_most(limits.MAX_BYTES_PER_BATCH),
 }
 _REPO_ONLY = f"belongs in {REPO_CONFIG_NAME}, so that everyone who indexes the repository gets the same index"
 _REPO_KEYS: Tables = {
     "index": {
-        "include": _list_of(_glob),
-        "exclude": _list_of(_glob),
-        "types": _list_of(_file_type),
-        "untracked": _boolean,
+        "include": list_of(path_glob),
+        "exclude": list_of(path_glob),
+        "types": list_of(file_type),
+        "untracked": boolean,
         "collisions": f"is for each user to decide: set it in your own {USER_CONFIG_NAME}",
-        "submodules": _one_of("skip"),
+        "submodules": one_of("skip"),
     },
     "limits": _LIMIT_KEYS,
-    "query": {"scope": _one_of(*SCOPES)},
+    "query": {"scope": one_of(*SCOPES)},
 }
 _USER_KEYS: Tables = {
     "index": {
         **dict.fromkeys(("include", "exclude", "types", "untracked", "submodules"), _REPO_ONLY),
-        "collisions": _one_of("fail", "keep"),
+        "collisions": one_of("fail", "keep"),
     },
-    "search": {"auto_index": _boolean, "catchup_reads": _one_of(*CATCHUP_READS)},
-    "serve": {"allowed_roots": _list_of(_folder)},
-    "store": {"shared": _boolean},
+    "search": {"auto_index": boolean, "catchup_reads": one_of(*CATCHUP_READS)},
+    "serve": {
+        "allowed_roots": list_of(folder),
+        "daemon": one_of(*DAEMON),
+        "idle_seconds": from_one_to(limits.MAX_DAEMON_IDLE_SECONDS),
+        "memory_mib": from_one_to(limits.MAX_DAEMON_MEMORY_MIB),
+    },
+    "store": {"shared": boolean},
+    "semantic": {
+        "tools": programs,
+        "trusted_roots": list_of(folder),
+        "seconds": from_one_to(limits.MAX_INDEXER_SECONDS),
+        "memory_mib": from_one_to(limits.MAX_INDEXER_MEMORY_MIB),
+    },
+    "engine": {"kind": one_of(*ENGINES), "uri": server, "token_env": variable},
     "limits": _LIMIT_KEYS,
     "embedding": {
-        "provider": _one_of(*PROVIDERS),
-        "url": _url,
-        "model": _model_name,
-        "dimension": _from_one_to(limits.MAX_EMBED_DIMENSION),
-        "key_env": _variable,
-        "query_prefix": _prefix,
-        "document_prefix": _prefix,
-        "max_tokens": _from_one_to(limits.MAX_EMBED_TOKENS),
-        "batch": _from_one_to(limits.MAX_EMBED_BATCH),
+        "provider": one_of(*PROVIDERS),
+        "url": url,
+        "model": model_name,
+        "dimension": from_one_to(limits.MAX_EMBED_DIMENSION),
+        "key_env": variable,
+        "query_prefix": prefix,
+        "document_prefix": prefix,
+        "max_tokens": from_one_to(limits.MAX_EMBED_TOKENS),
+        "batch": from_one_to(limits.MAX_EMBED_BATCH),
     },
 }

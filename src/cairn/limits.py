@@ -73,7 +73,13 @@ MAX_DIRTY_CHECKS = 200
 # --- watching -----------------------------------------------------------------------------------------------------
 MAX_PENDING_EVENTS = 10_000
 MAX_WATCHED_FOLDERS = 50_000
-WATCH_DEBOUNCE_MS = 50
+WATCH_DEBOUNCE_MS = 20
+# Everything below a watched root is compared again after this time: not every disk tells what changes on it.
+WATCH_RECONCILE_SECONDS = 300.0
+# Roots that one server watches; more are compared when somebody asks.
+MAX_WATCHED_ROOTS = 32
+# Names that are looked at one by one; when more have changed, the whole tree is as quickly compared.
+MAX_HINTED_FILES = 200
 
 # --- indexing -----------------------------------------------------------------------------------------------------
 # Text in one segment. A larger tree gets larger ones, so that it is read from a few: at most this many are aimed at.
@@ -204,6 +210,8 @@ AGENT_RECENT_SECONDS = 1.0
 AGENT_WAIT_SECONDS = 15.0
 # Calls that one MCP server works on at once; more wait for their turn.
 SERVE_CALLS = 8
+# Runs of a server that read whole trees at once; more wait. A sync never waits: somebody who searches waits for it.
+MAX_RUNS = 2
 # One request over HTTP, and clients that are connected at once.
 MAX_HTTP_BODY_BYTES = 4 * MIB
 MAX_HTTP_SESSIONS = 100
@@ -213,6 +221,35 @@ MAX_AGENT_TOKENS = 100_000
 # Definitions of one file in the answer to an agent.
 AGENT_OUTLINE = 200
 MAX_OUTLINE = 2_000
+
+# Files that are checked together before an edit.
+MAX_EDIT_FILES = 200
+
+# --- the daemon -----------------------------------------------------------------------------------------------------
+# One frame each way, refused by the length it announces.
+MAX_FRAME_REQUEST_BYTES = 1 * MIB
+MAX_FRAME_RESPONSE_BYTES = 10 * MIB
+# Requests that are worked on at once, that wait, and that one client may have in all; more are told to come again.
+DAEMON_CALLS = 8
+DAEMON_QUEUE = 32
+DAEMON_CALLS_PER_CLIENT = 4
+DAEMON_CLIENTS = 256
+# Longest time for one request, waiting included; a client may ask for less.
+DAEMON_DEADLINE_SECONDS = 120.0
+# Without a request and without a run for so long, it leaves.
+DAEMON_IDLE_SECONDS = 1_800
+MAX_DAEMON_IDLE_SECONDS = 604_800
+# How long it finishes what it is doing once it is to leave.
+DAEMON_DRAIN_SECONDS = 10.0
+# How long a client waits for the hello of a daemon that is there, and for one that it has started to listen.
+DAEMON_HELLO_SECONDS = 1.0
+DAEMON_START_SECONDS = 3.0
+# Memory of its own (RssAnon) that it may hold. From this share on caches are shed.
+DAEMON_MEMORY_MIB = 1_024
+MAX_DAEMON_MEMORY_MIB = 65_536
+DAEMON_SHED_SHARE = 0.8
+DAEMON_LOG_BYTES = 5 * MIB
+DAEMON_LOG_FILES = 3
 
 # --- what is shown of a result ------------------------------------------------------------------------------------
 SNIPPET_LINES = 12
@@ -233,6 +270,27 @@ MAX_MAP_FOCUS = 100
 DEFAULT_ENVELOPE_BYTES = 64 * KIB
 MAX_ENVELOPE_BYTES = 1 * MIB
 
+# --- which parts of a codebase an indexer understands, and what a run of one may take ---------------------------------
+# A larger project file marks its folder, and is not read.
+MAX_PROJECT_FILE_BYTES = 256 * KIB
+MAX_WORKSPACE_MEMBERS = 1_000
+MAX_CONTEXTS = 1_000
+# Folders that an indexer of Python is told to look for modules in.
+MAX_SOURCE_ROOTS = 32
+# Defaults that the user's own settings change. Measured: 3,000 files of Python take 8 minutes of CPU and 4.2 GB.
+INDEXER_SECONDS = 1_800
+INDEXER_MEMORY_MIB = 6_144
+MAX_INDEXER_SECONDS = 86_400
+MAX_INDEXER_MEMORY_MIB = 1_048_576
+# How often a run is looked at: its memory, and whether it is still wanted.
+INDEXER_LOOK_SECONDS = 0.2
+# What is kept of what an indexer prints, for the reason when it fails.
+INDEXER_SAID_BYTES = 16 * KIB
+# One that does not say its version in this time is taken for broken.
+INDEXER_VERSION_SECONDS = 20.0
+# What killed runs have left is removed after this time.
+INDEXER_SCRATCH_SECONDS = 172_800
+
 # --- what a semantic index may cost to read -----------------------------------------------------------------------
 # An indexer wrote it, or somebody who wants to harm: it is refused by size before it is believed.
 MAX_SCIP_BYTES = 1024 * MIB
@@ -241,7 +299,43 @@ MAX_SCIP_OCCURRENCES = 1_000_000
 MAX_SCIP_RELATIONSHIPS = 10_000
 MAX_SCIP_TEXT_BYTES = 1 * MIB
 
+# --- refreshing semantic facts --------------------------------------------------------------------------------------
+# How long a writer waits for another one: to take in a large index takes about a minute.
+SEMANTIC_WAIT_SECONDS = 120.0
+# A job whose worker has not been heard of for this long is given to another; the worker speaks every few seconds.
+JOB_LEASE_SECONDS = 120.0
+JOB_HEARTBEAT_SECONDS = 5.0
+# A job that was begun so often and never ended is given up.
+JOB_ATTEMPTS = 3
+# How often one command looks again for what has become stale by what it did, or was overtaken by a commit.
+REFRESH_ROUNDS = 3
+# Ended jobs of one context that are remembered.
+JOBS_KEPT = 50
+# Bytes of the line before and behind an occurrence that are kept to recognise its place.
+ANCHOR_BYTES = 24
+
 # --- settings of agents, which `cairn install` edits --------------------------------------------------------------
 # Some agents keep their whole history in that file. TOML is read by a slower reader, and nobody keeps a history in it.
 MAX_AGENT_SETTINGS_BYTES = 16 * MIB
 MAX_AGENT_TOML_BYTES = 1 * MIB
+
+# --- a search server ------------------------------------------------------------------------------------------------
+# Rows that the server names for a question; what may be among the best beside them is found out here.
+ENGINE_CANDIDATES = 1_000
+# Rows that are looked at here to know which nearness is nothing special.
+ENGINE_SAMPLE = 65_536
+# How long one call may take: a question, a write, and the barrier after which what was written lasts.
+ENGINE_SEARCH_SECONDS = 2.0
+ENGINE_WRITE_SECONDS = 30.0
+ENGINE_FLUSH_SECONDS = 120.0
+# Only what did not get through is tried again, after a wait that grows; and how often at most.
+ENGINE_TRIES = 3
+# A server that did not answer is not asked again so soon.
+ENGINE_REST_SECONDS = 10.0
+ENGINE_BACKOFF_SECONDS = 0.1
+ENGINE_ROWS_PER_CALL = 500
+# Bytes of a sealed file in one document, so that base64 of it stays below the 65,535 bytes of a text field.
+ENGINE_PIECE_BYTES = 47 * KIB
+ENGINE_PIECES_PER_CALL = 16
+# From so many rows on the server's own index of vectors is an approximate one.
+ENGINE_EXACT_ROWS = 1_000_000

@@ -7,6 +7,7 @@ counted.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cairn.answer.envelope import plain
 from cairn.answer.structure import Miss, Reply
@@ -14,7 +15,8 @@ from cairn.errors import Ambiguous, NotFound, Unsupported, UsageError
 from cairn.graph.atlas import Atlas
 from cairn.graph.calls import CallGraph, Direction, calls_around
 from cairn.graph.callsites import CallSites
-from cairn.graph.facts import Place
+from cairn.graph.facts import CLASSES, Place
+from cairn.graph.local_uses import Binding, Locals, locals_of
 from cairn.graph.outline import Definition, has_outline
 from cairn.graph.references import Graph
 from cairn.graph.repo_map import RepoMap, draw_map
@@ -33,14 +35,18 @@ from cairn.limits import (
     MAX_REFERENCES,
     MIN_MAP_TOKENS,
 )
+from cairn.meaning import informed, layered
 from cairn.search.continuation import decode, question_digest
 from cairn.search.searcher import Searcher
 from cairn.search.types import Hit, SearchRequest
 from cairn.session import Session
 from cairn.source.root import printable
 from cairn.structure import Asked, file_asked_for, not_parsed, one_definition, reply_of
+from cairn.syntax.local_rules import RULES
+from cairn.syntax.locals import local_names
 from cairn.types import StoredFile, SymbolKind
 
+_NO_FUNCTIONS = CLASSES | {SymbolKind.MODULE, SymbolKind.NAMESPACE}
 WITHOUT_USES = frozenset({"html", "json", "markdown", "toml", "yaml"})
 """The languages whose definitions are known and whose uses are not: nothing in them names a heading or a key."""
 
@@ -62,14 +68,40 @@ def references(
         raise UsageError(problem=f"The number of references must be a whole number from 1 to {MAX_REFERENCES:,}.")
 
     def ask(searcher: Searcher) -> Uses | Miss:
-        graph = session.kept(Graph)
         one = symbol_asked_for(session, searcher, asked, file)
         if isinstance(one, Miss):
             return one
-        question = question_digest("refs", session.root, one.path, one.start_byte, one.qualified, min_tier.value)
-        offset = 0 if continuation is None else decode(continuation, session.snapshot or "", question)
-        place = place_of(graph, one)
-        return uses_of(graph, place, min_tier=min_tier, offset=offset, limit=limit, question=question)
+        said = "refs", session.root, one.path, one.start_byte, one.qualified, min_tier.value
+
+        def told(graph: Graph) -> Uses:
+            # A refresh between two pages would shift what is on them.
+            question = question_digest(*said, graph.stamp)
+            offset = 0 if continuation is None else decode(continuation, session.snapshot or "", question)
+            place = place_of(graph, one)
+            found = uses_of(graph, place, min_tier=min_tier, offset=offset, limit=limit, question=question)
+            return replace(found, definitions=layered(graph, found.definitions))
+
+        return informed(session, told)
+
+    return reply_of(session, asked.path, ask)
+
+
+def local_names_of(session: Session, asked: Asked, *, file: Asked | None = None) -> Reply[Locals]:
+    """The local names of one function, and where each is bound and used, by what its syntax shows."""
+
+    def ask(searcher: Searcher) -> Locals | Miss:
+        one = symbol_asked_for(session, searcher, asked, file)
+        if isinstance(one, Miss):
+            return one
+        text = bytes(searcher.view.text(one.path) or b"")
+        found = None
+        if one.kind not in _NO_FUNCTIONS:
+            found = local_names(text, one.language, one.start_byte, one.end_byte)
+        if found is None:
+            problem = f"Local names of the {one.kind} at {_shown(one.place)} ({one.language}) are not known."
+            advice = f"Name a function in one of: {', '.join(RULES)}"
+            return Miss(Unsupported(problem=problem, advice=advice))
+        return locals_of(one, text, (Binding(*each) for each in found))
 
     return reply_of(session, asked.path, ask)
 
@@ -96,14 +128,17 @@ def call_graph(
         place = sites.of_id(asked.path) or _one_node(sites, graph, symbol_asked_for(session, searcher, asked, file))
         if isinstance(place, Miss):
             return place
-        return calls_around(
-            graph,
-            place,
-            direction=direction,
-            depth=depth,
-            min_tier=min_tier,
-            most_nodes=limit,
-            most_edges=limit * GRAPH_EDGES_PER_NODE,
+        return informed(
+            session,
+            lambda graph: calls_around(
+                graph,
+                place,
+                direction=direction,
+                depth=depth,
+                min_tier=min_tier,
+                most_nodes=limit,
+                most_edges=limit * GRAPH_EDGES_PER_NODE,
+            ),
         )
 
     return reply_of(session, asked.path, ask)

@@ -7,8 +7,8 @@ changes nothing. Its snapshot stays open, so that the next question is answered 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
@@ -18,9 +18,10 @@ from cairn.clock import SYSTEM_CLOCK, Clock
 from cairn.config import cairn_home
 from cairn.embedding.choose import choose
 from cairn.embedding.model import Embedder
+from cairn.engine.contract import RowSearch
 from cairn.errors import BadContinuation, CairnError, NotIndexed, PathNotFound, StoreBusy, StoreError, UsageError
 from cairn.fingerprint import query_fingerprint
-from cairn.limits import LAST_USED_SECONDS, MAX_CODEBASES, MAX_RESULTS, RECENT_SYNC_SECONDS
+from cairn.limits import ENGINE_SEARCH_SECONDS, LAST_USED_SECONDS, MAX_CODEBASES, MAX_RESULTS, RECENT_SYNC_SECONDS
 from cairn.search.budget import fit
 from cairn.search.continuation import decode, question_digest, snapshot_of
 from cairn.search.rank import RANKING_VERSION
@@ -34,6 +35,7 @@ from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.later import later_warnings, reading
 from cairn.sync.place import place_of
 from cairn.sync.reading import Standing, stand
+from cairn.sync.remote_view import RemoteView
 from cairn.sync.report import Tell
 from cairn.sync.run import RunOptions
 from cairn.sync.status import snapshot_info
@@ -61,15 +63,19 @@ def whole(folder: str, environ: Mapping[str, str]) -> Target:
     return Target(folder, open_codebase(folder, environ))
 
 
-def find_targets(paths: Sequence[str], environ: Mapping[str, str]) -> list[Target]:
-    """The codebases that hold these files and folders, each once, in the order in which they were named."""
+def find_targets(paths: Sequence[str], environ: Mapping[str, str], cwd: str | None = None) -> list[Target]:
+    """The codebases that hold these files and folders, each once, in the order in which they were named.
+
+    `cwd` is where they are meant from when that is not where this process stands.
+    """
+    here = cwd or os.getcwd()
     found: dict[str, Target] = {}
     for path in paths:
-        if not os.path.exists(path):
-            raise PathNotFound(path=printable(os.fsencode(path)), root=printable(os.fsencode(os.getcwd())))
-        folder = path if os.path.isdir(path) else os.path.dirname(path) or "."
-        codebase = open_codebase(folder, environ)
-        inside = relative_to_root(codebase.root, path, os.getcwd())
+        full = path if cwd is None else os.path.join(cwd, path)
+        if not os.path.exists(full):
+            raise PathNotFound(path=printable(os.fsencode(path)), root=printable(os.fsencode(here)))
+        codebase = open_codebase(full if os.path.isdir(full) else os.path.dirname(full) or ".", environ)
+        inside = relative_to_root(codebase.root, path, here)
         below: tuple[str, ...] = (path_key(inside),) if inside else ()
         known = found.get(codebase.root.path)
         if known is not None:
@@ -116,6 +122,7 @@ class Session(AbstractContextManager["Session"]):
         codebase = target.codebase
         self._place = place_of(codebase, cairn_home(environ))
         self._embedder = embedder or choose(codebase.config.embedding, environ)
+        self._remote = RemoteView(codebase.config, self._place, environ, self._embedder.identity, clock)
         self._standing = Standing(State.NOT_INDEXED)
         self._searcher: Searcher | None = None
         self._kept: dict[Callable[[SnapshotView], object], object] = {}
@@ -125,9 +132,18 @@ class Session(AbstractContextManager["Session"]):
         self._probe_failed = False
         self.trouble: CairnError | None = None
 
+    def now(self) -> float:
+        """What the session's clock says."""
+        return self._clock.monotonic()
+
     @property
     def root(self) -> str:
         return self.target.codebase.root.path
+
+    @property
+    def home(self) -> str:
+        """The user's folder of Cairn."""
+        return self._place.home
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -137,6 +153,7 @@ class Session(AbstractContextManager["Session"]):
         if self._standing.view is not None:
             self._standing.view.close()
         self._standing, self._searcher = Standing(State.NOT_INDEXED), None
+        self._remote.close()
         self._kept.clear()
 
     # --- before a question --------------------------------------------------------------------------------------------
@@ -248,10 +265,20 @@ class Session(AbstractContextManager["Session"]):
             # What was built for it is kept too.
             new.close()
             self._standing = replace(standing, view=held)
+            rows = self._rows_there(self._standing)
+            if self._searcher is not None and rows is not self._searcher.remote:
+                self._searcher = Searcher(held, self._embedder, rows)
             return
         self.close()
         self._standing = standing
-        self._searcher = Searcher(new, self._embedder) if new is not None else None
+        if new is not None:
+            self._searcher = Searcher(new, self._embedder, self._rows_there(standing))
+
+    def _rows_there(self, standing: Standing) -> RowSearch | None:
+        """What the server has of the snapshot that answers. While an index is made anew nobody asks for its proof."""
+        if standing.view is None or standing.state is not State.INDEXED:
+            return None
+        return self._remote.rows_of(standing.view.manifest)
 
     def _decide(self, stale_ok: bool, why: str) -> None:
         standing = self._standing
@@ -309,6 +336,15 @@ class Session(AbstractContextManager["Session"]):
         self._note_use()
         return Answer(asked, root, source=self._source(), found=found)
 
+    @contextmanager
+    def server_until(self, until: float) -> Iterator[None]:
+        """Meanwhile no question to a search server lasts beyond this time of the clock."""
+        self._remote.limit(until)
+        try:
+            yield
+        finally:
+            self._remote.limit(None)
+
     def opened(self) -> tuple[Searcher, Source] | None:
         """What answers questions about structure, and where that is from; None when the gate is closed."""
         if self.trouble is not None:
@@ -345,8 +381,9 @@ class Session(AbstractContextManager["Session"]):
             freshness=self._fresh,
             writer=self._standing.writer,
             damaged=bool(view.damage),
-            later=self._later,
-            probe_failed=self._probe_failed,
+            later=(*self._later, *self._remote.said(self._searcher.engine_trouble if self._searcher else None)),
+            probe_failed=self._probe_failed or self._remote.probe_failed,
+            engine_proof=self._remote.unproven,
         )
 
 
@@ -377,7 +414,14 @@ def ask_all(
         return [answer], Page(hits, found.total, offset, question, found.shortened)
     # The first so many of each hold the first so many of all.
     reach = min(MAX_RESULTS, offset + request.limit)
-    answers = [_asked_beside(session, replace(request, limit=reach, max_tokens=None)) for session in sessions]
+    # One deadline for all, and an even share of what is left of it for each: a server that does not answer takes none
+    # of the next one's time. Whoever it does not help is answered from this machine, and says so.
+    until = sessions[0].now() + ENGINE_SEARCH_SECONDS
+    answers = []
+    for left, session in zip(range(len(sessions), 0, -1), sessions, strict=True):
+        now = session.now()
+        with session.server_until(now + (until - now) / left):
+            answers.append(_asked_beside(session, replace(request, limit=reach, max_tokens=None)))
     ranked = [(number, hit) for number, answer in enumerate(answers) if answer.found for hit in answer.found.hits]
     ranked.sort(key=lambda pair: -pair[1].score)
     total = sum(answer.found.total for answer in answers if answer.found)

@@ -18,6 +18,7 @@ from cairn.graph.naming import Outcome, nearest, resolve
 from cairn.graph.outline import Definition, FileOutline, Lines, definition_of, has_outline, outline
 from cairn.graph.passage import FileText, passage
 from cairn.limits import DEFAULT_RESULTS, MAX_RESULTS
+from cairn.meaning import informed, layered
 from cairn.search.continuation import decode, question_digest
 from cairn.search.found import SymbolMatch
 from cairn.search.searcher import Searcher
@@ -72,6 +73,7 @@ def file_outline(session: Session, asked: Asked, *, symbol: str | None = None) -
         if not has_outline(file):
             return not_parsed(file)
         found = outline(searcher.view, file, asked.lines)
+        found = replace(found, definitions=informed(session, lambda graph: layered(graph, found.definitions)))
         if symbol is None:
             return found
         one = one_definition(searcher, symbol, file.key)

@@ -126,6 +126,7 @@ class WalkResult:
     """Every name in the tree, once: as a candidate, a skip, or below a skipped folder. Byte order of the raw path.
 
     `folders` are the raw paths of the folders that were entered (the root is empty bytes): what a watcher watches.
+    `links` counts the links, whose outcomes depend on those of other names.
     """
 
     candidates: tuple[Candidate, ...]
@@ -134,6 +135,7 @@ class WalkResult:
     ignore_files: tuple[IgnoreFile, ...]
     folders: tuple[bytes, ...]
     warnings: tuple[str, ...] = ()
+    links: int = 0
 
 
 @dataclass(frozen=True, slots=True)

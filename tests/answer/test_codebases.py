@@ -46,6 +46,12 @@ def test_an_index_in_trouble_keeps_the_root_that_it_had_said() -> None:
     assert (row["root"], row["trouble"]) == ("/r", {"code": "store_io", "message": "The disk\\x0afailed."})
 
 
+def test_an_index_in_which_nothing_was_published_is_of_the_root_that_its_name_begins_with() -> None:
+    whole, killed = entry("tree__00__aa", "/r", active_snapshot_id="0" * 26), entry("tree__00__bb", None)
+    other = entry("tree__01__bb", None)
+    assert [(row["root"], row["stores"]) for row in listed(whole, killed, other)["results"]] == [(None, 1), ("/r", 2)]
+
+
 def test_a_long_list_is_cut_and_says_so() -> None:
     answer = listed(*(entry(f"{number:04}", f"/root/{number:04}") for number in range(500)), budget=8_192)
     (cut,) = answer["limitsHit"]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
+import re
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import cairn
 from cairn.answer.envelope import NonOkReason, Status
 from cairn.answer.gate import GateFacts, closed, decide, first_told, gate_error
 from cairn.errors import NotIndexed, NotReady, NoValidSnapshot, RequiresReindex
@@ -175,3 +180,48 @@ def test_whatever_holds_at_once_the_order_is_always_the_same() -> None:
             answer = valid(closed("cairn.search/1", gate, path="."))
             pairs = {"not_ready": "indexing", "requires_reindex": "requires_reindex", "not_indexed": "not_indexed"}
             assert answer["reason"] == pairs[answer["status"]]
+
+
+# --- the three reasons ------------------------------------------------------------------------------------------------
+
+PACKAGE = Path(cairn.__file__).parent
+MANUAL = Path(__file__).parents[2] / "docs" / "manual" / "mcp.md"
+GATES = {Status.NOT_READY: "indexing", Status.REQUIRES_REINDEX: "requires_reindex", Status.NOT_INDEXED: "not_indexed"}
+
+
+@conforms("000.D5", "000.ENUM2", "001.NG")
+def test_there_are_three_reasons_and_the_manual_knows_the_same_three() -> None:
+    assert [reason.value for reason in NonOkReason] == ["indexing", "requires_reindex", "not_indexed"]
+    others = ["ok", "unsupported", "not_found", "ambiguous", "needs_decision", "blocked", "error"]
+    assert {status.value for status in Status} == {*others, *(gate.value for gate in GATES)}
+    page = MANUAL.read_text("utf-8")
+    table = re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", page.partition("| `status` |")[2], re.MULTILINE)
+    assert sorted(table) == sorted(gate.value for gate in GATES)
+    sentence = page.partition("also has a `reason`:")[2].partition(".")[0]
+    assert {word for word in re.findall(r"`(\w+)`", sentence) if word != "not_ready"} == set(GATES.values())
+
+
+def written_out(tree: ast.AST) -> Iterator[str]:
+    """The reasons that a module writes out, where it names neither a member of an enumeration nor an error's code."""
+    named: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            named |= {id(part.value) for part in node.body if isinstance(part, ast.Assign)}
+        if isinstance(node, ast.Tuple) and len(node.elts) == 2:
+            # The field that says how far a run is has the same name as a reason.
+            named.add(id(node.elts[0]))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node.value in GATES.values() and id(node) not in named:
+            yield str(node.value)
+
+
+@conforms("000.ENUM1")
+def test_no_answer_writes_a_reason_out() -> None:
+    """Every `reason` comes from the one enumeration: the rooms that answer hold no such word of their own."""
+    files = [path for room in ("answer", "serve", "cli") for path in (PACKAGE / room).rglob("*.py")]
+    files += [PACKAGE / f"{name}.py" for name in ("session", "structure", "relations", "library")]
+    assert len(files) > 50
+    assert {path.name: list(written_out(ast.parse(path.read_text("utf-8")))) for path in files} == {
+        path.name: [] for path in files
+    }
+    assert list(written_out(ast.parse('body.append(("reason", "indexing"))'))) == ["indexing"]

@@ -16,6 +16,7 @@ from cairn.answer.envelope import load_schema
 from cairn.answer.references import READS, TOO_MANY, cautions, references_answer
 from cairn.answer.structure import Miss
 from cairn.errors import Ambiguous, NotFound, Unsupported
+from cairn.graph.informed import READ
 from cairn.graph.scopes import Tier
 from cairn.graph.uses import IMPORT, Use, Uses
 from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_REFERENCES
@@ -66,7 +67,7 @@ def test_there_is_no_golden_file_without_its_example() -> None:
 def test_the_schema_knows_every_kind_of_use_and_every_tier() -> None:
     schema = load_schema("cairn.refs/1")
     use = schema["$defs"]["use"]["properties"]
-    assert use["kind"]["enum"] == [IMPORT, *(kind.value for kind in ReferenceKind)]
+    assert use["kind"]["enum"] == [IMPORT, *(kind.value for kind in ReferenceKind), READ]
     assert use["tier"]["enum"] == [tier.value for tier in Tier]
     assert schema["properties"]["results"]["maxItems"] == MAX_REFERENCES
     assert schema["$defs"]["candidate"] == load_schema("cairn.symbol/1")["$defs"]["candidate"]

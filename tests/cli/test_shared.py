@@ -194,3 +194,20 @@ def test_untracked_files_that_a_repository_asks_for_are_told_to_the_group(office
     assert told in json.loads(office.cairn(BILL, "status", "--json").stdout)["warnings"]
     health = json.loads(office.cairn(BILL, "health", "--json").stdout)
     assert "shared_untracked" in [row["code"] for row in health["results"]]
+
+
+def test_in_a_home_of_the_group_no_indexer_is_run_and_the_advice_leads_somewhere(office: Office) -> None:
+    assert office.cairn(ANNE, "index", "--shared").status == 0
+    before = sorted(str(path) for path in office.home.rglob("*"))
+    refused = office.cairn(ANNE, "semantic", "refresh")
+    assert refused.status == 17, refused
+    assert "a folder that a group shares" in refused.stderr
+    assert "CAIRN_HOME" in refused.stderr
+    # Either would break what the group has, or is what they have done already.
+    assert "chmod" not in refused.stderr
+    assert "--shared" not in refused.stderr
+    assert sorted(str(path) for path in office.home.rglob("*")) == before
+    for member in (ANNE, BILL):
+        assert office.cairn(member, "semantic", "jobs").status == 0
+        assert office.cairn(member, "refs", "Lease").status == 0
+    assert "semantic" not in office.cairn(BILL, "gc", "--stores", "--unused-days", "0", "--force").stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -10,9 +11,13 @@ import jsonschema
 import pytest
 
 from cairn.answer.envelope import load_schema
+from cairn.cli.main import main
+from cairn.cli.output import Output
 from cairn.cli.status import exit_status
+from cairn.cli.surroundings import Surroundings
 from cairn.store.standing import State, StoreStatus
 from tests.cli.people import Person
+from tests.conformance import conforms
 
 
 @pytest.fixture
@@ -131,3 +136,20 @@ def test_every_state_has_the_exit_status_that_the_manual_gives_it(state: State, 
     manual = Path(__file__).parents[2] / "docs" / "manual" / "status.md"
     rows = [line for line in manual.read_text("utf-8").splitlines() if line.startswith(f"| `{state.value}` |")]
     assert [row.rsplit("|", 2)[1].strip() for row in rows] == [str(status)]
+
+
+@conforms("003.RDR8")
+def test_who_reads_without_the_daemon_is_told_for_how_long_a_snapshot_stays(me: Person) -> None:
+    assert me.cairn("index").status == 0
+
+    def told(*options: str) -> tuple[str, str]:
+        out, err = io.StringIO(), io.StringIO()
+        around = Surroundings(me.environment)
+        assert main(["status", "--root", str(me.tree), *options], Output(out, err, {}, around=around)) == 0
+        return out.getvalue(), err.getvalue()
+
+    said = "stands still for longer than 10 minutes"
+    assert said in told("--offline")[1]
+    [warning] = json.loads(told("--offline", "--json")[0])["warnings"]
+    assert said in warning
+    assert said not in told()[1]

@@ -80,7 +80,7 @@ def test_from_a_folder_whose_settings_are_broken_the_stores_are_listed_all_the_s
     me.cairn("index")
     (me.tree / ".cairn.toml").write_text("[[[")
     assert me.cairn("stores").status == 0
-    assert answer_of(me, "--root", "/nonexistent")["codebaseRoot"] is None
+    assert answer_of(me, "--root", str(me.tree / "missing"))["codebaseRoot"] is None
 
 
 def test_a_hostile_name_beside_the_stores_cannot_steer_the_terminal(me: Person) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cairn import config, errors, filetypes, limits
 from cairn.cli.main import COMMANDS, command_parser
-from cairn.serve.tools import TOOLS
+from cairn.serve.tools import CHECK_EDIT, TOOLS
 from cairn.syntax.languages import SPECS
 from cairn.types import SKIP_SENTENCES, SkipReason
 
@@ -40,13 +40,18 @@ def _errors() -> Rows:
         yield f"`{error.code}`", str(error.exit_status), *words
 
 
+_WITHOUT_ERROR = {18: "the answer is `needs_decision`", 19: "the answer is `blocked`"}
+
+
 def _exit_statuses() -> Rows:
     yield "exit status", "error codes"
     yield "0", "the command did what it was asked"
     by_status = defaultdict(list)
     for error in all_errors():
         by_status[error.exit_status].append(f"`{error.code}`")
-    for status, codes in by_status.items():
+    for status, words in _WITHOUT_ERROR.items():
+        by_status[status].append(words)
+    for status, codes in sorted(by_status.items()):
         yield str(status), ", ".join(codes)
 
 
@@ -111,7 +116,7 @@ def _options(command: str) -> Rows:
 
 def _tools() -> Rows:
     yield "tool", "what it does", "arguments"
-    for tool in TOOLS:
+    for tool in (*TOOLS, CHECK_EDIT):
         required = tool.schema.get("required", ())
         names = [f"**`{name}`**" if name in required else f"`{name}`" for name in tool.schema["properties"]]
         yield f"`{tool.name}`", tool.description, ", ".join(names) or "none"

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cairn import config
+from cairn.answer.envelope import Status
 from cairn.cli.main import COMMANDS
 from cairn.filetypes import LANGUAGES, language_of
 from cairn.syntax.languages import SPECS
@@ -51,8 +53,9 @@ def test_every_skip_reason_has_its_sentence() -> None:
 
 
 def test_a_code_or_reason_named_in_the_manual_exists() -> None:
-    """Whatever stands in a table cell as `like_this` in a page about codes is one."""
-    known = {error.code for error in all_errors()} | {reason.value for reason in SkipReason}
+    """Whatever stands in a cell as `like_this` in a page about codes is one, a status, or a setting that cures."""
+    known = {error.code for error in all_errors()} | {word.value for kind in (SkipReason, Status) for word in kind}
+    known |= {key for keys in config._USER_KEYS.values() for key in keys}
     for name in ("errors.md", "skip-reasons.md", "exit-status.md"):
         named = set(re.findall(r"`([a-z]+(?:_[a-z0-9]+)+)`", PAGES[name]))
         assert named <= known, f"{name}: {named - known}"

@@ -162,9 +162,9 @@ def converge(scene: Scene, verb: Verb) -> None:
     assert scene.owner.problems() == []
 
 
-@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb.name in {"index", "sync"}], ids=lambda verb: verb.name)
 def test_a_command_that_is_killed_costs_nothing(verb: Verb, stage: Stage, tmp_path: Path) -> None:
-    """At two calls; the long run has many more."""
+    """At two calls of the commands that everybody uses; the long run has all commands, and many more calls."""
     scene = Scene(stage, tmp_path)
     points, outcome = points_of(scene, verb)
     turn = VERBS.index(verb)

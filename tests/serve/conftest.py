@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import jsonschema
 import pytest
 
 from cairn.answer.envelope import load_schema
+from cairn.clock import SystemClock
 from cairn.serve.desk import Desk, Patience
 from cairn.serve.guard import Allowed
 from cairn.serve.tools import call
@@ -20,9 +22,16 @@ from cairn.store.lease import RunKind
 from cairn.store.writer import open_writer
 from cairn.sync.codebase import open_codebase
 from cairn.sync.place import place_of
+from tests.sync.desk import extract_here
 
 LEASE = "class Lease:\n    def steal(self):\n        return take()\n\n\ndef take():\n    return 1\n"
 AT_ONCE = Patience(seconds=0.0, sync_seconds=0.0)
+
+
+@cache
+def validator(schema: str) -> jsonschema.Draft202012Validator:
+    """To check a schema takes far longer than to check an answer by it."""
+    return jsonschema.Draft202012Validator(load_schema(schema))
 
 
 class Agent:
@@ -39,7 +48,7 @@ class Agent:
         """The answer of a tool; whatever it is, it has the shape that is promised."""
         envelope = call(self.desk, tool, arguments, patience=patience)
         answer: dict[str, Any] = json.loads(envelope.to_json())
-        jsonschema.validate(answer, load_schema(envelope.schema))
+        validator(envelope.schema).validate(answer)
         return answer
 
     def index(self, tree: Path | None = None) -> None:
@@ -66,12 +75,23 @@ class Agent:
             if path.is_file() and path.name != "last_used"
         }
 
+    def kept(self) -> dict[str, bytes]:
+        """What makes up the indexes. A sync that finds nothing to do notes when it looked, and who held the lease."""
+        noted = ("tree.bin", "writer_lease.json", "registry.db", "registry.db-wal", "registry.db-shm", "progress.json")
+        return {name: data for name, data in self.stored().items() if name.rpartition("/")[2] not in noted}
+
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[Agent]:
     found = Agent(tmp_path)
     yield found
     found.desk.close()
+
+
+@pytest.fixture
+def parsed_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are parsed in this process: to start a worker for each test would take longer than all else in it."""
+    extract_here(monkeypatch, SystemClock())
 
 
 @pytest.fixture(scope="session")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +15,21 @@ from cairn.search.types import Mode, SearchRequest
 from cairn.serve.desk import Desk, Patience
 from cairn.serve.guard import Allowed
 from cairn.serve.runs import Action
+from cairn.serve.tools import call
 from cairn.session import Session
+from cairn.store.disk import Disk
+from tests.conformance import conforms
 from tests.serve.conftest import LEASE, Agent
 
 LONG = 30.0
+READS: list[tuple[str, dict[str, Any]]] = [
+    ("file_outline", {"file": "lease.py"}),
+    ("read_file", {"file": "lease.py"}),
+    ("find_symbol", {"name": "Lease"}),
+    ("find_symbol", {"name": "Lease", "references": True}),
+    ("call_graph", {"symbol": "take"}),
+    ("repo_map", {}),
+]
 
 
 def roots(tmp_path: Path, agent: Agent, count: int) -> list[str]:
@@ -42,6 +56,45 @@ def test_what_was_asked_longest_ago_is_closed_for_another(tmp_path: Path, agent:
     assert open_sessions(desk) == [folders[1], folders[3]]
     desk.close()
     assert open_sessions(desk) == []
+
+
+@conforms("001.ST3", "001.RD4", "001.AC7")
+def test_a_store_that_cannot_be_read_just_now_stands_as_it_did_with_a_note(
+    indexed: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Disk, path: str, *__: object) -> object:
+        raise OSError(errno.EIO, "injected", path)
+
+    calls: list[tuple[str, dict[str, Any]]] = [("index_status", {}), ("manage_index", {"action": "status"}), *READS]
+    before = [indexed.ask(tool, **arguments) for tool, arguments in calls]
+    with monkeypatch.context() as patch:
+        patch.setattr(Disk, "read", refuse)
+        patch.setattr(Disk, "open_map", refuse)
+        for (tool, arguments), whole in zip(calls, before, strict=True):
+            answer = indexed.ask(tool, **arguments)
+            assert answer["status"] == "ok"
+            assert answer["hints"]["debugProofCheck"] == {"ok": False, "reason": "probe_failed"}
+            differs = {name for name in answer if answer[name] != whole[name]}
+            # Only that it could not be read is told besides.
+            assert differs <= {"hints", "warnings", "freshness", "disk"}
+        # Who has never seen it says that it cannot be read, not that it is not there.
+        other = Desk(indexed.environ, indexed.desk.allowed)
+        refused = json.loads(call(other, "index_status", {}).to_json())
+        assert (refused["status"], "reason" in refused) == ("error", False)
+        other.close()
+    assert "debugProofCheck" not in indexed.ask("index_status")["hints"]
+
+
+def test_what_was_seen_of_codebases_is_not_kept_without_end(
+    tmp_path: Path, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cairn.serve.desk._MOST_SEEN", 2)
+    folders = roots(tmp_path, agent, 3)
+    desk = Desk(agent.environ, Allowed(agent.environ, folders))
+    for folder in (*folders, folders[1]):
+        desk.status(desk.allowed.resolve(folder))
+    assert list(desk._seen) == [folders[2], folders[1]]
+    desk.close()
 
 
 def test_a_session_that_is_in_use_is_never_closed_under_its_user(tmp_path: Path, agent: Agent) -> None:
@@ -132,3 +185,39 @@ def test_who_waits_is_told_how_far_the_run_is_and_may_stop_waiting(agent: Agent)
     with pytest.raises(Cancelled):
         Patience(cancelled=lambda: True).wait(Endless())  # type: ignore[arg-type]
     assert not Patience(seconds=0.0).wait(Endless())  # type: ignore[arg-type]
+
+
+def test_another_view_serves_other_folders_from_the_same_open_codebases(indexed: Agent, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    view = indexed.desk.serving([str(other)])
+    assert view.allowed.resolve(None).codebase.root.path == str(other.resolve())
+    assert indexed.desk.allowed.resolve(None).codebase.root.path == str(indexed.tree)
+    target = indexed.desk.allowed.resolve(None)
+    with indexed.desk.session(target) as first:
+        pass
+    with view.session(target) as second:
+        assert second is first
+
+
+def test_what_is_shed_is_closed_unless_somebody_asks_it_and_made_again(indexed: Agent) -> None:
+    target = indexed.desk.allowed.resolve(None)
+    with indexed.desk.session(target) as held:
+        indexed.desk.shed()
+        assert held.gate.is_open
+    with indexed.desk.session(target) as same:
+        assert same is held
+    indexed.desk.shed()
+    with indexed.desk.session(target) as anew:
+        assert anew is not held
+    assert indexed.ask("search_codebase", query="lease")["results"]
+
+
+def test_who_watches_is_told_which_codebases_are_asked_while_they_can_answer(agent: Agent) -> None:
+    told: list[str] = []
+    agent.desk.used = told.append
+    agent.ask("find_symbol", name="Lease")
+    assert told == []
+    agent.index()
+    agent.ask("find_symbol", name="Lease")
+    assert set(told) == {str(agent.tree)}

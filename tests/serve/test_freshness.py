@@ -9,16 +9,18 @@ import pytest
 
 from cairn.clock import SystemClock
 from cairn.errors import ConfigError
-from cairn.limits import AGENT_RECENT_SECONDS, RECENT_SYNC_SECONDS
+from cairn.limits import AGENT_RECENT_SECONDS, WATCH_RECONCILE_SECONDS
 from cairn.serve import runs as module
 from cairn.serve.freshness import Freshener
 from cairn.serve.runs import Action, Run, Runs
 from cairn.store.lease import RunKind
 from cairn.store.standing import Freshness
 from cairn.sync.codebase import Codebase, open_codebase
-from cairn.sync.report import RunReport
+from cairn.sync.report import Gap, RunReport
 from tests.conformance import conforms
 from tests.serve.conftest import Agent
+
+pytestmark = pytest.mark.usefixtures("parsed_here")
 
 LONG = 30.0
 
@@ -92,20 +94,83 @@ def test_a_tree_that_takes_long_is_given_a_rest_of_a_second_at_most(
     assert files.ensure(seconds=1_000.0).mode == "synced"
 
 
+class Ear:
+    """Tells what it was told to tell."""
+
+    def __init__(self) -> None:
+        self.heard: set[bytes] | None = set()
+        self.names: set[bytes] = set()
+        self.back: list[frozenset[bytes] | None] = []
+        self.ends: list[frozenset[bytes] | None] = []
+
+    def hear(self) -> None:
+        self.names |= self.heard or set()
+        self.heard = set()
+
+    @property
+    def waits(self) -> bool:
+        return bool(self.names)
+
+    def take(self) -> frozenset[bytes] | None:
+        taken, self.names = frozenset(self.names), set()
+        return taken or None
+
+    def put_back(self, hinted: frozenset[bytes] | None) -> None:
+        self.back.append(hinted)
+
+    def found(self, gap: Gap) -> None: ...
+
+    def ended(self, run: Run, hinted: frozenset[bytes] | None) -> None:
+        self.ends.append(hinted)
+
+
+@conforms("003.CD2")
 def test_files_that_are_watched_are_looked_at_when_they_change(files: Files) -> None:
-    root = str(files.agent.tree)
-    files.freshener.watch(root)
+    root, ear = str(files.agent.tree), Ear()
+    files.freshener.watch(root, ear)
     assert files.ensure().mode == "synced"
-    files.clock.ahead += RECENT_SYNC_SECONDS / 2
+    assert WATCH_RECONCILE_SECONDS == 300
+    files.clock.ahead += WATCH_RECONCILE_SECONDS / 2
     assert files.ensure().mode == "skipped_recent"
     files.save("b.py")
-    files.freshener.changed(root)
+    ear.heard = {b"b.py"}
     found = files.ensure()
     assert (found.mode, found.changed) == ("synced", 1)
     assert files.ensure().mode == "skipped_recent"
-    files.clock.ahead += RECENT_SYNC_SECONDS / 2
-    files.freshener.watch(root, watched=False)
+    assert (ear.ends, ear.back) == ([None, frozenset({b"b.py"})], [])
+    files.clock.ahead += WATCH_RECONCILE_SECONDS
     assert files.ensure().mode == "synced"
+    files.freshener.unwatch(root)
+    files.clock.ahead += AGENT_RECENT_SECONDS
+    assert files.ensure().mode == "synced"
+
+
+def test_what_was_told_waits_again_when_its_run_has_failed(files: Files) -> None:
+    root, ear = str(files.agent.tree), Ear()
+    assert files.ensure().mode == "synced"
+    files.freshener.watch(root, ear)
+    ear.heard = {b"b.py"}
+    with files.agent.writing(RunKind.SYNC):
+        assert files.ensure().mode == "skipped_busy"
+    assert ear.back == [frozenset({b"b.py"})]
+
+
+def test_every_root_has_its_store_looked_after_once_in_a_while(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many others are saved to in between: else its segments would come together until each run must merge."""
+    said: dict[str, list[bool]] = {}
+
+    def start(_: object, codebase: Codebase, *, upkeep: bool, **__: object) -> None:
+        said.setdefault(codebase.root.path, []).append(upkeep)
+
+    monkeypatch.setattr(files.runs, "start", start)
+    other = files.agent.tree.parent / "other"
+    other.mkdir(exist_ok=True)
+    both = [open_codebase(str(tree), files.agent.environ) for tree in (files.agent.tree, other)]
+    for _ in range(20):
+        for codebase in both:
+            files.freshener.start(codebase, Ear())
+    assert [flags.index(True) for flags in said.values()] == [8, 8]
+    assert [sum(flags) for flags in said.values()] == [2, 2]
 
 
 class Held:

@@ -44,6 +44,29 @@ def test_an_index_lives_from_create_to_clear(agent: Agent) -> None:
     assert manage(agent, "create")["coverage"]["indexed"] == 2
 
 
+@conforms("001.INV5")
+def test_a_sync_makes_no_index_where_there_is_none_and_says_what_does(agent: Agent) -> None:
+    answer = manage(agent, "sync")
+    assert (answer["status"], answer["reason"]) == ("not_indexed", "not_indexed")
+    assert answer["hints"]["recommendedAction"]["args"] == {"action": "create", "path": str(agent.tree)}
+    assert not agent.home.exists()
+
+
+@conforms("001.INV4")
+def test_a_sync_builds_nothing_with_other_settings_or_in_the_place_of_what_is_lost(indexed: Agent) -> None:
+    settings = indexed.tree / ".cairn.toml"
+    settings.write_text("[limits]\nmax_file_bytes = 1000\n")
+    before = indexed.stored()
+    assert manage(indexed, "sync")["hints"]["recommendedAction"]["args"]["action"] == "reindex"
+    settings.unlink()
+    [store] = (indexed.home / "data").iterdir()
+    store.rename(indexed.home / "away")
+    lost = manage(indexed, "sync")
+    assert lost["hints"]["staleLocal"]["recommendedAction"]["args"]["action"] == "create"
+    (indexed.home / "away").rename(store)
+    assert indexed.stored() == before
+
+
 @conforms("000.OBS3")
 def test_a_full_run_of_another_process_refuses_everything_with_not_ready(indexed: Agent) -> None:
     for kind in (RunKind.CREATE, RunKind.REINDEX):

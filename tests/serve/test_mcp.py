@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -19,6 +20,7 @@ from mcp import Client, MCPError
 
 from cairn.answer.envelope import load_schema
 from cairn.errors import Cancelled, ConfigError
+from cairn.serve.calls import OwnDesk
 from cairn.serve.desk import Desk
 from cairn.serve.mcp import INSTRUCTIONS, _percent, mcp_server
 from cairn.serve.tools import TOOLS
@@ -42,7 +44,7 @@ def served(desk: Desk, work: Callable[[Client], Awaitable[T]], *, mode: str = "a
     """What comes of the work with a client of this desk; the desk is closed after it."""
 
     async def main() -> T:
-        server = mcp_server(lambda: desk, version="1.2.3", structured=structured)
+        server = mcp_server(OwnDesk(lambda: desk), version="1.2.3", structured=structured)
         async with Client(server, mode=mode) as client:
             return await work(client)
 
@@ -85,6 +87,7 @@ async def answer(client: Client, tool: str, *, structured: bool = False, **argum
 _HELLO = """
 import anyio, sys
 from mcp import Client
+from cairn.serve.calls import OwnDesk
 from cairn.serve.mcp import mcp_server
 
 HEAVY = {"numpy", "tree_sitter", "cairn.session", "cairn.serve.tools", "cairn.serve.desk"}
@@ -96,7 +99,7 @@ def never():
     raise AssertionError("opened before anything was asked")
 
 async def main():
-    async with Client(mcp_server(never, version="1"), mode="legacy") as client:
+    async with Client(mcp_server(OwnDesk(never), version="1"), mode="legacy") as client:
         assert client.server_info.name == "cairn"
         print("hello", heavy())
         await client.list_tools()
@@ -186,9 +189,10 @@ GATED = [*QUESTIONS, *STATUS]
 
 def test_the_gate_of_what_was_never_indexed(agent: Agent) -> None:
     agent.settings("[search]\nauto_index = false\n")
-    answers = asked(agent.desk, GATED)
+    calls: list[Call] = [*GATED, ("manage_index", {"action": "sync"})]
+    answers = asked(agent.desk, calls)
     assert {(one["status"], one["reason"]) for one in answers} == {("not_indexed", "not_indexed")}
-    golden("not_indexed", GATED, answers, agent)
+    golden("not_indexed", calls, answers, agent)
 
 
 def test_the_gate_of_what_was_cleared(indexed: Agent) -> None:
@@ -196,6 +200,27 @@ def test_the_gate_of_what_was_cleared(indexed: Agent) -> None:
     answers = asked(indexed.desk, [("manage_index", {"action": "clear"}), *calls])[1:]
     assert {(one["status"], one["reason"]) for one in answers} == {("not_indexed", "not_indexed")}
     golden("cleared", calls, answers, indexed)
+
+
+def test_the_gate_of_what_is_there_without_its_proof(indexed: Agent) -> None:
+    [store] = (indexed.home / "data").iterdir()
+    shutil.rmtree(store)
+    calls: list[Call] = [*GATED, ("manage_index", {"action": "sync"})]
+    answers = asked(indexed.desk, calls)
+    assert {(one["status"], one["reason"]) for one in answers} == {("not_indexed", "not_indexed")}
+    assert {one["hints"]["staleLocal"]["completionProof"] for one in answers} == {"missing_marker_doc"}
+    golden("stale_local", calls, answers, indexed)
+
+
+def test_the_gate_of_what_is_damaged(indexed: Agent) -> None:
+    for path in [*indexed.home.glob("data/*/generations/*"), *indexed.home.glob("data/*/snapshots/*/manifest.json")]:
+        path.chmod(0o600)
+        path.write_bytes(b"{}")
+    calls: list[Call] = [*GATED, ("manage_index", {"action": "sync"})]
+    answers = asked(indexed.desk, calls)
+    assert {(one["status"], one["reason"]) for one in answers} == {("not_indexed", "not_indexed")}
+    assert all(one["message"].startswith("Store corrupt") for one in answers)
+    golden("corrupt", calls, answers, indexed)
 
 
 def test_the_gate_of_what_is_being_indexed(indexed: Agent) -> None:
@@ -208,9 +233,10 @@ def test_the_gate_of_what_is_being_indexed(indexed: Agent) -> None:
 
 def test_the_gate_of_what_was_indexed_with_other_settings(indexed: Agent) -> None:
     (indexed.tree / ".cairn.toml").write_text("[limits]\nmax_file_bytes = 1000\n")
-    answers = asked(indexed.desk, GATED)
+    calls: list[Call] = [*GATED, ("manage_index", {"action": "sync"})]
+    answers = asked(indexed.desk, calls)
     assert {(one["status"], one["reason"]) for one in answers} == {("requires_reindex", "requires_reindex")}
-    golden("requires_reindex", GATED, answers, indexed)
+    golden("requires_reindex", calls, answers, indexed)
 
 
 def test_a_call_that_cannot_be_answered_is_an_error_that_the_agent_can_read(indexed: Agent) -> None:
@@ -230,7 +256,7 @@ def test_a_desk_that_cannot_be_opened_is_an_error_too() -> None:
         raise ConfigError(file="config.toml", why="it is broken")
 
     async def main() -> None:
-        async with Client(mcp_server(refused, version="1")) as client:
+        async with Client(mcp_server(OwnDesk(refused), version="1")) as client:
             found = await answer(client, "list_codebases")
             assert found["error"]["code"] == ConfigError.code
             assert (await client.list_resources()).resources == []

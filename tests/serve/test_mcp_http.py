@@ -22,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from cairn.errors import AddressTaken
 from cairn.limits import MAX_HTTP_BODY_BYTES
+from cairn.serve.calls import OwnDesk
 from cairn.serve.mcp import mcp_server
 from cairn.serve.mcp_http import serve_http
 from cairn.serve.token import token_path
@@ -43,7 +44,8 @@ class Running(NamedTuple):
 
 @contextmanager
 def running(agent: Agent, *options: str) -> Iterator[Running]:
-    call = [sys.executable, "-m", "cairn", "mcp", "--root", str(agent.tree), "--http", "--port", "0", *options]
+    call = [sys.executable, "-m", "cairn", "mcp", "--offline", "--root", str(agent.tree), "--http", "--port", "0"]
+    call += options
     process = subprocess.Popen(call, env=environment(agent), stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
@@ -112,7 +114,7 @@ def _refuses_the_rest(server: Running) -> None:
 
 
 def test_a_port_that_is_taken_is_one_sentence(agent: Agent) -> None:
-    server = mcp_server(lambda: agent.desk, version="1")
+    server = mcp_server(OwnDesk(lambda: agent.desk), version="1")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(AddressTaken, match=f"Port {port} cannot be used"):

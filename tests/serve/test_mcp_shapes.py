@@ -9,13 +9,22 @@ import pytest
 
 from cairn.answer.envelope import error, load_schema
 from cairn.errors import CairnError
+from cairn.serve.calls import OwnDesk
+from cairn.serve.desk import Desk
 from cairn.serve.mcp_shapes import ANSWERS, answer_schema, tools
-from cairn.serve.tools import TOOLS
+from cairn.serve.tools import CHECK_EDIT, TOOLS
+
+
+def never() -> Desk:
+    raise AssertionError("a list needs no desk")
+
+
+LISTED = OwnDesk(never).tools()
 
 
 def test_every_tool_is_listed_as_the_table_has_it() -> None:
-    assert set(ANSWERS) == {tool.name for tool in TOOLS}
-    for ours, listed in zip(TOOLS, tools(structured=False), strict=True):
+    assert set(ANSWERS) == {tool.name for tool in (*TOOLS, CHECK_EDIT)}
+    for ours, listed in zip(TOOLS, tools(LISTED, structured=False), strict=True):
         assert (listed.name, listed.description, listed.input_schema) == (ours.name, ours.description, ours.schema)
         assert listed.output_schema is None
         hints = listed.annotations

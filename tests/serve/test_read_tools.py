@@ -11,11 +11,16 @@ from typing import Any
 
 import pytest
 
+from cairn.semantic import jobs
+from cairn.semantic.catalog import register
+from cairn.semantic.database import SemanticDatabase
+from cairn.semantic.scopes import FULL
 from cairn.serve import read_tools
 from cairn.serve.desk import Reading
 from cairn.serve.tools import TOOLS, call
 from cairn.store.disk import Disk
 from tests.conformance import conforms
+from tests.semantic.pinned import CONTEXT
 from tests.serve.conftest import LEASE, Agent
 from tests.serve.test_tools import QUESTIONS
 
@@ -162,3 +167,15 @@ def test_the_status_has_the_fields_that_agents_know_at_the_top(indexed: Agent) -
     managed = indexed.ask("manage_index", action="status")
     # What the disk has left is not ours alone to change.
     assert {name for name in answer if answer[name] != managed[name]} <= {"disk"}
+
+
+def test_a_refresh_that_failed_is_told_with_the_status(indexed: Agent) -> None:
+    database = SemanticDatabase(str(indexed.home), str(indexed.tree))
+    with database.writing() as db:
+        register(db, [CONTEXT])
+        jobs.enqueue(db, CONTEXT.id, FULL, head="one", reason="test")
+        claim = jobs.claim(db)
+        assert claim is not None
+        jobs.fail(db, claim, "the indexer crashed")
+    told = indexed.ask("index_status")["warnings"]
+    assert told == [f"The last semantic refresh of {CONTEXT.id} failed: the indexer crashed"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from cairn.errors import Cancelled, SourceError, StoreBusy
+from cairn.limits import MAX_RUNS
 from cairn.serve import runs as module
 from cairn.serve.runs import Action, Run, Runs, retry_after_ms
 from cairn.store.lease import RunKind
@@ -74,6 +75,45 @@ def test_a_second_run_of_the_same_root_is_refused_and_another_root_is_not_kept_w
     paused.go.set()
     assert first.wait(LONG)
     assert first.report is not None
+
+
+def test_more_full_runs_than_may_be_at_work_wait_for_their_turn_and_a_sync_does_not(
+    agent: Agent, runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go, at_work, most = threading.Event(), [0], [0]
+    counted = threading.Lock()
+
+    def work(*_: object, **__: object) -> None:
+        with counted:
+            at_work[0] += 1
+            most[0] = max(most[0], at_work[0])
+        assert go.wait(LONG)
+        with counted:
+            at_work[0] -= 1
+
+    monkeypatch.setattr(module, "_ENGINES", {**dict.fromkeys(Action, work), Action.SYNC: lambda *_, **__: None})
+    begun = []
+    for number in range(MAX_RUNS + 2):
+        folder = tmp_path / f"root{number}"
+        folder.mkdir()
+        begun.append(runs.start(Action.CREATE, open_codebase(str(folder), agent.environ)))
+    waiting = begun[MAX_RUNS:]
+    assert all(until(lambda run=run: run.progress == Progress(Phase.QUEUED)) for run in waiting)
+    # It stands at the gate like one that is at work, and says that it waits.
+    assert all(run.is_starting and run.writer.progress.phase == "queued" for run in waiting)  # type: ignore[union-attr]
+    assert runs.start(Action.SYNC, codebase(agent)).wait(LONG)
+    waiting[0].cancel()
+    assert waiting[0].wait(LONG)
+    assert isinstance(waiting[0].error, Cancelled)
+    go.set()
+    assert all(run.wait(LONG) for run in begun)
+    assert most == [MAX_RUNS]
+    assert [run.error for run in begun if run is not waiting[0]] == [None] * (MAX_RUNS + 1)
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    tick = threading.Event()
+    return any(holds() or tick.wait(0.01) for _ in range(int(LONG / 0.01)))
 
 
 def test_a_cancelled_run_publishes_nothing_and_the_next_one_begins_at_once(

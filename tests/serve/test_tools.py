@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,8 @@ from typing import Any
 import pytest
 
 from cairn.answer.envelope import NonOkReason
+from cairn.cli.main import main
+from cairn.cli.output import Output
 from cairn.errors import CairnError
 from cairn.serve import read_tools
 from cairn.serve.desk import Desk
@@ -228,3 +232,54 @@ def test_a_store_that_cannot_be_read_is_an_error_and_no_gate(indexed: Agent, mon
         answer = indexed.ask("find_symbol", name="Lease")
     assert (answer["status"], answer["freshness"]["mode"]) == ("ok", "sync_failed")
     other.close()
+
+
+# --- proofs by name ---------------------------------------------------------------------------------------------------
+
+TESTS = Path(__file__).parents[1]
+NINE = {
+    "no early promotion": "answer/test_states.py::test_nothing_is_promoted_but_by_a_run",
+    "blocked envelopes": "serve/test_tools.py::test_while_a_full_run_is_at_work_every_tool_says_not_ready",
+    "stable reasons": "answer/test_gate.py::test_there_are_three_reasons_and_the_manual_knows_the_same_three",
+    "skipped_indexing": "serve/test_freshness.py::test_a_look_that_takes_long_goes_on_and_its_caller_does_not_wait",
+    "read_file envelope": "serve/test_mcp.py::test_the_gate_of_what_is_being_indexed",
+    "note cap": "answer/test_call_graph.py::test_that_notes_are_truncated_is_said_exactly_when_some_are_left_out",
+    "several codebases": "serve/test_tools.py::test_only_the_codebase_that_is_indexed_is_closed",
+    "precedence": "answer/test_gate.py::test_whatever_holds_at_once_the_order_is_always_the_same",
+    "effective root": "serve/test_tools.py::test_a_call_from_a_folder_inside_echoes_it_and_hints_at_the_root",
+}
+
+
+@conforms("000.TST")
+@pytest.mark.parametrize("proof", NINE)
+def test_each_of_the_nine_proofs_is_there(proof: str) -> None:
+    file, _, name = NINE[proof].partition("::")
+    tree = ast.parse((TESTS / file).read_text("utf-8"))
+    assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@conforms("003.TMB3")
+def test_every_face_reads_through_the_one_entry_that_knows_what_is_live(
+    indexed: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where that entry finds nothing, nobody finds anything: there is no other way to a row."""
+    asked: list[object] = []
+
+    def nothing(*given: object, **_: object) -> None:
+        asked.append(given)
+
+    monkeypatch.setattr("cairn.store.snapshot.open_view", nothing)
+    monkeypatch.setattr("cairn.sync.status.open_view", nothing)
+    for tool, arguments in QUESTIONS:
+        asked.clear()
+        if tool != "search_codebase":
+            assert indexed.ask(tool, **arguments)["status"] == "not_indexed"
+            assert asked
+    monkeypatch.setenv("CAIRN_HOME", str(indexed.home))
+    monkeypatch.chdir(indexed.tree)
+    for line in (["search", "--no-sync", "Lease"], ["outline", "lease.py"], ["symbol", "Lease"], ["read", "lease.py"]):
+        asked.clear()
+        printed = io.StringIO()
+        assert main([*line, "--json", "--offline"], Output(printed, io.StringIO(), {})) == 10
+        assert json.loads(printed.getvalue())["status"] == "not_indexed"
+        assert asked

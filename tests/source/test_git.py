@@ -15,7 +15,7 @@ from cairn.clock import SystemClock
 from cairn.config import Config, IndexConfig
 from cairn.errors import GitFailed
 from cairn.source.beneath import Tree
-from cairn.source.git import GLOBAL_IGNORE_LABEL, INFO_EXCLUDE_LABEL, Git, GitChange
+from cairn.source.git import GLOBAL_IGNORE_LABEL, INFO_EXCLUDE_LABEL, Git, GitChange, git_version
 from cairn.source.walk import walk
 from cairn.types import Root, SkipReason
 from tests.conformance import conforms
@@ -621,3 +621,23 @@ def test_a_flood_on_the_error_stream_neither_blocks_nor_fills_the_message(
         git_of(repo).tracked()
     assert len(caught.value.sentence) < 600
     assert "\033" not in caught.value.sentence
+
+
+def test_the_version_is_that_of_the_git_on_path_and_none_where_none_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(tmp_path, "version") == git_version()
+    for name, script in (("broken", "exit 3"), ("loud", "printf 'git version 9\\033[2J\\nmore'")):
+        (tmp_path / name).mkdir()
+        program = tmp_path / name / "git"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "broken"))
+    assert git_version() is None
+    monkeypatch.setenv("PATH", str(tmp_path / "loud"))
+    assert git_version() == "git version 9?[2J"
+    monkeypatch.setenv("PATH", "relative:/nonexistent")
+    assert git_version() is None
+    (tmp_path / "loud" / "git").write_bytes(b"no program")
+    monkeypatch.setenv("PATH", str(tmp_path / "loud"))
+    assert git_version() is None

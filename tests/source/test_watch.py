@@ -256,7 +256,7 @@ def flood(tree: Path, watch: Watch, events: int) -> int:
 
 
 def test_a_flood_takes_no_memory_with_it(tree: Path, watch: Watch) -> None:
-    assert flood(tree, watch, 50_000) < 8_000
+    assert flood(tree, watch, 20_000) < 8_000
     (tree / "top.py").write_text("still seen\n")
     assert b"top.py" in all_hints(watch).raws
 
@@ -300,3 +300,39 @@ def test_a_thousand_edits_and_a_forced_overflow_converge_to_nothing_left_to_do(t
         assert len(snapshot.recorded) > 300
     finally:
         watch.close()
+
+
+def test_what_was_saved_before_is_told_at_once(tree: Path, watch: Watch) -> None:
+    for number in range(20):
+        (tree / f"src/n{number}.py").write_text("x = 1\n")
+        hints = watch.take()
+        assert hints is not None
+        assert f"src/n{number}.py".encode() in hints.raws
+    assert watch.take() is None
+
+
+def test_folders_can_be_followed_and_left_as_rules_change(tree: Path) -> None:
+    left: set[bytes] = set()
+    folders = folders_of(tree)
+    watch = watch_tree(Root(str(tree), is_git=False), folders, wanted=lambda raw: raw not in left)
+    try:
+        assert watch.folders == len(folders)
+        assert watch.follow(folders) is False
+        assert watch.follow((*folders, b"node_modules", b"node_modules/pkg")) is True
+        (tree / "node_modules/pkg/e.js").touch()
+        assert all_hints(watch).raws == {b"node_modules/pkg/e.js"}
+        # One that is wanted stays: it may have come after the list was made.
+        assert watch.follow(folders) is False
+        assert watch.folders == len(folders) + 2
+        left.update((b"node_modules", b"node_modules/pkg"))
+        assert watch.follow(folders) is False
+        (tree / "node_modules/pkg/f.js").touch()
+        assert watch.poll(0.1) is None
+        assert watch.folders == len(folders)
+    finally:
+        watch.close()
+
+
+def test_a_repository_that_is_made_below_the_root_is_a_hint(tree: Path, watch: Watch) -> None:
+    (tree / "src/.git").mkdir()
+    assert b"src/.git" in all_hints(watch).raws

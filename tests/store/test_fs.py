@@ -1118,3 +1118,33 @@ def test_what_goes_during_a_listing_is_left_out(disk: Disk, monkeypatch: pytest.
 def test_the_room_that_is_left_is_that_of_the_disk_below(disk: Disk, home: Path) -> None:
     found = os.statvfs(home)
     assert 0 < disk.free_bytes() <= found.f_blocks * found.f_frsize
+
+
+def test_lines_are_added_to_a_file_that_only_we_can_read(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with Disk.at(str(tmp_path / "home"), "logs", create=True) as disk:
+            for text in (b"one\n", b"two\n"):
+                with disk.append("log") as out:
+                    out.write(text)
+            assert disk.read("log", 100) == b"one\ntwo\n"
+            assert stat.S_IMODE(disk.stat("log").mode) == 0o600
+    finally:
+        os.umask(before)
+
+
+def test_lines_are_added_to_nothing_but_a_file(tmp_path: Path) -> None:
+    with Disk.at(str(tmp_path / "home"), "logs", create=True) as disk:
+        folder = tmp_path / "home" / "logs"
+        os.mkfifo(folder / "pipe")
+        (folder / "link").symlink_to(tmp_path / "elsewhere")
+        # With somebody at its other end a pipe could be opened.
+        reader = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            for name, number in (("pipe", errno.EINVAL), ("link", errno.ELOOP)):
+                with pytest.raises(OSError) as refused:  # noqa: PT011 - the number is what matters
+                    disk.append(name)
+                assert refused.value.errno == number
+        finally:
+            os.close(reader)
+    assert not (tmp_path / "elsewhere").exists()

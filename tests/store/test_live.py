@@ -204,3 +204,5 @@ def test_a_part_of_a_view_is_given_out_with_what_it_hides(segment: Segment) -> N
     view = SnapshotView(nothing, (Part(nothing, segment, frozenset({0})),), ExitStack())
     (found,) = live_parts(view)
     assert KEYS[0] not in dict(found.files())
+    assert found.hidden == (0,)
+    assert found.keys() == KEYS

@@ -25,7 +25,9 @@ from cairn.store.manifest import (
     Manifest,
     SegmentRef,
     TombstoneRef,
+    decode_completion,
     decode_manifest,
+    encode_completion,
     encode_manifest,
 )
 from cairn.store.tombstones import is_path_key, tombstone_path
@@ -536,3 +538,15 @@ def test_a_manifest_at_every_cap_is_written_and_read() -> None:
     )
     assert sum(ref.count for ref in full.tombstones) == limits.MAX_TOMBSTONES_PER_SNAPSHOT
     assert decode_manifest(encode_manifest(full)) == full
+
+
+def test_a_marker_by_itself_is_read_back_and_one_of_another_kind_or_form_is_refused() -> None:
+    marker = proof(2, 5)
+    data = encode_completion(marker)
+    assert decode_completion(data) == marker
+    fields_of_it = {"kind", "codebasePath", "fingerprint", "indexedFiles", "totalChunks", "completedAt", "runId"}
+    assert set(json.loads(data)) == fields_of_it
+    other = data.replace(b"completion_v1", b"completion_v2")
+    for wrong in (b"", b"[]", b"no json", other, data[:-1] + b', "more": 1}', b"[" * 100_000):
+        with pytest.raises(StoreCorrupt):
+            decode_completion(wrong)

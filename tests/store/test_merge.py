@@ -159,7 +159,7 @@ def check(spread: Spread) -> None:
 
 
 @given(spreads())
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=30, derandomize=True, deadline=None)
 def test_a_merge_has_the_bytes_of_a_fresh_build_of_what_is_live(spread: Spread) -> None:
     check(spread)
 

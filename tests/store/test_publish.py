@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cairn.errors import CairnError, LeaseLost, PublishRefused, StoreCorrupt, TooManySegments
+from cairn.errors import CairnError, EngineUnreachable, LeaseLost, PublishRefused, StoreCorrupt, TooManySegments
 from cairn.limits import MAX_SEGMENTS_PER_SNAPSHOT
 from cairn.store import install as installing
 from cairn.store import manifest as manifests
@@ -22,7 +22,7 @@ from cairn.store.layout import POINTER, generation_path, manifest_path, segment_
 from cairn.store.lease import LEASE, RunKind
 from cairn.store.manifest import Manifest, decode_manifest
 from cairn.store.publish import publish
-from cairn.store.snapshot import open_view
+from cairn.store.snapshot import SnapshotView, open_view
 from cairn.store.state import decode_state, state_of
 from cairn.store.tombstones import Tombstone, TombstoneReason
 from cairn.store.verify import check
@@ -549,3 +549,52 @@ def test_a_disk_too_full_for_the_pointer_costs_no_snapshot(monkeypatch: pytest.M
     assert manifest is not None
     assert load(fs) == {"a.py": b"two\n"}
     assert check(fs) == []
+
+
+# --- a copy elsewhere -------------------------------------------------------------------------------------------------
+
+
+class Copy:
+    """A copy of the store elsewhere, that can fail at either step."""
+
+    def __init__(self, fs: Fs, *, sends: CairnError | None = None, marks: CairnError | None = None) -> None:
+        self.fs, self._sends, self._marks = fs, sends, marks
+        self.told: list[tuple[str, str, bool]] = []
+
+    def send(self, view: SnapshotView) -> None:
+        run = view.manifest.snapshot_id
+        self.told.append(("send", run, is_published(self.fs, run)))
+        assert set(view.records()) == set(SECOND)
+        if self._sends is not None:
+            raise self._sends
+
+    def mark(self, manifest: Manifest) -> None:
+        self.told.append(("mark", manifest.snapshot_id, is_published(self.fs, manifest.snapshot_id)))
+        if self._marks is not None:
+            raise self._marks
+
+
+@conforms("000.LIFE3", "000.LIFE4")
+def test_a_copy_has_the_snapshot_before_it_is_claimed_and_its_marker_after() -> None:
+    fs = first()
+    with begin(fs) as writer:
+        writer.away = copy = Copy(fs)
+        manifest = publish(writer, draft(writer, SECOND, CLOCK), lambda: True, CLOCK)
+    assert manifest is not None
+    assert copy.told == [("send", manifest.snapshot_id, False), ("mark", manifest.snapshot_id, True)]
+    assert load(fs) == SECOND
+
+
+def test_a_copy_that_cannot_be_reached_before_the_claim_stops_the_run_and_after_it_nothing() -> None:
+    away = EngineUnreachable(uri="x", why="cut")
+
+    def attached(writer: Writer, made: Draft) -> Draft:
+        writer.away = Copy(writer.fs, sends=away)
+        return made
+
+    refused(first(), attached, EngineUnreachable)
+    fs = first()
+    with begin(fs) as writer:
+        writer.away = Copy(fs, marks=away)
+        assert publish(writer, draft(writer, SECOND, CLOCK), lambda: True, CLOCK) is not None
+    assert load(fs) == SECOND

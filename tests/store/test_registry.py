@@ -17,7 +17,7 @@ import pytest
 
 from cairn.errors import StoreCorrupt
 from cairn.store.disk import Disk
-from cairn.store.registry import FILES, REGISTRY, open_registry, read_registry
+from cairn.store.registry import FILES, REGISTRY, open_registry, read_registry, sqlite_version
 from cairn.store.standing import RunOutcome, Tracked
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
@@ -319,3 +319,8 @@ def test_a_sqlite_that_ignores_a_pragma_is_not_trusted(disk: Disk, monkeypatch: 
     monkeypatch.setattr(Disk, "open_writable_database", connect)
     with pytest.raises(AssertionError):
         put(disk, A)
+
+
+def test_the_version_of_sqlite_is_the_one_that_is_used() -> None:
+    with closing(sqlite3.connect(":memory:")) as db:
+        assert db.execute("SELECT sqlite_version()").fetchone() == (sqlite_version(),)

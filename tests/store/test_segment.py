@@ -124,7 +124,7 @@ def test_facts_of_real_code_come_back_as_they_were(segment: Segment) -> None:
 
 
 @given(st.tuples(file_facts("a.py"), file_facts("b/b.py"), file_facts("b/é.c")))
-@settings(max_examples=120, derandomize=True, deadline=None)
+@settings(max_examples=60, derandomize=True, deadline=None)
 def test_any_facts_come_back_as_they_were(files: tuple[FileFacts, ...]) -> None:
     with Segment.open(built(files), FOLDER) as segment:
         for facts in files:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -434,3 +436,49 @@ def test_a_rotating_sample_is_read_again_whatever_the_stat_says(desk: Desk, monk
     monkeypatch.setattr("cairn.source.changes.REHASH_FRACTION", 1)
     desk.sync()
     assert {"a.py", "b.py", "c.py"} <= set(reads)
+
+
+# --- catching up ------------------------------------------------------------------------------------------------------
+
+
+@conforms("004.CU10")
+def test_progress_goes_from_nothing_to_all_of_what_is_missing_and_modified(desk: Desk) -> None:
+    desk.sync()
+    desk.put("a.py", b"a = 1\n")
+    desk.put("d.py", b"d = 1\n")
+    desk.put("e.py", b"e = 1\n")
+    (desk.tree / "b.py").unlink()
+    told: list[Progress] = []
+    desk.sync(told.append)
+    indexing = [at for at in told if at.phase is Phase.INDEXING]
+    assert {at.total for at in indexing} == {3}
+    fractions = [at.fraction for at in indexing]
+    assert fractions == sorted(fractions)
+    assert (fractions[0], fractions[-1]) == (0.0, 1.0)
+
+
+@conforms("004.CU13")
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "America/St_Johns"])
+def test_the_zone_of_the_machine_changes_nothing_in_what_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        desk = Desk(tmp_path)
+        reads = extract_here(monkeypatch, desk.clock)
+        for name in ("same.py", "touched.py", "older.py"):
+            desk.put(name, ONE)
+        desk.sync()
+        reads.clear()
+        # A time stamp is a hint: one that is new proves no change, and one that is old hides none.
+        os.utime(desk.tree / "touched.py", (desk.clock.wall_ns() / 1e9 + 86_400, 2**31))
+        desk.put("older.py", TWO)
+        os.utime(desk.tree / "older.py", (1, 1))
+        report = desk.sync()
+        assert report.changes == Changes(modified=1)
+        assert desk.texts()["older.py"] == TWO
+        assert set(reads) >= {"touched.py", "older.py"}
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -15,13 +15,14 @@ from cairn.errors import NotIndexed, StoreBusy
 from cairn.store.disk import Disk
 from cairn.store.lease import RunKind
 from cairn.store.readers import IN_USE, NO_LOCKS
+from cairn.store.snapshot import open_view
 from cairn.store.verify import check
 from cairn.store.writer import open_writer
 from cairn.sync import collect
 from cairn.sync.collect import CollectReport, gc, is_due
 from cairn.sync.health import check_health
 from tests.conformance import conforms
-from tests.sync.desk import Desk, silent
+from tests.sync.desk import Desk, silent, texts_of
 
 
 @pytest.fixture
@@ -59,6 +60,18 @@ def test_a_codebase_that_is_collected_keeps_five_snapshots_and_its_answers(desk:
     with desk.place.make_disk() as disk:
         assert check(disk) == []
     assert run(desk).snapshots == ()
+
+
+@conforms("003.GC3")
+def test_a_snapshot_that_somebody_holds_open_answers_to_the_end_though_its_names_are_gone(desk: Desk) -> None:
+    sync_often(desk, 1)
+    before = desk.texts()
+    with desk.place.make_disk() as disk, open_view(disk, "here") or pytest.fail("nothing is published") as held:
+        sync_often(desk, 8)
+        done = run(desk)
+        assert held.manifest.snapshot_id in done.snapshots
+        assert texts_of(held) == before
+    assert desk.texts() != before
 
 
 def test_without_an_index_there_is_nothing_to_collect(desk: Desk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import json
 import os
@@ -13,8 +14,9 @@ from typing import Any
 
 import pytest
 
+import cairn
 from cairn.errors import Incompatible, NotIndexed
-from cairn.fingerprint import canonical_json
+from cairn.fingerprint import IndexFingerprint, canonical_json, fingerprint_of
 from cairn.store.disk import Disk
 from cairn.store.standing import PROVEN, UNPROVEN, Proof, ProofOutcome, ProofReason, State
 from cairn.sync.proof import validate_completion_proof
@@ -134,6 +136,20 @@ def test_an_index_of_another_fingerprint_is_a_mismatch_that_names_the_fields(des
     assert proof(desk) == PROVEN
 
 
+@conforms("001.VAL6", "001.AC8")
+@pytest.mark.parametrize(
+    "field", ["embeddingProvider", "embeddingModel", "embeddingDimension", "vectorStoreProvider", "schemaVersion"]
+)
+def test_each_of_the_five_fields_alone_makes_a_proof_one_of_something_else(desk: Desk, field: str) -> None:
+    desk.index()
+    place = desk.place
+    fields = dict(place.fingerprint.fields) | {field: '"another"'}
+    wanted = IndexFingerprint(tuple(sorted(fields.items())), fingerprint_of(fields))
+    mismatch = Proof(ProofOutcome.FINGERPRINT_MISMATCH, ProofReason.FINGERPRINT_MISMATCH, (field,))
+    assert validate_completion_proof(place._replace(fingerprint=wanted)) == mismatch
+    assert validate_completion_proof(place) == PROVEN
+
+
 def test_a_store_under_the_name_of_another_fingerprint_is_a_mismatch_too(desk: Desk) -> None:
     desk.index()
     first = desk.place.path
@@ -249,3 +265,30 @@ def stand_and_close(desk: Desk) -> State:
     if standing.view is not None:
         standing.view.close()
     return standing.state
+
+
+# --- one truth --------------------------------------------------------------------------------------------------------
+
+
+@conforms("000.D6", "000.SM2")
+def test_only_one_place_says_that_an_index_is_proven() -> None:
+    """Nobody else can: `PROVEN` is given out by the judge of manifests, and by that of the markers on a server."""
+    package = Path(cairn.__file__).parent
+    users: dict[str, set[str]] = {"PROVEN": set(), "completion": set()}
+    for path in package.rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        file = str(path.relative_to(package))
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        taken = {alias.name for node in imports if node.module == "cairn.store.standing" for alias in node.names}
+        users["PROVEN"] |= {file} if "PROVEN" in taken else set()
+        used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        users["completion"] |= {file} if "completion" in used else set()
+    assert users["PROVEN"] <= {
+        "sync/proof.py",
+        "sync/reading.py",
+        "sync/remote.py",
+        "sync/remote_proof.py",
+        "sync/pulling.py",
+    }
+    # Who answers does not even see the marker.
+    assert {file.partition("/")[0] for file in users["completion"]} <= {"store", "sync", "engine"}

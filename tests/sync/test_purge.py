@@ -172,6 +172,13 @@ def test_a_home_that_others_may_write_in_is_refused(shelf: Shelf) -> None:
     assert len(left(shelf)) == 9
 
 
+def test_indexers_that_the_user_has_installed_stay_and_are_no_strangers(shelf: Shelf) -> None:
+    (shelf.home / "tools/bin").mkdir(parents=True)
+    found = purge(str(shelf.home))
+    assert left(shelf) == {"config.toml", "tools"}
+    assert found.stayed == ()
+
+
 def test_the_record_of_what_agents_were_told_stays_and_is_no_stranger(shelf: Shelf) -> None:
     (shelf.home / "installed.json").write_text("{}")
     found = purge(str(shelf.home))

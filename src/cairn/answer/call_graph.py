@@ -111,7 +111,7 @@ def edge_row(edge: Edge) -> dict[str, Any]:
     """An edge; `count` places make it, and `site` is the first of the surest."""
     site = {"path": edge.site.path, "line": edge.site.line, "column": edge.site.column}
     row = {"src": edge.src, "dst": edge.dst, "kind": edge.kind.value, "tier": edge.tier.value}
-    return row | {"site": site, "count": edge.count, "layer": "syntactic"}
+    return row | {"site": site, "count": edge.count, "layer": edge.layer}
 
 
 def _note_row(note: Note) -> dict[str, Any]:

@@ -23,7 +23,8 @@ def codebase_list(
 ) -> Envelope:
     """Every codebase that has or had an index, in order of its root, with the index that was used last.
 
-    `roots` says to which root a store belongs that cannot say so itself just now; one that nobody knows has none.
+    `roots` says to which root a store belongs that cannot say so itself just now, nor by another of the same root; one
+    that nobody knows has none.
     `tracked` is what the registry remembers, of codebases without a store too.
     """
     rows = codebase_rows(stores, roots=roots or {}, tracked=tracked)
@@ -36,20 +37,27 @@ def codebase_rows(
     stores: Sequence[StoreEntry], *, roots: Mapping[str, str], tracked: Sequence[Tracked]
 ) -> list[dict[str, Any]]:
     """One row for each codebase."""
-    roots = {one.store_id: one.root for one in tracked} | dict(roots)
-    known = {one.root: one for one in tracked}
+    known = {one.store_id: one.root for one in tracked}
+    known |= {one.store_id: one.root for one in stores if one.root} | dict(roots)
+    roots = {_family(store): root for store, root in known.items()}
+    left = {one.root: one for one in tracked}
     named = sorted(stores, key=lambda one: (_root(one, roots), one.store_id))
     rows = []
     for root, found in groupby(named, key=lambda one: _root(one, roots)):
         each = list(found)
         # Indexes of unknown roots are not known to be of the same.
-        rows += [_row(root, each, known.pop(root, None))] if root else [_row("", [one], None) for one in each]
-    rows += [_remembered(one) for one in known.values()]
+        rows += [_row(root, each, left.pop(root, None))] if root else [_row("", [one], None) for one in each]
+    rows += [_remembered(one) for one in left.values()]
     return sorted(rows, key=lambda row: row["root"] or "")
 
 
 def _root(entry: StoreEntry, roots: Mapping[str, str]) -> str:
-    return entry.root or roots.get(entry.store_id, "")
+    return entry.root or roots.get(_family(entry.store_id), "")
+
+
+def _family(store_id: str) -> str:
+    """What the names of all stores of one root begin with: a store in which nothing was published says no more."""
+    return store_id.rpartition("__")[0] or store_id
 
 
 def _row(root: str, stores: Sequence[StoreEntry], tracked: Tracked | None) -> dict[str, Any]:

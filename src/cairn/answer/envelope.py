@@ -23,6 +23,7 @@ from cairn.types import SKIP_SENTENCES, SkipReason
 SCHEMAS = (
     "cairn.error/1",
     "cairn.compact/1",
+    "cairn.engine/1",
     "cairn.files/1",
     "cairn.why/1",
     "cairn.run/1",
@@ -31,6 +32,7 @@ SCHEMAS = (
     "cairn.stores/1",
     "cairn.list/1",
     "cairn.health/1",
+    "cairn.doctor/1",
     "cairn.audit/1",
     "cairn.repair/1",
     "cairn.search/1",
@@ -41,10 +43,18 @@ SCHEMAS = (
     "cairn.map/1",
     "cairn.refs/1",
     "cairn.graph/1",
+    "cairn.local/1",
+    "cairn.gate/1",
+    "cairn.rename/1",
+    "cairn.decision/1",
     "cairn.eval/1",
     "cairn.gc/1",
     "cairn.upgrade/1",
     "cairn.install/1",
+    "cairn.daemon/1",
+    "cairn.contexts/1",
+    "cairn.jobs/1",
+    "cairn.refresh/1",
 )
 
 MAX_MESSAGE_CHARS = 1_000

@@ -134,8 +134,10 @@ def hints_of(gate: Gate) -> dict[str, Any]:
     """What to call next at a closed gate, all of it on the root that is meant."""
     facts = gate.facts
     hints: dict[str, Any] = {"status": _call("status", facts.root)}
-    if gate.status is Status.NOT_INDEXED and (reason := _stale_reason(facts)):
-        hints["staleLocal"] = {"completionProof": reason.value, "recommendedAction": _call("create", facts.root)}
+    if gate.status is Status.NOT_INDEXED:
+        create = {"recommendedAction": _call("create", facts.root)}
+        reason = _stale_reason(facts)
+        hints |= {"staleLocal": {"completionProof": reason.value} | create} if reason else create
     if gate.status is Status.REQUIRES_REINDEX:
         hints["differs"] = list(facts.differs[:_MOST_FIELDS])
         hints["recommendedAction"] = _call("reindex", facts.root)

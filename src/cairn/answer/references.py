@@ -12,6 +12,7 @@ from cairn.answer.envelope import Envelope, cut, fit
 from cairn.answer.search import NAME
 from cairn.answer.structure import Reply, Timings, definition_row, filled, no_answer, shell_of
 from cairn.graph.modules import FAMILY
+from cairn.graph.scopes import SYNTACTIC
 from cairn.graph.uses import Use, Uses
 from cairn.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.search.continuation import Continuation
@@ -22,6 +23,7 @@ _MOST_DEFINITIONS = 20
 _ROOM_FOR_DEFINITIONS = 8_192
 _VALUES = frozenset({"constant", "variable", "field", "property", "enum_member"})
 READS = "Calls, types, bases and annotations are known as uses; where a value is only read is not."
+READS_WHERE_INDEXED = "Where a value is only read is known in files that an indexer has read as they are."
 TOO_MANY = "{count:,} uses of a name were too many to look at: they are only counted, as name_only."
 UNFOLLOWED = "Imports of {language} are not followed, so most uses in other files are name_only."
 
@@ -54,7 +56,8 @@ def references_answer(reply: Reply[Uses], *, timings: Timings = (), budget: int 
 def cautions(told: Uses) -> list[str]:
     """What is not known of the uses of such a definition."""
     one = told.definitions[0]
-    found = [READS] if one.kind in _VALUES else []
+    reads = READS if one.layer == SYNTACTIC else READS_WHERE_INDEXED
+    found = [reads] if one.kind in _VALUES else []
     if told.not_looked_at:
         found.append(TOO_MANY.format(count=told.not_looked_at))
     return found if one.language in FAMILY else [*found, UNFOLLOWED.format(language=one.language)]
@@ -65,4 +68,4 @@ def _row(use: Use) -> dict[str, Any]:
     row |= {"kind": use.kind, "tier": use.tier}
     if NAME.fullmatch(use.inside):
         row["inside"] = use.inside
-    return row | {"text": use.text, "layer": "syntactic"}
+    return row | {"text": use.text, "layer": use.layer}

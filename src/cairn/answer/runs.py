@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from cairn.answer.envelope import Envelope, NonOkReason, Status, asked, cut, fit, ok, plain, tail
-from cairn.answer.gate import Gate, GateFacts, decide, gate_error, hints_of, indexing_fields, state_sentence
+from cairn.answer.gate import (
+    PROBE_FAILED,
+    Gate,
+    GateFacts,
+    decide,
+    gate_error,
+    hints_of,
+    indexing_fields,
+    state_sentence,
+)
 from cairn.answer.states import Lifecycle, lifecycle
 from cairn.limits import DEFAULT_ENVELOPE_BYTES, EMBED_CACHE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.store.standing import (
@@ -150,8 +159,13 @@ def run_report(
     )
 
 
-def store_status(status: StoreStatus, *, path: str, warnings: Sequence[str] = ()) -> Envelope:
-    """Where an index stands. `is_indexing` says that any run is at work, `state` whether it closes the gate."""
+def store_status(
+    status: StoreStatus, *, path: str, warnings: Sequence[str] = (), engine: Mapping[str, object] | None = None
+) -> Envelope:
+    """Where an index stands. `is_indexing` says that any run is at work, `state` whether it closes the gate.
+
+    `engine` is there when somebody has asked the place where rows are searched.
+    """
     snapshot, writer = status.snapshot, status.writer
     run = indexing_fields(writer)
     verdict = status_gate(status)
@@ -178,8 +192,10 @@ def store_status(status: StoreStatus, *, path: str, warnings: Sequence[str] = ()
         ("coverage", {"indexed": snapshot.files if snapshot else 0, "skipped": _counts(status.skipped)}),
         ("store", _store(status)),
         ("disk", _disk(status.disk)),
-        ("writer", _writer(writer) if writer else None),
+        # A run that has no lease yet has no id to name.
+        ("writer", _writer(writer) if writer and writer.run_id else None),
         ("lastSyncAt", status.last_sync_at),
+        *([("engine", dict(engine))] if engine is not None else []),
         *tail(warnings),
         ("hints", _status_hints(status, verdict)),
     ]
@@ -200,7 +216,8 @@ def _status_hints(status: StoreStatus, verdict: Gate) -> dict[str, Any]:
     if last is not None and last.last_run_outcome is RunOutcome.FAILED:
         failed = {"kind": last.last_run_kind, "outcome": "failed", "at": last.last_run_at, "code": last.last_error_code}
         hints = {"lastRun": failed} | hints
-    return hints
+    # How it stood when it could be read; that it cannot be just now changes nothing about that.
+    return {"debugProofCheck": PROBE_FAILED} | hints if status.probe_failed else hints
 
 
 def snapshot_list(

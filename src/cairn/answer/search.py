@@ -8,7 +8,7 @@ and `continuation` is the token of the next page, on the same snapshot.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from cairn.search.continuation import Continuation
 from cairn.search.continuation import encode as token_of
 from cairn.search.excerpts import shortened_to
 from cairn.search.types import Found, Hit
-from cairn.store.standing import Freshness, SnapshotInfo, WriterInfo
+from cairn.store.standing import Freshness, ProofReason, SnapshotInfo, WriterInfo
 
 SCHEMA = "cairn.search/1"
 
@@ -36,7 +36,10 @@ TROUBLE = "The files could not be compared with the index ({code}); the answer i
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The snapshot that an answer is from; `later` is said when it was read in a format of later versions."""
+    """The snapshot that an answer is from; `later` is said when it was read in a format of later versions.
+
+    `engine_proof` is why the copy of it on a search server was not used.
+    """
 
     snapshot: SnapshotInfo
     index_fingerprint: str
@@ -48,6 +51,7 @@ class Source:
     damaged: bool = False
     later: tuple[str, ...] = ()
     probe_failed: bool = False
+    engine_proof: ProofReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ def search_answer(
         ]
     tail: list[tuple[str, Any]] = [
         ("warnings", _warnings(answers)),
-        ("hints", _hints(answers)),
+        ("hints", proof_hints(answer.source for answer in answers)),
         ("timingsMs", {name: round(1_000 * seconds, 3) for name, seconds in timings}),
     ]
     shell = Envelope(
@@ -128,9 +132,15 @@ def search_answer(
     return replace(shell, body=tuple(body.items()))
 
 
-def _hints(answers: Sequence[Answer]) -> dict[str, Any]:
-    failed = any(answer.source is not None and answer.source.probe_failed for answer in answers)
-    return {"debugProofCheck": PROBE_FAILED} if failed else {}
+def proof_hints(sources: Iterable[Source | None]) -> dict[str, Any]:
+    """That the proof of a snapshot which answers could not be read just now, or that of its copy on a server."""
+    known = [source for source in sources if source is not None]
+    hints: dict[str, Any] = {"debugProofCheck": PROBE_FAILED} if any(one.probe_failed for one in known) else {}
+    if why := next((one.engine_proof for one in known if one.engine_proof is not None), None):
+        # What was not answered need not be sent again.
+        action = "cairn engine status" if why is ProofReason.PROBE_FAILED else "cairn engine push"
+        hints["engine"] = {"completionProof": why.value, "recommendedAction": action}
+    return hints
 
 
 def gravest(answers: Sequence[Answer]) -> Answer:

@@ -13,7 +13,15 @@ from typing import Any, Generic, TypeVar
 
 from cairn.answer.envelope import Envelope, Status, asked, cut, encode, fit, plain
 from cairn.answer.gate import Gate, closed
-from cairn.answer.search import NAME, Source, coverage_fields, result_rows, source_fields, source_warnings
+from cairn.answer.search import (
+    NAME,
+    Source,
+    coverage_fields,
+    proof_hints,
+    result_rows,
+    source_fields,
+    source_warnings,
+)
 from cairn.errors import Ambiguous, NotFound, Unsupported
 from cairn.graph.outline import Definition, FileOutline
 from cairn.graph.passage import FileText
@@ -98,7 +106,7 @@ def outline_answer(
     page = filled(shell, rows, len(told.definitions), budget)
     body = dict(page.body)
     if left := told.definitions[len(body["results"]) :]:
-        body["hints"] = {"next": f"The next definition begins on line {left[0].start_line}."}
+        body["hints"] |= {"next": f"The next definition begins on line {left[0].start_line}."}
     return replace(page, body=tuple(body.items()))
 
 
@@ -139,7 +147,7 @@ def read_answer(
     fields = [*_file_fields(told), *([("symbols", rows)] if annotate else [])]
     shell = shell_of(READ, reply, timings, *fields, warnings=warnings)
     lines = told.text.split("\n") if told.end_line >= told.start_line else []
-    kept, whole = _lines_that_fit(lines, _room(shell, budget))
+    kept, whole = _lines_that_fit(lines, room(shell, budget))
     body = dict(shell.body)
     body["text"] = "\n".join(kept)
     body["endLine"] = told.start_line + len(kept) - 1 if lines else told.end_line
@@ -148,7 +156,7 @@ def read_answer(
         hits.append({"field": "text", "shown": 1, "left": 1})
     body["limitsHit"] = [hit for hit in hits if hit]
     if len(kept) < len(lines):
-        body["hints"] = {"next": f"The next lines begin at {body['endLine'] + 1}."}
+        body["hints"] |= {"next": f"The next lines begin at {body['endLine'] + 1}."}
     return replace(shell, body=tuple(body.items()))
 
 
@@ -173,7 +181,7 @@ def definition_row(one: Definition, *, with_file: bool = True) -> dict[str, Any]
         row["symbol"] = one.qualified
     row |= {"way": one.way} if with_file and one.way else {}
     row |= {} if with_file else {"depth": one.depth}
-    return row | {"exported": one.exported, "text": _text(one), "layer": "syntactic"}
+    return row | {"exported": one.exported, "text": _text(one), "layer": one.layer}
 
 
 def _text(one: Definition) -> dict[str, str]:
@@ -198,7 +206,7 @@ def shell_of(
         *([] if schema == READ else [("results", [])]),
         ("limitsHit", []),
         ("warnings", _warnings(reply, warnings)),
-        ("hints", {}),
+        ("hints", proof_hints([reply.source])),
         ("timingsMs", {name: round(1_000 * seconds, 3) for name, seconds in timings}),
     ]
     return Envelope(schema, Status.OK, asked(reply.path), asked(reply.root), tuple(body))
@@ -208,13 +216,14 @@ def _warnings(reply: Reply[Any], own: Sequence[str]) -> list[str]:
     return [*own, *(source_warnings(reply.source) if reply.source else ())]
 
 
-def _room(shell: Envelope, budget: int) -> int:
+def room(shell: Envelope, budget: int) -> int:
+    """How many bytes more an answer may have."""
     return max(min(budget, MAX_ENVELOPE_BYTES) - len(shell.to_json().encode()) - _RESERVE, _LEAST_ROOM)
 
 
 def filled(shell: Envelope, rows: Sequence[dict[str, Any]], total: int, budget: int) -> Envelope:
     """The answer with as many whole results as fit; `limitsHit` counts what is left of the total."""
-    shown = fit(rows, _room(shell, budget))
+    shown = fit(rows, room(shell, budget))
     hit = cut("results", len(shown), total)
     body = dict(shell.body) | {"results": shown, "limitsHit": [hit] if hit else []}
     return replace(shell, body=tuple(body.items()))
@@ -234,7 +243,7 @@ def no_answer(schema: str, reply: Reply[Any], timings: Timings) -> Envelope:
         ("candidates", shown),
         ("limitsHit", [hit] if hit else []),
         ("warnings", _warnings(reply, ())),
-        ("hints", {"next": plain(miss.error.advice)}),
+        ("hints", proof_hints([reply.source]) | {"next": plain(miss.error.advice)}),
         ("timingsMs", {name: round(1_000 * seconds, 3) for name, seconds in timings}),
     ]
     return Envelope(schema, Status(miss.error.code), asked(reply.path), asked(reply.root), tuple(body))

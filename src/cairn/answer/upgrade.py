@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cairn.answer.envelope import Envelope, ok, plain
+from cairn.answer.envelope import Envelope, ok, plain, tail
 
 
 def upgrade_report(
@@ -18,6 +18,7 @@ def upgrade_report(
     files: int,
     chunks: int,
     seconds: float,
+    warnings: Sequence[str] = (),
 ) -> Envelope:
     """Which artifacts had an older version and which one they have now; none when there was nothing to do."""
     return ok(
@@ -31,8 +32,7 @@ def upgrade_report(
             ("segments", segments),
             ("coverage", {"indexed": files, "chunks": chunks}),
             ("timingsMs", {"total": round(1_000 * seconds)}),
-            ("limitsHit", []),
-            ("warnings", []),
+            *tail(warnings),
             ("hints", {}),
         ],
     )

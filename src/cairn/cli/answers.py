@@ -51,9 +51,9 @@ def show_hit(root: str, hit: Hit, explain: bool, output: Output) -> None:
     """Where a result stands, what it is in, and its lines."""
     first = hit.match_lines[0] if hit.match_lines else hit.start_line
     if hit.kind == "file":
-        output.line(output.styled(clickable(root, hit.path), "cyan"))
+        output.line(output.styled(output.clickable(root, hit.path), "cyan"))
     else:
-        where = output.styled(f"{clickable(root, hit.path)}:{first}", "cyan")
+        where = output.styled(f"{output.clickable(root, hit.path)}:{first}", "cyan")
         around = f"  {output.styled(plain(hit.symbol), 'bold')} ({hit.kind})" if hit.symbol else ""
         output.line(where + around)
         _show_text(hit, output)
@@ -90,13 +90,6 @@ def _marked(line: str, spans: Sequence[tuple[int, int]], output: Output) -> str:
 def safe(text: str) -> str:
     """A line of a file, without anything that would steer a terminal."""
     return plain(text.replace("\t", " " * _TAB), limit=len(text) * _TAB + 1)
-
-
-def clickable(root: str, path: str) -> str:
-    """The path from where the person stands, so that a terminal can open it; from the top where that is shorter."""
-    full = os.path.join(root, path)
-    near = os.path.relpath(full)
-    return printable(os.fsencode(full if near.startswith("../..") else near))
 
 
 def _nothing(answers: Sequence[Answer]) -> str:

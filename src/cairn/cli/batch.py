@@ -13,7 +13,8 @@ from typing import IO, Any
 from cairn.answer.envelope import error as error_envelope
 from cairn.cli.answers import envelope_of
 from cairn.cli.output import Output
-from cairn.cli.search import prepare, request_of
+from cairn.cli.search import request_of
+from cairn.cli.surroundings import prepare
 from cairn.clock import SYSTEM_CLOCK
 from cairn.errors import BatchUnreadable, CairnError, InvalidQuery, UsageError
 from cairn.limits import MAX_BATCH_LINE_BYTES

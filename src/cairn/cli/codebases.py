@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """List them; nothing is changed, and no file of theirs is looked at."""
-    home = cairn_home(os.environ)
+    home = cairn_home(output.around.environ)
     found = Members(home).look()
     if options.json:
         output.line(codebase_list(found.stores, tracked=found.tracked, budget=MAX_ENVELOPE_BYTES).to_json())

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 
 from cairn.answer.collecting import collect_report, stores_report
 from cairn.answer.envelope import plain
 from cairn.cli.output import Output, counted, sized
 from cairn.config import cairn_home
-from cairn.errors import SourceError, UsageError
+from cairn.errors import CairnError, SourceError, UsageError
 from cairn.limits import MAX_ENVELOPE_BYTES, STORE_UNUSED_DAYS
+from cairn.semantic.database import SemanticDatabase
 from cairn.source.root import printable
 from cairn.store.standing import StoresCollected
 from cairn.sync.codebase import open_codebase
@@ -102,6 +104,7 @@ def _stores(options: argparse.Namespace, output: Output) -> int:
     root, current = _here(options.root, home)
     days = STORE_UNUSED_DAYS if options.unused_days is None else options.unused_days
     collected = collect_stores(home, current=current, unused_days=days, force=options.force, dry_run=options.dry_run)
+    collected = _with_semantics(collected, home, dry_run=options.dry_run)
     if collected.removed and not options.dry_run:
         # An index that was collected is not missed: the next search in its folder may make it anew.
         prune(home)
@@ -113,6 +116,18 @@ def _stores(options: argparse.Namespace, output: Output) -> int:
         return 0
     _show(collected, options.dry_run, output)
     return 0
+
+
+def _with_semantics(collected: StoresCollected, home: str, *, dry_run: bool) -> StoresCollected:
+    """What indexers know of a folder goes with its last index; one that a refresh is writing stays until the next."""
+    staying = {kept.entry.root for kept in collected.kept}
+    freed, notes = collected.freed_bytes, list(collected.notes)
+    for root in sorted({entry.root for entry in collected.removed if entry.root is not None} - staying):
+        try:
+            freed += SemanticDatabase(home, root).remove(dry_run=dry_run)
+        except CairnError as problem:
+            notes.append(problem.sentence)
+    return replace(collected, freed_bytes=freed, notes=tuple(notes))
 
 
 def _here(folder: str, home: str) -> tuple[str | None, frozenset[str]]:

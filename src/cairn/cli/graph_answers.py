@@ -8,7 +8,7 @@ from collections import Counter
 from cairn.answer.call_graph import call_graph_answer, cautions, shown_notes
 from cairn.answer.envelope import plain
 from cairn.answer.structure import Reply
-from cairn.cli.answers import clickable, safe
+from cairn.cli.answers import safe
 from cairn.cli.output import Output, counted
 from cairn.cli.structure_answers import print_answer
 from cairn.errors import UsageError
@@ -143,7 +143,7 @@ class _Tree:
         return f"{arrow} {self._where(node, line, ', '.join(said))}"
 
     def _where(self, node: Node, line: int | None = None, said: str = "") -> str:
-        where = self._output.styled(f"{clickable(self._root, node.path)}:{line or node.line}", "cyan")
+        where = self._output.styled(f"{self._output.clickable(self._root, node.path)}:{line or node.line}", "cyan")
         if node.definition is None:
             return f"{where}  {self._output.styled(f'({said})', 'dim')}"
         name = self._output.styled(plain(node.definition.qualified, _MOST_NAME), "bold")
@@ -166,7 +166,8 @@ def _say_the_rest(root: str, told: CallGraph, limit: int, output: Output) -> Non
         for note in notes.notes:
             line = "" if note.start_line is None else f":{note.start_line}"
             text = f"  {plain(note.text, _MOST_NAME)}" if note.text else ""
-            output.note(f"{clickable(root, note.file)}{line}{text}  ({note.type.value}) {note.detail or ''}".rstrip())
+            where = f"{output.clickable(root, note.file)}{line}"
+            output.note(f"{where}{text}  ({note.type.value}) {note.detail or ''}".rstrip())
         if notes.truncated:
             output.note(f"{counted(notes.total - len(notes.notes), 'more note')}; --notes shows more.")
     elif notes.total:

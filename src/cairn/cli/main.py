@@ -16,7 +16,16 @@ from cairn import __version__
 from cairn.answer.envelope import error as error_envelope
 from cairn.answer.envelope import plain
 from cairn.cli.output import Output
-from cairn.errors import OUR_TROUBLE, AssertionsDisabled, CairnError, Interrupted, OutOfResources, UsageError
+from cairn.cli.surroundings import NotHere
+from cairn.errors import (
+    OUR_TROUBLE,
+    AssertionsDisabled,
+    CairnError,
+    Interrupted,
+    OutOfResources,
+    SourceError,
+    UsageError,
+)
 
 
 class Command(NamedTuple):
@@ -72,6 +81,7 @@ COMMANDS: dict[str, Command] = {
             "cairn refs publish",
             "cairn refs Lease.steal --json",
             "cairn refs src/lease.py:42 --min-tier name_only",
+            "cairn refs Lease.steal --local",
         ),
         "cairn.cli.relations",
     ),
@@ -99,6 +109,17 @@ COMMANDS: dict[str, Command] = {
             "cairn map --focus src/lease.py --include src --json",
         ),
         "cairn.cli.repo_map",
+    ),
+    "semantic": Command(
+        "let compilers' indexers read the code: sure references, and what may be edited",
+        (
+            "cairn semantic refresh",
+            "cairn semantic refresh --scope src/lease.py",
+            "cairn semantic jobs --json",
+            "cairn semantic gate src/lease.py src/app.py",
+            "cairn semantic plan-rename Lease.steal take | git apply",
+        ),
+        "cairn.cli.semantic",
     ),
     "index": Command(
         "index a folder for the first time",
@@ -145,6 +166,11 @@ COMMANDS: dict[str, Command] = {
         ("cairn health", "cairn health --json"),
         "cairn.cli.health",
     ),
+    "doctor": Command(
+        "say what this machine has of what Cairn needs and can use",
+        ("cairn doctor", "cairn doctor --json"),
+        "cairn.cli.doctor",
+    ),
     "audit": Command(
         "compare the index with the files it was made from",
         ("cairn audit", "cairn audit --full", "cairn audit --sample 1000 --json"),
@@ -164,6 +190,16 @@ COMMANDS: dict[str, Command] = {
         "write the index anew in few pieces, without what is dead in it",
         ("cairn compact", "cairn compact --json"),
         "cairn.cli.compact",
+    ),
+    "engine": Command(
+        "send the index to a search server, bring it back, or say how that stands",
+        (
+            "cairn engine status",
+            "cairn engine push",
+            "cairn engine pull --root ~/src/project",
+            "cairn engine status --json",
+        ),
+        "cairn.cli.engine",
     ),
     "gc": Command(
         "remove old snapshots and what only they used, or indexes that nobody uses",
@@ -200,6 +236,16 @@ COMMANDS: dict[str, Command] = {
         "cairn.cli.mcp",
         several_roots=True,
     ),
+    "watch": Command(
+        "keep the index of a folder up with its files until you stop it",
+        ("cairn watch", "cairn watch --root ~/src/project", "cairn watch --json"),
+        "cairn.cli.watch",
+    ),
+    "daemon": Command(
+        "keep codebases open in the background, so that answers come at once",
+        ("cairn daemon start", "cairn daemon status --json", "cairn daemon stop"),
+        "cairn.cli.daemon",
+    ),
     "install": Command(
         "register Cairn with the coding agents on this machine",
         (
@@ -232,7 +278,7 @@ The code index that tells the truth.
 commands:
 {commands}
 
-Every command takes --json, --root PATH, -q, -v and --help (with examples).
+Every command takes --json, --root PATH, -q, -v, --offline and --help (with examples).
 `cairn --version` prints the version.
 """
 
@@ -242,6 +288,17 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(problem=f"{message[:1].upper()}{message[1:]}.")
+
+    def print_help(self, file: object = None) -> None:
+        raise _HelpWanted(self)
+
+
+class _HelpWanted(Exception):
+    """Somebody asks for help with a verb, or with a verb of a verb."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        super().__init__()
+        self.parser = parser
 
 
 def command_parser(name: str) -> argparse.ArgumentParser:
@@ -262,6 +319,7 @@ def command_parser(name: str) -> argparse.ArgumentParser:
         common.add_argument("--root", metavar="PATH", default=".", help="the folder to look at (default: here)")
     common.add_argument("-q", "--quiet", action="store_true", help="print the answer only")
     common.add_argument("-v", "--verbose", action="store_true", help="say more")
+    common.add_argument("--offline", action="store_true", help="do it in this process, although a daemon runs")
     parser.set_defaults(command=name)
     importlib.import_module(command.module).configure(parser)
     return parser
@@ -275,9 +333,12 @@ def main(argv: Sequence[str] | None = None, output: Output | None = None) -> int
     try:
         return _run(arguments, output)
     except BrokenPipeError:
+        output.around.only_where_typed()
         # `cairn files | head`: the reader has what it wanted. Nothing more may be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except NotHere:
+        raise
     except KeyboardInterrupt:
         return _report(Interrupted(), output)
     except CairnError as problem:
@@ -285,6 +346,8 @@ def main(argv: Sequence[str] | None = None, output: Output | None = None) -> int
     except Exception as problem:
         if isinstance(problem, OSError) and problem.errno in OUR_TROUBLE:
             return _report(OutOfResources(why=os.strerror(problem.errno)), output)
+        # Where the person sits it may go well, or they can look into it.
+        output.around.only_where_typed()
         if os.environ.get("CAIRN_DEBUG"):
             raise
         output.note(f"({type(problem).__name__}; set CAIRN_DEBUG=1 to see where)")
@@ -309,8 +372,10 @@ def _run(arguments: list[str], output: Output) -> int:
         name, arguments = "search", ["search", *arguments]
     try:
         options = _options(name, arguments[1:])
-    except SystemExit:
-        # argparse has printed the help it was asked for.
+    except _HelpWanted as wanted:
+        # It is as wide as the terminal.
+        output.around.only_where_typed()
+        output.stdout.write(wanted.parser.format_help())
         return 0
     output.verbosity = options.verbose - options.quiet
     return int(importlib.import_module(COMMANDS[name].module).run(options, output))
@@ -328,6 +393,9 @@ def _options(name: str, arguments: list[str]) -> argparse.Namespace:
 
 
 def _report(problem: CairnError, output: Output) -> int:
+    if isinstance(problem, SourceError):
+        # It may name a path as it was typed.
+        output.around.only_where_typed()
     if output.json:
         output.line(error_envelope(problem).to_json())
     else:

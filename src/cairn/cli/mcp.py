@@ -10,11 +10,14 @@ from typing import NoReturn
 
 from cairn import __version__
 from cairn.cli.output import Output
-from cairn.errors import McpMissing, UsageError
+from cairn.config import DAEMON_OFF, cairn_home, load_config, read_user_config, user_config_path
+from cairn.errors import CairnError, McpMissing, UsageError
 from cairn.source.root import find_root, printable
+from cairn.sync.codebase import open_codebase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from cairn.serve.calls import Calls
     from cairn.serve.desk import Desk
     from cairn.serve.mcp import McpServer
 
@@ -39,6 +42,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise UsageError(problem=f"--port takes a number up to {_MOST_PORT}, together with --http.")
     # A folder that is not there is told now; whether it may be served, and all else, when it is asked about.
     roots = [find_root(root).path for root in options.root or ["."]]
+    if len(options.root or ()) == 1:
+        _refuse_other_model(roots[0])
     try:
         from cairn.serve.mcp import mcp_server  # noqa: PLC0415 - an extra that most installs do without
     except ImportError as problem:
@@ -48,17 +53,54 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if not os.environ.get("CAIRN_DEBUG"):
         # What the libraries below log may hold what was asked and answered.
         logging.disable(logging.CRITICAL)
-    server = mcp_server(lambda: _desk(roots), version=__version__, structured=options.structured)
+    server = mcp_server(_calls(roots, options), version=__version__, structured=options.structured)
     if options.http:
         return _over_http(server, _PORT if options.port is None else options.port, output)
     return _over_stdio(server, host, output)
 
 
-def _desk(roots: list[str]) -> Desk:
-    from cairn.serve.desk import Desk  # noqa: PLC0415 - brings numpy; hello is said without it
-    from cairn.serve.guard import Allowed  # noqa: PLC0415
+def _refuse_other_model(root: str) -> None:
+    """Who serves one codebase alone does not begin where it could answer nothing; wrong settings are told later."""
+    from cairn.serve.refusing import refuse_other_model  # noqa: PLC0415 - only then
 
-    return Desk(os.environ, Allowed(os.environ, roots))
+    try:
+        codebase = open_codebase(root, os.environ)
+    except CairnError:
+        return
+    refuse_other_model(codebase, cairn_home(os.environ))
+
+
+def _calls(roots: list[str], options: argparse.Namespace) -> Calls:
+    """Who answers: the daemon, unless the user wants none or its settings cannot be read."""
+    from cairn.serve.calls import OwnDesk, ThroughDaemon  # noqa: PLC0415 - see above
+
+    own = OwnDesk(lambda: _desk(roots), lambda: _is_indexed(roots))
+    try:
+        user = read_user_config(os.environ)
+        path = user_config_path(os.environ)
+        settings = load_config(None, user.data, user_file=path, user_alone=user.alone).serve
+        home = cairn_home(os.environ)
+    except CairnError:
+        # Whoever asks is told.
+        return own
+    if options.offline or settings.daemon == DAEMON_OFF:
+        return own
+    return ThroughDaemon(home, os.environ, roots, own)
+
+
+def _desk(roots: list[str]) -> Desk:
+    from cairn.serve.guard import Allowed  # noqa: PLC0415 - brings numpy; hello is said without it
+    from cairn.serve.startup import WatchedDesk  # noqa: PLC0415
+
+    return WatchedDesk(os.environ, Allowed(os.environ, roots), roots=roots)
+
+
+def _is_indexed(roots: list[str]) -> bool:
+    """Whether an indexer has been set up for one of the codebases that are served."""
+    from cairn.semantic.catalog import has_contexts  # noqa: PLC0415 - only a list of tools needs it
+    from cairn.semantic.database import SemanticDatabase  # noqa: PLC0415
+
+    return any(has_contexts(SemanticDatabase(cairn_home(os.environ), root)) for root in roots)
 
 
 def _over_stdio(server: McpServer, host: int, output: Output) -> NoReturn:

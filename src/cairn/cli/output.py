@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from cairn.answer.envelope import plain
+from cairn.cli.surroundings import Surroundings
 from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.source.root import printable
 from cairn.sync import report
 from cairn.types import SkipReason
 
@@ -22,7 +24,7 @@ _DEFAULT_COLUMNS = 80
 
 
 class Output:
-    """The two streams of one command. `verbosity` is -1 for quiet, 1 for more."""
+    """The two streams of one command, and where it is typed. `verbosity` is -1 for quiet, 1 for more."""
 
     def __init__(
         self,
@@ -30,8 +32,11 @@ class Output:
         stderr: TextIO = sys.stderr,
         environ: Mapping[str, str] = os.environ,
         clock: Clock = SYSTEM_CLOCK,
+        *,
+        around: Surroundings | None = None,
     ) -> None:
         self.stdout, self.stderr = stdout, stderr
+        self.around = around or Surroundings()
         self.verbosity = 0
         self.json = False
         self._clock = clock
@@ -57,14 +62,21 @@ class Output:
             self.stderr.write(text + "\n")
 
     def progress(self) -> Progress:
-        return Progress(self.stderr, self._clock, shown=self.verbosity >= 0 and not self.json)
+        shown = self.verbosity >= 0 and not self.json
+        return Progress(self.stderr, self._clock, shown=shown, columns=self.around.columns)
+
+    def clickable(self, root: str, path: str) -> str:
+        """The path from where the person stands, so that a terminal can open it; from the top where that is shorter."""
+        full = os.path.join(root, path)
+        near = os.path.relpath(full, self.around.cwd)
+        return printable(os.fsencode(full if near.startswith("../..") else near))
 
 
 class Progress:
     """A bar on a terminal, a plain line now and then elsewhere; nothing at all for what is over in half a second."""
 
-    def __init__(self, stream: TextIO, clock: Clock, *, shown: bool) -> None:
-        self._stream, self._clock = stream, clock
+    def __init__(self, stream: TextIO, clock: Clock, *, shown: bool, columns: int | None = None) -> None:
+        self._stream, self._clock, self._columns = stream, clock, columns
         self._tty = stream.isatty()
         self._next = clock.monotonic() + (_PROGRESS_AFTER_SECONDS if self._tty else _LINE_EVERY_SECONDS)
         self._shown = shown
@@ -93,7 +105,7 @@ class Progress:
     def _fitting(self, text: str, current: str | None) -> str:
         """The text and as much of the file's name as fits: a line that wraps could not be taken away again."""
         try:
-            columns = os.get_terminal_size(self._stream.fileno()).columns or _DEFAULT_COLUMNS
+            columns = self._columns or os.get_terminal_size(self._stream.fileno()).columns or _DEFAULT_COLUMNS
         except OSError:
             columns = _DEFAULT_COLUMNS
         room = columns - 1 - len(text)

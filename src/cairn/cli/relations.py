@@ -31,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--min-tier", choices=TIERS, default="likely", help=tier)
     match parser.get_default("command"):
         case "refs":
+            add("--local", action="store_true", help="the local names of a function, and where each is bound and used")
             add("--continue", metavar="TOKEN", dest="continuation", help="the next page (`continuation` in JSON)")
             most = f"how many imports and uses (default {DEFAULT_REFERENCES}, most {MAX_REFERENCES:,})"
             add("-k", metavar="N", type=int, default=DEFAULT_REFERENCES, help=most)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
 
 from cairn.answer.envelope import plain
+from cairn.answer.local import local_answer
 from cairn.answer.references import cautions, references_answer
 from cairn.answer.structure import Reply
-from cairn.cli.answers import clickable, safe
+from cairn.cli.answers import safe
 from cairn.cli.graph_answers import graph
 from cairn.cli.output import Output, counted
 from cairn.cli.structure_answers import definition_line, print_answer
-from cairn.graph.scopes import Tier
+from cairn.graph.local_uses import Locals
+from cairn.graph.scopes import SEMANTIC, Tier
 from cairn.graph.uses import Use, Uses
-from cairn.relations import references
+from cairn.relations import local_names_of, references
 from cairn.session import Session, hold_page
 from cairn.structure import Asked, asked_of
 
@@ -23,16 +24,13 @@ _MOST_NAME = 200
 _MOST_DEFINITIONS = 20
 
 
-def standing(options: argparse.Namespace) -> str:
-    """The folder that names of files are meant from: where the person stands, or `--root`."""
-    return os.getcwd() if options.root == "." else os.path.abspath(options.root)
-
-
 # --- refs -------------------------------------------------------------------------------------------------------------
 
 
 def _refs(options: argparse.Namespace, output: Output) -> int:
-    base = standing(options)
+    if options.local:
+        return _local(options, output)
+    base = output.around.base(options.root)
     asked = asked_of(options.symbol, base)
 
     def ask(session: Session) -> Reply[Uses]:
@@ -56,6 +54,30 @@ def _refs(options: argparse.Namespace, output: Output) -> int:
     )
 
 
+def _local(options: argparse.Namespace, output: Output) -> int:
+    base = output.around.base(options.root)
+    asked = asked_of(options.symbol, base)
+    file = None if options.file is None else Asked(options.file, options.file, base)
+    return print_answer(
+        options,
+        output,
+        lambda session: local_names_of(session, asked, file=file),
+        lambda reply, timings: local_answer(reply, timings=timings),
+        lambda reply, told: _show_locals(reply, told, output),
+    )
+
+
+def _show_locals(reply: Reply[Locals], told: Locals, output: Output) -> None:
+    output.line(definition_line(reply.root, told.definition, output))
+    for one in told.names:
+        output.line(output.styled(plain(one.name, _MOST_NAME), "bold"))
+        for place in one.places:
+            where = output.styled(f"{output.clickable(reply.root, told.definition.path)}:{place.line}", "cyan")
+            output.line(f"  {where}  {safe(place.text.strip())}  {output.styled(f'({place.role})', 'dim')}")
+    if not told.names:
+        output.line("It binds no names of its own.")
+
+
 def _show_uses(reply: Reply[Uses], told: Uses, min_tier: Tier, output: Output) -> None:
     for one in told.definitions[:_MOST_DEFINITIONS]:
         output.line(definition_line(reply.root, one, output))
@@ -70,9 +92,10 @@ def _show_uses(reply: Reply[Uses], told: Uses, min_tier: Tier, output: Output) -
 
 def _use_line(root: str, use: Use, output: Output) -> str:
     """`src/lease.py:12  self.steal(victim)  (call in Lease.renew, likely)`."""
-    where = output.styled(f"{clickable(root, use.path)}:{use.line}", "cyan")
+    where = output.styled(f"{output.clickable(root, use.path)}:{use.line}", "cyan")
     around = f" in {plain(use.inside, _MOST_NAME)}" if use.inside else ""
-    return f"{where}  {safe(use.text.strip())}  {output.styled(f'({use.kind}{around}, {use.tier})', 'dim')}"
+    sure = f"{use.tier}, {SEMANTIC}" if use.layer == SEMANTIC else use.tier
+    return f"{where}  {safe(use.text.strip())}  {output.styled(f'({use.kind}{around}, {sure})', 'dim')}"
 
 
 def _counts(told: Uses, min_tier: Tier) -> str:
@@ -92,5 +115,5 @@ def _counts(told: Uses, min_tier: Tier) -> str:
 
 COMMANDS: dict[str, Callable[[argparse.Namespace, Output], int]] = {
     "refs": _refs,
-    "graph": lambda options, output: graph(options, output, standing(options)),
+    "graph": lambda options, output: graph(options, output, output.around.base(options.root)),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 from cairn.answer.repo_map import map_answer
 from cairn.cli.output import Output
@@ -14,7 +13,7 @@ from cairn.structure import Asked
 
 def answer(options: argparse.Namespace, output: Output) -> int:
     """Ask and print. The files in focus are named from where one stands, or from `--root`."""
-    base = os.getcwd() if options.root == "." else os.path.abspath(options.root)
+    base = output.around.base(options.root)
     focus = [Asked(file, file, base) for file in options.focus]
     return print_answer(
         options,

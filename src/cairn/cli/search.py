@@ -6,19 +6,18 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
 
 from cairn.cli.output import Output, counted
 from cairn.clock import SYSTEM_CLOCK
 from cairn.config import SCOPES
-from cairn.errors import CairnError, PathNotFound, UsageError
+from cairn.errors import PathNotFound, UsageError
 from cairn.limits import DEFAULT_RESULTS, MAX_CONTEXT_LINES, MAX_RESULTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cairn.answer.search import Answer, Page
     from cairn.search.types import SearchRequest
-    from cairn.session import Session, Steps
+    from cairn.session import Session, Steps, Target
 
 # Named here too, so that `--help` does not load the search itself; a test keeps them equal.
 MODES = ("hybrid", "semantic", "lexical", "symbol", "regex", "path")
@@ -59,25 +58,30 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if query == []:
         raise UsageError(problem="A query is missing.")
     request = request_of(options, query[0]) if query else None
-    with ExitStack() as stack:
-        sessions = _open(paths, options, stack)
-        steps = _steps(options, output)
-        if request is None:
-            from cairn.cli.batch import answer_all  # noqa: PLC0415
-
-            return answer_all(options, sessions, steps, output)
-        began = SYSTEM_CLOCK.monotonic()
+    targets = _targets(paths, options, output)
+    if request is None:
+        return _answer_batch(targets, options, output)
+    began = SYSTEM_CLOCK.monotonic()
+    steps = _steps(options, output) if options.continuation is None else None
+    with output.around.sessions(targets, steps, output, read_only=options.read_only) as sessions:
         if options.continuation is not None:
             from cairn.session import hold_page  # noqa: PLC0415
 
             hold_page(sessions, options.continuation)
-        else:
-            prepare(sessions, steps, output)
         prepared = SYSTEM_CLOCK.monotonic()
         answers, page = _ask(sessions, request, options.continuation)
         ended = SYSTEM_CLOCK.monotonic()
         timings = [("sync", prepared - began), ("search", ended - prepared), ("total", ended - began)]
         return _tell(options, answers, page, timings, output)
+
+
+def _answer_batch(targets: Sequence[Target], options: argparse.Namespace, output: Output) -> int:
+    from cairn.cli.batch import answer_all  # noqa: PLC0415
+
+    # Questions are read from stdin, or from a file, which nobody else may stand in for.
+    output.around.only_where_typed()
+    with output.around.sessions(targets, None, output, read_only=options.read_only) as sessions:
+        return answer_all(options, sessions, _steps(options, output), output)
 
 
 def request_of(options: argparse.Namespace, query: str, k: int | None = None) -> SearchRequest:
@@ -103,16 +107,13 @@ def request_of(options: argparse.Namespace, query: str, k: int | None = None) ->
     return request
 
 
-def _open(paths: Sequence[str], options: argparse.Namespace, stack: ExitStack) -> list[Session]:
-    from cairn.session import Session, find_targets, whole  # noqa: PLC0415 - numpy takes a tenth of a second
-
+def _targets(paths: Sequence[str], options: argparse.Namespace, output: Output) -> list[Target]:
     try:
-        targets = find_targets(paths, os.environ) if paths else [whole(options.root, os.environ)]
+        return output.around.targets(paths) if paths else [output.around.target(options.root)]
     except PathNotFound as problem:
         # Somebody may have typed the words of a question one by one.
         missing = f"There is no file or folder called {problem.fields['path']!s}"
         raise UsageError(problem=f"{missing}; put a query of several words in quotes.") from None
-    return [stack.enter_context(Session(target, os.environ, read_only=options.read_only)) for target in targets]
 
 
 def _steps(options: argparse.Namespace, output: Output) -> Steps:
@@ -124,23 +125,6 @@ def _steps(options: argparse.Namespace, output: Output) -> Steps:
         stale_ok=options.stale_ok,
         consent=lambda files: _consent(files, output),
     )
-
-
-def prepare(sessions: Sequence[Session], steps: Steps, output: Output) -> None:
-    """Do the step before the read for every codebase, with a bar when it takes long."""
-    from dataclasses import replace  # noqa: PLC0415
-
-    for session in sessions:
-        progress = output.progress()
-        try:
-            session.prepare(replace(steps, tell=progress.tell))
-        except CairnError as problem:
-            if len(sessions) == 1:
-                raise
-            # The others may answer; this one says why it does not when it is asked.
-            session.trouble = problem
-        finally:
-            progress.done()
 
 
 def _consent(files: int, output: Output) -> bool:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from cairn.answer.envelope import plain
 from cairn.answer.stores import lost_roots, purge_report, store_list
+from cairn.cli.daemon import stop
 from cairn.cli.output import Output, counted, sized
 from cairn.config import USER_CONFIG_NAME, cairn_home
 from cairn.errors import CairnError, UsageError
@@ -124,6 +125,8 @@ def _purge(options: argparse.Namespace, home: str, output: Output) -> int:
             if not options.yes and not _consent(purged, home, output):
                 output.line("Nothing was removed.")
                 return 0
+            # It would live on with everything gone, and nobody could reach it.
+            stop(home, os.environ)
             purged = purge(home, tell=tell)
     if options.json:
         dry_run = options.dry_run

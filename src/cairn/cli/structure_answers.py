@@ -20,12 +20,12 @@ from cairn.answer.structure import (
     similar_answer,
     symbols_answer,
 )
-from cairn.cli.answers import clickable, safe, show_hit, source_notes
+from cairn.cli.answers import safe, show_hit, source_notes
 from cairn.cli.output import Output, counted
 from cairn.clock import SYSTEM_CLOCK
 from cairn.graph.outline import Definition, FileOutline
 from cairn.graph.passage import FileText
-from cairn.session import Session, Steps, hold_page, whole
+from cairn.session import Session, Steps, hold_page
 from cairn.source.root import printable
 from cairn.structure import Asked, asked_of, file_outline, find_symbol, read_file, similar_code
 
@@ -42,8 +42,9 @@ def print_answer(
 ) -> int:
     """Ask and print. Without an answer: why, what was perhaps meant, and the exit status that says so."""
     began = SYSTEM_CLOCK.monotonic()
-    with Session(whole(options.root, os.environ), os.environ, read_only=options.read_only) as session:
-        session.prepare(Steps(create=False, sync=False, stale_ok=options.stale_ok))
+    steps = Steps(create=False, sync=False, stale_ok=options.stale_ok)
+    targets = [output.around.target(options.root)]
+    with output.around.sessions(targets, steps, output, read_only=options.read_only) as [session]:
         ready = SYSTEM_CLOCK.monotonic()
         reply = ask(session)
     ended = SYSTEM_CLOCK.monotonic()
@@ -64,14 +65,14 @@ def print_answer(
     return 0
 
 
-def _said(options: argparse.Namespace) -> Asked:
+def _said(options: argparse.Namespace, output: Output) -> Asked:
     """The file that was named, from where the person stands or from `--root`."""
-    return asked_of(options.file, os.getcwd() if options.root == "." else os.path.abspath(options.root))
+    return asked_of(options.file, output.around.base(options.root))
 
 
 def definition_line(root: str, one: Definition, output: Output) -> str:
     """`src/lease.py:12  Lease.steal (method)`."""
-    where = output.styled(f"{clickable(root, one.path)}:{one.start_line}", "cyan")
+    where = output.styled(f"{output.clickable(root, one.path)}:{one.start_line}", "cyan")
     return f"{where}  {output.styled(plain(one.qualified, _MOST_NAME), 'bold')} ({one.kind})"
 
 
@@ -79,7 +80,7 @@ def definition_line(root: str, one: Definition, output: Output) -> str:
 
 
 def _outline(options: argparse.Namespace, output: Output) -> int:
-    asked = _said(options)
+    asked = _said(options, output)
     return print_answer(
         options,
         output,
@@ -90,7 +91,7 @@ def _outline(options: argparse.Namespace, output: Output) -> int:
 
 
 def _show_outline(reply: Reply[FileOutline], told: FileOutline, asked: Asked, most: int | None, output: Output) -> None:
-    name = clickable(reply.root, told.path)
+    name = output.clickable(reply.root, told.path)
     for one in told.definitions[:most]:
         where = output.styled(f"{name}:{one.start_line}", "cyan")
         written = plain(one.signature or one.name, _MOST_SIGNATURE)
@@ -114,7 +115,7 @@ def _read(options: argparse.Namespace, output: Output) -> int:
     return print_answer(
         options,
         output,
-        lambda session: read_file(session, _said(options)),
+        lambda session: read_file(session, _said(options, output)),
         lambda reply, timings: read_answer(reply, annotate=options.annotate, timings=timings),
         lambda _, told: _show_text(told, options.annotate, output),
     )
@@ -182,7 +183,7 @@ def _similar(options: argparse.Namespace, output: Output) -> int:
     return print_answer(
         options,
         output,
-        lambda session: similar_code(session, _said(options), same_file=options.same_file, limit=options.k),
+        lambda session: similar_code(session, _said(options, output), same_file=options.same_file, limit=options.k),
         lambda reply, timings: similar_answer(reply, timings=timings),
         lambda reply, told: _show_similar(reply, told, output),
     )

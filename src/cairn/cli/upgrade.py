@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 
+from cairn.answer.envelope import plain
 from cairn.answer.upgrade import upgrade_report
 from cairn.cli.output import Output, counted
 from cairn.config import cairn_home
@@ -39,9 +40,12 @@ def run(options: argparse.Namespace, output: Output) -> int:
             files=report.files,
             chunks=report.chunks,
             seconds=report.seconds,
+            warnings=report.warnings,
         )
         output.line(envelope.to_json())
         return 0
+    for warning in report.warnings:
+        output.note(plain(warning))
     if not raised:
         output.line("There is nothing to upgrade: the index has the format of this version.")
         return 0

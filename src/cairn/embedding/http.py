@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 
 from cairn import limits
 from cairn.clock import SYSTEM_CLOCK, Clock
-from cairn.config import EmbeddingConfig, is_loopback
+from cairn.config import EmbeddingConfig
+from cairn.config_checks import is_loopback
 from cairn.embedding.model import Vectors, check_vectors
 from cairn.errors import EmbeddingFailed, ModelUnavailable
 from cairn.fingerprint import EmbeddingIdentity

@@ -15,12 +15,17 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
+from cairn.errors import EngineError
 from cairn.store.live import LivePart, Outline, Passage, Reach, live_parts
 from cairn.store.postings import FIELDS
 from cairn.store.rows import ChunkRow
 from cairn.store.snapshot import SnapshotView
 from cairn.store.vectors import approximate, quantize
 from cairn.types import StoredFile, Symbol
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cairn.engine.candidates import Candidates
 
 Rows = NDArray[np.int64]
 
@@ -70,6 +75,8 @@ class LocalEngine:
         self._maps = [self._map(place, sizes) for place in range(len(self._parts))]
         self._known: dict[str, dict[str, Match]] = {}
         self._kept = 0
+        # Why somebody else, who was to look for the nearest rows, did not.
+        self.trouble: EngineError | None = None
 
     @property
     def rows(self) -> int:
@@ -156,11 +163,17 @@ class LocalEngine:
         for part in self._parts:
             rows, scales = part.vectors
             if len(rows):
-                products = np.asarray(simsimd.cdist(rows, wanted, metric="dot", out_dtype=_exact(len(vector)))).ravel()
+                products = np.asarray(
+                    simsimd.cdist(rows, wanted, metric="dot", out_dtype=exact_type(len(vector)))
+                ).ravel()
                 near = found[first : first + len(rows)]
                 np.multiply(products, scales * scale[0], out=near, casting="same_kind")
                 first += len(rows)
         return found if self._order is None else found.take(self._order)
+
+    def nearest(self, vector: NDArray[np.float32]) -> Candidates | None:
+        """The rows that may be nearest, where somebody else looks for them; None: all are looked at here."""
+        return None
 
     def vector(self, row: int) -> NDArray[np.float32]:
         """The vector of a row, as nearly as it is kept."""
@@ -325,7 +338,7 @@ class LocalEngine:
         return places
 
 
-def _exact(dimension: int) -> Literal["float32", "float64"]:
+def exact_type(dimension: int) -> Literal["float32", "float64"]:
     """The narrowest type that holds every product of two vectors of bytes as it is; times a scale, both are one."""
     return "float32" if dimension * 127 * 127 <= 1 << 24 else "float64"
 

@@ -2,14 +2,51 @@
 
 The docstring is the message. Its first paragraph says what happened, with the error's own fields filled in; the second
 says what to do next. Codes are stable (they appear in JSON, logs and the manual); exit bands are published: 2 usage,
-10-19 gates, 20-29 source tree, 30-39 configuration, 50-59 engine, 70-79 lease, 80-89 publish refused, 90-99 integrity,
-130 interrupted.
+10-19 gates, 20-29 source tree, 30-39 configuration, 40-49 semantic tools, 50-59 engine, 70-79 lease, 80-89 publish
+refused, 90-99 integrity, 130 interrupted.
 """
 
 from __future__ import annotations
 
 from cairn.errors.base import OUR_TROUBLE, CairnError
-from cairn.errors.serving import AddressTaken, Cancelled, InvalidRequest, McpMissing, RootNotAllowed, TokenUnfit
+from cairn.errors.engines import (
+    EmbeddingFailed,
+    EngineDamaged,
+    EngineError,
+    EngineForeign,
+    EngineFull,
+    EngineMissing,
+    EngineRefused,
+    EngineUnreachable,
+    ModelDamaged,
+    ModelUnavailable,
+)
+from cairn.errors.semantic import (
+    IndexerEmpty,
+    IndexerFailed,
+    IndexerMemory,
+    IndexerMissing,
+    IndexerRefused,
+    IndexerTimeout,
+    NoContext,
+    SemanticBusy,
+    SemanticError,
+    SemanticUnreadable,
+)
+from cairn.errors.serving import (
+    AddressTaken,
+    Cancelled,
+    DaemonBusy,
+    DaemonFailed,
+    DaemonRunning,
+    DeadlinePassed,
+    EmbeddingModelChangedError,
+    InvalidRequest,
+    McpMissing,
+    RootNotAllowed,
+    SocketTaken,
+    TokenUnfit,
+)
 from cairn.errors.stores import (
     FilesFailed,
     Incompatible,
@@ -48,12 +85,30 @@ __all__ = [
     "Cancelled",
     "ConfigError",
     "ConfigUnreadable",
+    "DaemonBusy",
+    "DaemonFailed",
+    "DaemonRunning",
+    "DeadlinePassed",
     "EmbeddingFailed",
+    "EmbeddingModelChangedError",
+    "EngineDamaged",
+    "EngineError",
+    "EngineForeign",
+    "EngineFull",
+    "EngineMissing",
+    "EngineRefused",
+    "EngineUnreachable",
     "FilesFailed",
     "GitFailed",
     "GrammarMismatch",
     "Incompatible",
     "IndexDrifted",
+    "IndexerEmpty",
+    "IndexerFailed",
+    "IndexerMemory",
+    "IndexerMissing",
+    "IndexerRefused",
+    "IndexerTimeout",
     "Interrupted",
     "InvalidPattern",
     "InvalidQuery",
@@ -66,6 +121,7 @@ __all__ = [
     "ModelDamaged",
     "ModelUnavailable",
     "NameCollision",
+    "NoContext",
     "NoValidSnapshot",
     "NotFound",
     "NotIndexed",
@@ -82,11 +138,14 @@ __all__ = [
     "RootNotAllowed",
     "RootNotFound",
     "RootUnreadable",
+    "SemanticBusy",
+    "SemanticError",
     "SemanticUnreadable",
     "SettingsRefused",
     "SharedMismatch",
     "SharedUnfit",
     "SharingDiffers",
+    "SocketTaken",
     "SourceError",
     "StoreBusy",
     "StoreCorrupt",
@@ -407,50 +466,6 @@ class SettingsRefused(ConfigError):
 
     code = "settings_refused"
     exit_status = 34
-
-
-# --- 50-59: the engine --------------------------------------------------------------------------------------------
-
-
-class EmbeddingFailed(CairnError):
-    """The text could not be turned into vectors: {why}.
-
-    Nothing was changed by it. Run the command again; when the model is a remote one, check its settings.
-    """
-
-    code = "embedding_failed"
-    exit_status = 50
-
-
-class ModelDamaged(EmbeddingFailed):
-    """The bundled model at {path} cannot be used: {why}.
-
-    Install Cairn again; the index is untouched.
-    """
-
-    code = "model_damaged"
-    exit_status = 51
-
-
-class ModelUnavailable(EmbeddingFailed):
-    """The remote model cannot be used: {why}.
-
-    Nothing was changed by it. Check the server and `[embedding]` in your own config.toml, then run the command again.
-    """
-
-    code = "model_unavailable"
-    exit_status = 52
-    retryable = True
-
-
-class SemanticUnreadable(CairnError):
-    """The semantic index {path} cannot be used: {why}.
-
-    Run its indexer again; answers go on without it, only less sure.
-    """
-
-    code = "semantic_unreadable"
-    exit_status = 40
 
 
 class GrammarMismatch(ConfigError):

@@ -56,6 +56,16 @@ class TokenUnfit(CairnError):
     exit_status = 1
 
 
+class EmbeddingModelChangedError(CairnError, RuntimeError):
+    """Embedding model changed from '{stored}' to '{configured}'; the index at {path} holds vectors of the old one.
+
+    Run `cairn reindex` to build the index anew beside it, or set the model back in your config.toml.
+    """
+
+    code = "embedding_model_changed"
+    exit_status = 1
+
+
 class AddressTaken(CairnError):
     """Port {port} cannot be used: {why}.
 
@@ -63,4 +73,56 @@ class AddressTaken(CairnError):
     """
 
     code = "address_taken"
+    exit_status = 1
+
+
+class DaemonBusy(CairnError):
+    """The daemon takes no more requests just now: {why}.
+
+    Ask again in {retry_after_ms} milliseconds.
+    """
+
+    code = "daemon_busy"
+    exit_status = 1
+    retryable = True
+
+
+class DeadlinePassed(CairnError):
+    """The request was not answered in the time it had.
+
+    Ask again; `cairn daemon status` shows what keeps the daemon busy.
+    """
+
+    code = "deadline_passed"
+    exit_status = 1
+    retryable = True
+
+
+class SocketTaken(CairnError):
+    """The daemon cannot listen at {path}: {why}.
+
+    Move away what is there, then run `cairn daemon start`; until then every command reads the index by itself.
+    """
+
+    code = "socket_taken"
+    exit_status = 1
+
+
+class DaemonRunning(CairnError):
+    """Another daemon of yours is running.
+
+    `cairn daemon status` shows it, and `cairn daemon stop` ends it.
+    """
+
+    code = "daemon_running"
+    exit_status = 1
+
+
+class DaemonFailed(CairnError):
+    """The daemon {what}.
+
+    See the last lines of {log}. Every command works without it and reads the index by itself.
+    """
+
+    code = "daemon_failed"
     exit_status = 1

@@ -12,7 +12,7 @@ from cairn.graph.facts import Facts, Place
 from cairn.graph.notes import Note, NoteType, note_of_call
 from cairn.graph.outline import Definition, definition_of
 from cairn.graph.references import Graph
-from cairn.graph.scopes import Tier
+from cairn.graph.scopes import SEMANTIC, SYNTACTIC, Tier
 from cairn.types import ParseState, Reference
 
 TIERS = tuple(Tier)
@@ -54,7 +54,10 @@ class CallSite(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One definition leads to another, at `count` places; `site` is the first of those that are the surest."""
+    """One definition leads to another, at `count` places; `site` is the first of those that are the surest.
+
+    `layer` says who knows what that one leads to: the syntax of the file, or an indexer.
+    """
 
     src: str
     dst: str
@@ -62,6 +65,7 @@ class Edge:
     tier: Tier
     site: CallSite
     count: int
+    layer: str = SYNTACTIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +191,9 @@ class _Walk:
     def surer(self, uses: Iterable[Call]) -> list[Call]:
         """Those that are sure enough, the surest first, and imports after all calls."""
 
-        def order(use: Call) -> tuple[bool, int, str, int, Place, Place]:
-            return use.kind is EdgeKind.IMPORT, TIERS.index(use.tier), use.path, use.start_byte, use.src, use.dst
+        def order(use: Call) -> tuple[bool, int, bool, str, int, Place, Place]:
+            sure = use.kind is EdgeKind.IMPORT, TIERS.index(use.tier), not use.semantic
+            return *sure, use.path, use.start_byte, use.src, use.dst
 
         return sorted((use for use in uses if use.tier in self._tiers), key=order)
 
@@ -237,7 +242,8 @@ class _Walk:
             uses = self.pairs[pair]
             best, *_ = self.surer(uses.values())
             src, dst = map(self.sites.id, pair)
-            found[pair] = Edge(src, dst, best.kind, best.tier, self._site(best), len(uses))
+            layer = SEMANTIC if best.semantic else SYNTACTIC
+            found[pair] = Edge(src, dst, best.kind, best.tier, self._site(best), len(uses), layer)
         return found
 
     def _site(self, call: Call) -> CallSite:

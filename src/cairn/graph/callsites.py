@@ -37,7 +37,7 @@ class EdgeKind(StrEnum):
 
 
 class Call(NamedTuple):
-    """One call, or an import in a file from which no call is known."""
+    """One call, or an import in a file from which no call is known. `semantic`: an indexer says what it leads to."""
 
     src: Place
     dst: Place
@@ -46,6 +46,7 @@ class Call(NamedTuple):
     path: str
     start_byte: int
     line: int
+    semantic: bool = False
 
 
 class Callees(NamedTuple):
@@ -216,8 +217,11 @@ class CallSites:
         return [n for n, symbol in enumerate(facts.symbols) if symbol.kind == "constructor" and symbol.parent in own]
 
     def _bound(self, facts: Facts, call: Reference) -> Bound:
-        """What a call means; the same one again in the same scope means the same, except on a `this`."""
-        if call.receiver == "this" or call.kind != "call":
+        """What a call means; the same one again in the same scope means the same, except on a `this`.
+
+        What an indexer says, it says of each place by itself.
+        """
+        if call.receiver == "this" or call.kind != "call" or self._graph.is_informed:
             return self._graph.bind(facts.path, call)
         alike = facts.path, call.scope, call.kind, call.receiver, call.name
         if alike not in self._bound_alike:
@@ -238,11 +242,12 @@ class CallSites:
         for tier, sites in zip(Tier, (found.proven, found.likely, found.name_only), strict=True):
             for site in sites:
                 if self._is_call(site.kind, node) and (tier is not Tier.NAME_ONLY or self._could_be(site, node)):
-                    yield self._use(self.owner(site.path, site.scope), node, Bound(tier), site.path, site)
+                    bound = Bound(tier, semantic=(site.path, site.start_byte) in found.semantic)
+                    yield self._use(self.owner(site.path, site.scope), node, bound, site.path, site)
 
     def _use(self, src: Place, dst: Place, bound: Bound, path: str, call: Reference | Site) -> Call:
         kind = EdgeKind.DYNAMIC if call.receiver and bound.tier is not Tier.PROVEN else EdgeKind.CALL
-        return Call(src, dst, kind, bound.tier, path, call.start_byte, call.line)
+        return Call(src, dst, kind, bound.tier, path, call.start_byte, call.line, bound.semantic)
 
     def _is_call(self, kind: str, dst: Place) -> bool:
         """A decorator calls the function that it names; the annotations of Java call nothing."""

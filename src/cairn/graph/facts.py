@@ -143,15 +143,19 @@ class Facts:
     @cached_property
     def scopes(self) -> dict[int, int]:
         """For every import below the top of the file, by its place, the innermost definition around it."""
-        starts = [symbol.start_byte for symbol in self.symbols]
-        found: dict[int, int] = {}
-        for imported in self.imports:
-            around = bisect_right(starts, imported.start_byte) - 1
-            while around >= 0 and not self._holds(around, imported.start_byte):
-                around = self.symbols[around].parent
-            if around >= 0:
-                found[imported.start_byte] = around
-        return found
+        found = {imported.start_byte: self.around(imported.start_byte) for imported in self.imports}
+        return {at: around for at, around in found.items() if around >= 0}
+
+    def around(self, at: int) -> int:
+        """The innermost definition around a place, -1 at the top."""
+        around = bisect_right(self._starts, at) - 1
+        while around >= 0 and not self._holds(around, at):
+            around = self.symbols[around].parent
+        return around
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [symbol.start_byte for symbol in self.symbols]
 
     def _holds(self, number: int, at: int) -> bool:
         symbol = self.symbols[number]

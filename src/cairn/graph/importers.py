@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import cached_property
 from typing import NamedTuple
@@ -10,6 +11,10 @@ from cairn.graph.facts import WHOLE, Place
 from cairn.graph.files import Outcome
 from cairn.graph.names import Names
 from cairn.types import Import
+
+_NAMELESS = frozenset({"", "*", "default", WHOLE})
+_LIST = re.compile(rb"[^\n{(]*([{(])")
+_MOST_IMPORT = 20_000
 
 
 class ImportSite(NamedTuple):
@@ -105,3 +110,17 @@ class Importers:
         # Two programs of one repository may each have a function of that name: one file must include the other.
         reached = self._names.reached
         return one.path == other.path or other.path in reached(one.path) or one.path in reached(other.path)
+
+
+def name_in_list(data: bytes, start: int, imported: Import) -> int:
+    """Where an import has the name, when that stands in a list with brackets, often on lines of its own."""
+    name = imported.alias if imported.name in _NAMELESS else imported.name
+    data = data[start : start + _MOST_IMPORT]
+    # A list begins on the line of its import; a bracket that is closed before the name belongs to something else.
+    opens = _LIST.match(data)
+    if not name or opens is None:
+        return start
+    closes = data.find(b"}" if opens[1] == b"{" else b")", opens.end())
+    word = re.compile(rb"(?<![\w$])" + re.escape(name.encode("utf-8", "replace")) + rb"(?![\w$])")
+    found = word.search(data, opens.end(), closes if closes >= 0 else len(data))
+    return start + found.start() if found else start

@@ -16,7 +16,7 @@ class Definition:
     """A definition and where it stands. `name`, `container`, `signature` and `doc` are text of the repository.
 
     `doc` is the first line of what is written about it. `depth` counts the definitions around it in its file. `way`
-    says how its name fits what was asked for, where a name was.
+    says how its name fits what was asked for, where a name was. `layer` is `semantic` where an indexer knows it too.
     """
 
     path: str
@@ -33,6 +33,7 @@ class Definition:
     exported: bool
     depth: int = 0
     way: str = ""
+    layer: str = "syntactic"
 
     @property
     def qualified(self) -> str:

@@ -51,7 +51,7 @@ class References(NamedTuple):
 
     `name_only_count` are uses of the same name that may or may not mean it; `elsewhere_count` are uses of the same
     name that were shown to mean something else. `not_looked_at` of those that have the name only were too many to look
-    at: they are counted and never listed.
+    at: they are counted and never listed. `semantic` are the places, by file and byte, that an indexer says mean it.
     """
 
     definitions: tuple[Definition, ...]
@@ -62,10 +62,15 @@ class References(NamedTuple):
     name_only_count: int
     elsewhere_count: int
     not_looked_at: int = 0
+    semantic: frozenset[tuple[str, int]] = frozenset()
 
 
 class Graph:
     """What leads where in one snapshot. Keep it for as long as the view; its tables are built when first needed."""
+
+    is_informed = False
+    stamp = ""
+    """Another one when what the graph knows beside its snapshot is another."""
 
     def __init__(self, view: SnapshotView) -> None:
         self.view = view

@@ -25,6 +25,10 @@ _MOST_SCOPES = 50
 _NO_TYPES = frozenset({"function", "method", "variable", "field", "property", "constant", "enum_member"})
 
 
+SYNTACTIC, SEMANTIC = "syntactic", "semantic"
+"""Who knows an edge, a use or a definition: the syntax of a file, or an indexer."""
+
+
 class Tier(StrEnum):
     """How sure an edge is. Tiers are never mixed."""
 
@@ -34,11 +38,15 @@ class Tier(StrEnum):
 
 
 class Bound(NamedTuple):
-    """What a use means. Without places: nothing that is known, or, if `elsewhere`, nothing that is in the snapshot."""
+    """What a use means. Without places: nothing that is known, or, if `elsewhere`, nothing that is in the snapshot.
+
+    `semantic`: an indexer says so.
+    """
 
     tier: Tier
     places: tuple[Place, ...] = ()
     elsewhere: bool = False
+    semantic: bool = False
 
 
 UNBOUND = Bound(Tier.NAME_ONLY)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Set
 from dataclasses import dataclass
 
-from cairn.graph.facts import WHOLE, Place
-from cairn.graph.importers import ImportSite
+from cairn.graph.facts import Place
+from cairn.graph.importers import ImportSite, name_in_list
 from cairn.graph.outline import Definition, definition_of
 from cairn.graph.references import Graph, References, Site
-from cairn.graph.scopes import Tier
+from cairn.graph.scopes import SEMANTIC, SYNTACTIC, Tier
 from cairn.limits import MAX_SHOWN_LINE_CHARS
-from cairn.types import Import
 
 IMPORT = "import"
-_NAMELESS = frozenset({"", "*", "default", WHOLE})
-_LIST = re.compile(rb"[^\n{(]*([{(])")
-_MOST_IMPORT = 20_000
 _SURE_ENOUGH = {
     Tier.PROVEN: (Tier.PROVEN,),
     Tier.LIKELY: (Tier.PROVEN, Tier.LIKELY),
@@ -29,6 +25,7 @@ class Use:
     """A place that names a definition. `inside` is the dotted path of the definition around it, empty at the top.
 
     `column` counts characters from 1. `text` is the line, or as much of a very long one as stands around the name.
+    `layer` says who knows it: the syntax of the file, or an indexer.
     """
 
     path: str
@@ -39,6 +36,7 @@ class Use:
     tier: str
     inside: str
     text: str
+    layer: str = SYNTACTIC
 
     @property
     def place(self) -> str:
@@ -80,7 +78,7 @@ def uses_of(graph: Graph, place: Place, *, min_tier: Tier, offset: int, limit: i
     listed += sites
     return Uses(
         definitions=_definitions(graph, place, found),
-        uses=tuple(_use(graph, tier, site) for tier, site in listed[offset : offset + limit]),
+        uses=tuple(_use(graph, tier, site, found.semantic) for tier, site in listed[offset : offset + limit]),
         total=len(listed),
         imports=len(imports),
         proven=len(found.proven),
@@ -110,35 +108,30 @@ def _definitions(graph: Graph, place: Place, found: References) -> tuple[Definit
     return tuple(definition_of(path, graph.names.facts(path).language, symbol) for path, symbol in written)
 
 
-def _use(graph: Graph, tier: Tier, site: Site | ImportSite) -> Use:
+def _use(graph: Graph, tier: Tier, site: Site | ImportSite, semantic: Set[tuple[str, int]]) -> Use:
     facts = graph.names.facts(site.path)
     if isinstance(site, Site):
         at, line, kind, inside = site.start_byte, site.line, site.kind, site.inside
     else:
         start = site.imported.start_byte
-        at = _in_list(facts.text, start, site.imported)
+        at = _indexed(facts.text, site.path, name_in_list(facts.text, start, site.imported), semantic)
         line, kind = site.line + facts.text.count(b"\n", start, at), IMPORT
         around = facts.scopes.get(start, -1)
         inside = facts.qualified(around) if around >= 0 else ""
-    column, text = _line(facts.text, at)
-    return Use(site.path, line, column, at, kind, tier.value, inside, text)
+    layer = SEMANTIC if (site.path, at) in semantic else SYNTACTIC
+    tier = Tier.PROVEN if layer is SEMANTIC else tier
+    column, text = shown_line(facts.text, at)
+    return Use(site.path, line, column, at, kind, tier.value, inside, text, layer)
 
 
-def _in_list(data: bytes, start: int, imported: Import) -> int:
-    """Where an import has the name, when that stands in a list with brackets, often on lines of its own."""
-    name = imported.alias if imported.name in _NAMELESS else imported.name
-    data = data[start : start + _MOST_IMPORT]
-    # A list begins on the line of its import; a bracket that is closed before the name belongs to something else.
-    opens = _LIST.match(data)
-    if not name or opens is None:
-        return start
-    closes = data.find(b"}" if opens[1] == b"{" else b")", opens.end())
-    word = re.compile(rb"(?<![\w$])" + re.escape(name.encode("utf-8", "replace")) + rb"(?![\w$])")
-    found = word.search(data, opens.end(), closes if closes >= 0 else len(data))
-    return start + found.start() if found else start
+def _indexed(text: bytes, path: str, at: int, semantic: Set[tuple[str, int]]) -> int:
+    """Where an import has the name by what an indexer says: there, or further on its line; else where it is."""
+    end = text.find(b"\n", at)
+    known = [byte for file, byte in semantic if file == path and at <= byte < (end if end >= 0 else len(text) + 1)]
+    return min(known, default=at)
 
 
-def _line(data: bytes, at: int) -> tuple[int, str]:
+def shown_line(data: bytes, at: int) -> tuple[int, str]:
     """The column of a place, and its line; of a very long one the part that holds the place."""
     first = data.rfind(b"\n", 0, at) + 1
     last = data.find(b"\n", at)

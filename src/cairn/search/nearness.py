@@ -26,6 +26,9 @@ _ROUNDING = 1 + 1e-6
 class Nearness:
     """From 0 for the row in the middle to 1 for the nearest: most are near to nothing."""
 
+    # Whether of some files no more is known than how near they are at most.
+    bounded = False
+
     def __init__(self, engine: LocalEngine, vector: NDArray[np.float32], falling: Sequence[float]) -> None:
         self._engine = engine
         self._near = engine.similarity(vector)
@@ -49,7 +52,7 @@ class Nearness:
         """For each file the least and the most that `of` can give for it."""
         return self._least / (self._best * _ROUNDING), self._most * (_ROUNDING / self._best)
 
-    def rows(self, rows: Rows | slice) -> Scores:
+    def rows(self, rows: Rows) -> Scores:
         """How near these rows are."""
         return self._scaled(self._near[rows])
 

@@ -77,20 +77,25 @@ def rank(
     factor = np.ones(1) if PENALTIES in off else factors(seen)
     # No signal is negative: the sum is something where one of them is.
     rest = sum((share for name, share in shares.items() if name not in _STANDING), seen.zeros())
-    fits = rest > 0
+    fits = by_words = rest > 0
     rest = sum((share for name, share in shares.items() if name in _STANDING), rest)
     near = seen.nearness if "meaning" in names else None
     if near is not None:
-        fits |= near.files > 0
+        fits = fits | (near.files > 0)
     if allowed is not None:
         fits &= allowed
     likely = np.flatnonzero(fits)
     if near is not None:
         # What may be among the best, before it is known how near it is.
         low, high = ((rest + weights["meaning"] * bound) * factor for bound in near.bounds)
+        if near.bounded:
+            # What is neither found by its words nor known to be near may turn out to be no result at all.
+            low[~by_words & (near.bounds[0] <= 0)] = -1
         likely = _reaching(low, high, likely, offset + limit)
         shares["meaning"] = seen.zeros()
         shares["meaning"][likely] = weights["meaning"] * near.of(likely)
+        if near.bounded:
+            likely = likely[by_words[likely] | (shares["meaning"][likely] > 0)]
     # In the order of the table: sums of rounded numbers depend on it.
     shares = {name: shares[name] for name in names if name in shares}
     own = np.zeros(len(likely))

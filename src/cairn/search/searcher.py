@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from cairn.embedding.model import Embedder
 from cairn.engine.local import LocalEngine
 from cairn.engine.scan import Texts
-from cairn.errors import EmbeddingFailed, InvalidQuery
+from cairn.errors import EmbeddingFailed, EngineError, InvalidQuery
 from cairn.fingerprint import Canonical
 from cairn.limits import DEFAULT_RESULTS, MAX_MATCH_LINES, SNIPPET_LINES
 from cairn.search.budget import fit, tokens_in
@@ -39,6 +39,10 @@ from cairn.search.weights import WEIGHTS
 from cairn.store.postings import FIELDS
 from cairn.store.snapshot import SnapshotView
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cairn.engine.contract import RowSearch
+
 Flags = NDArray[np.bool_]
 
 _SIGNALS = frozenset({*WEIGHTS, *GROUPS, PENALTIES})
@@ -51,11 +55,12 @@ _PATH_SCORE = 1 << 20
 
 
 class Searcher:
-    """A view, ready for questions, with the model that its vectors were made by."""
+    """A view, ready for questions, with the model that its vectors were made by; `remote` does the scan elsewhere."""
 
-    def __init__(self, view: SnapshotView, embedder: Embedder) -> None:
+    def __init__(self, view: SnapshotView, embedder: Embedder, remote: RowSearch | None = None) -> None:
         self.view = view
         self._embedder = embedder
+        self.remote = remote
 
     def search(self, request: SearchRequest) -> Found:
         """One page of results. Raises an `InvalidQuery`, an `InvalidPattern` or a `QueryTimeout`."""
@@ -97,7 +102,18 @@ class Searcher:
 
     @cached_property
     def _engine(self) -> LocalEngine:
-        return LocalEngine(self.view)
+        if self.remote is None:
+            return LocalEngine(self.view)
+        # Only where a server searches, which most do without.
+        from cairn.engine.candidates import CandidateEngine  # noqa: PLC0415
+
+        return CandidateEngine(self.view, self.remote)
+
+    @property
+    def engine_trouble(self) -> EngineError | None:
+        """Why the server was not of use for the last question, if it was to be."""
+        engine = self.__dict__.get("_engine")
+        return engine.trouble if engine is not None else None
 
     @cached_property
     def _texts(self) -> Texts:

@@ -190,7 +190,14 @@ class Evidence:
         """How near each row is; None without a model, or without a row."""
         if self.embedder is None or not self.engine.rows:
             return None
-        return Nearness(self.engine, self.embedder.embed_query(self.query.text), FALLING)
+        vector = self.embedder.embed_query(self.query.text)
+        found = self.engine.nearest(vector)
+        if found is None:
+            return Nearness(self.engine, vector, FALLING)
+        # Only where a server searches, which most do without.
+        from cairn.search.nearby import Nearby  # noqa: PLC0415
+
+        return Nearby(found, vector, FALLING)
 
     # --- names --------------------------------------------------------------------------------------------------------
 

@@ -6,14 +6,18 @@ Calls come from several threads. One session answers one question at a time; cod
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from cairn.clock import SYSTEM_CLOCK, Clock
 from cairn.config import cairn_home
-from cairn.errors import Cancelled, StoreBusy
+from cairn.errors import Cancelled, StoreBusy, StoreError
 from cairn.limits import AGENT_SYNC_SECONDS, AGENT_WAIT_SECONDS, SERVE_SESSIONS
+from cairn.semantic.database import SemanticDatabase
+from cairn.semantic.jobs import failed_refreshes
 from cairn.serve.freshness import Freshener
 from cairn.serve.guard import Allowed
 from cairn.serve.models import Models
@@ -25,6 +29,8 @@ from cairn.sync.status import look
 from cairn.sync.tracking import Codebases, Members
 
 _TICK_SECONDS = 0.1
+_MOST_SEEN = 256
+_LAST_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +43,9 @@ class Patience:
     cancelled: Callable[[], bool] = lambda: False
     clock: Clock = SYSTEM_CLOCK
 
-    def wait(self, run: Run) -> bool:
+    def wait(self, run: Run, seconds: float | None = None) -> bool:
         """Whether the run is over in time. `Cancelled` when nobody waits for the answer."""
-        until = self.clock.monotonic() + self.seconds
+        until = self.clock.monotonic() + (self.seconds if seconds is None else seconds)
         told = None
         while not run.wait(min(_TICK_SECONDS, until - self.clock.monotonic())):
             if self.cancelled():
@@ -77,12 +83,22 @@ class Reading:
     ) -> None:
         self.allowed = allowed
         self.home = cairn_home(environ)
+        self.environ = environ
         self._environ, self._clock, self._most = environ, clock, most
         self._starting = starting
         self._models = models or Models(environ, clock)
         self._lock = threading.Lock()
         self._seats: dict[str, _Seat] = {}
         self._listing, self._members = threading.Lock(), Members(self.home, clock)
+        self._seen: dict[str, StoreStatus] = {}
+        # Told the root of every codebase that is asked while it can answer.
+        self.used: Callable[[str], None] = lambda _: None
+
+    def serving(self, served: Sequence[str]) -> Self:
+        """The same codebases, for somebody to whom other folders are served."""
+        view = copy(self)
+        view.allowed = Allowed(self._environ, served)
+        return view
 
     @contextmanager
     def session(
@@ -97,18 +113,46 @@ class Reading:
                 run = self._starting(root)
                 starting = run.writer if run is not None and run.is_starting else None
                 session.look(fresh, stale_ok=stale_ok, starting=starting, why=why)
+                if session.gate.facts.state is State.INDEXED:
+                    self.used(root)
                 yield session
         finally:
             self._let_go(seat)
 
     def status(self, target: Target) -> StoreStatus:
-        """Where the store of a codebase stands; a full run closes the gate from its start on."""
-        status = look(target.codebase, self.home)
-        run = self._starting(target.codebase.root.path)
+        """Where the store of a codebase stands; a full run closes the gate from its start on.
+
+        One that cannot be read just now stands as it was last seen to; the error is told when it never was.
+        """
+        root = target.codebase.root.path
+        status = self._looked(target)
+        run = self._starting(root)
         if run is None or not run.is_starting or (status.writer is not None and status.writer.alive):
             return status
-        # Its lease, and with it who writes, is not there yet.
-        return replace(status, state=State.INDEXING, writer=None)
+        # Its lease is not there yet.
+        return replace(status, state=State.INDEXING, writer=run.writer)
+
+    def _looked(self, target: Target) -> StoreStatus:
+        root = target.codebase.root.path
+        try:
+            status = look(target.codebase, self.home)
+        except StoreError as problem:
+            with self._lock:
+                seen = self._seen.get(root)
+            if seen is None:
+                raise
+            note = f"{problem.sentence} This is how the index stood when it was last read."
+            return replace(seen, probe_failed=True, warnings=(*seen.warnings, note))
+        with self._lock:
+            self._seen.pop(root, None)
+            self._seen[root] = status
+            while len(self._seen) > _MOST_SEEN:
+                del self._seen[next(iter(self._seen))]
+        return status
+
+    def failed_refreshes(self, target: Target) -> tuple[str, ...]:
+        """What went wrong when indexers were last run."""
+        return failed_refreshes(SemanticDatabase(self.home, target.codebase.root.path))
 
     def codebases(self) -> Codebases:
         """All codebases of the user. Trouble makes none of them go, nor forget what it has said before."""
@@ -116,12 +160,24 @@ class Reading:
             return self._members.look()
 
     def close(self) -> None:
-        """Close what is open, once whoever is asking has been answered; a second call does nothing."""
+        """Close what is open, once whoever is asking has been answered; a second call does nothing.
+
+        Who takes too long keeps it: the process is about to end.
+        """
         with self._lock:
             seats = list(self._seats.values())
             self._seats.clear()
         for seat in seats:
+            _close(seat, _LAST_SECONDS)
+
+    def shed(self) -> None:
+        """Close what nobody asks just now, and let go of the models; all of it is made again when it is needed."""
+        with self._lock:
+            idle = [root for root, seat in self._seats.items() if not seat.users]
+            closing = [self._seats.pop(root) for root in idle]
+        for seat in closing:
             _close(seat)
+        self._models.let_go()
 
     def _taken(self, root: str) -> _Seat:
         with self._lock:
@@ -207,8 +263,12 @@ class Desk(Reading):
         return ""
 
 
-def _close(seat: _Seat) -> None:
-    with seat.lock:
+def _close(seat: _Seat, seconds: float = -1) -> None:
+    if not seat.lock.acquire(timeout=seconds):
+        return
+    try:
         if seat.session is not None:
             seat.session.close()
             seat.session = None
+    finally:
+        seat.lock.release()

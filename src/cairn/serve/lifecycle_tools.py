@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cairn.answer.agents import retry_later, status_call, with_hints
-from cairn.answer.envelope import Envelope, error
+from cairn.answer.envelope import Envelope, Status, error
+from cairn.answer.runs import status_gate
 from cairn.errors import CairnError, Cancelled, NotIndexed, StoreBusy
 from cairn.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.serve.desk import Desk, Patience
@@ -25,6 +26,8 @@ def manage_index(desk: Desk, arguments: Mapping[str, Any], patience: Patience) -
     action = Action(arguments["action"])
     if action is Action.CREATE and arguments["force"]:
         action = Action.REINDEX
+    if action is Action.SYNC and (closed := _nothing_to_sync(desk, target)) is not None:
+        return closed
     begun = _begin(desk, target, action, arguments, patience)
     if isinstance(begun, Envelope):
         return begun
@@ -34,6 +37,13 @@ def manage_index(desk: Desk, arguments: Mapping[str, Any], patience: Patience) -
         begun.cancel()
         raise
     return _outcome(desk, target, begun) if over else _standing(desk, target)
+
+
+def _nothing_to_sync(desk: Desk, target: Target) -> Envelope | None:
+    """Why there is no index to bring up to date: only a create or a reindex makes one, never a sync by the way."""
+    if status_gate(desk.status(target)).status in (Status.OK, Status.NOT_READY):
+        return None
+    return _standing(desk, target)
 
 
 def _begin(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -20,15 +20,10 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from cairn.answer.envelope import Envelope, Status, error
-from cairn.errors import CairnError
 from cairn.limits import SERVE_CALLS
 from cairn.serve import mcp_resources, mcp_shapes
+from cairn.serve.calls import Answer, Calls
 from cairn.sync.report import Phase, Progress
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from cairn.serve.desk import Desk
 
 McpServer = Server[None]
 Context = ServerRequestContext[Any, Any]
@@ -42,7 +37,8 @@ INSTRUCTIONS = (
 )
 # Where each phase begins, in hundredths of a run: what is told must only ever grow.
 _BEGINS = {
-    Phase.WALKING: 0.0,
+    Phase.QUEUED: 0.0,
+    Phase.WALKING: 1.0,
     Phase.COMPARING: 2.0,
     Phase.INDEXING: 5.0,
     Phase.PUBLISHING: 95.0,
@@ -52,9 +48,9 @@ _BEGINS = {
 _CLOSE_SECONDS = 2.0
 
 
-def mcp_server(open_desk: Callable[[], Desk], *, version: str, structured: bool = False) -> McpServer:
-    """The server, ready to be run over any transport; it opens the desk when it must, and closes it when it ends."""
-    face = _Face(open_desk, structured=structured)
+def mcp_server(calls: Calls, *, version: str, structured: bool = False) -> McpServer:
+    """The server, ready to be run over any transport; it closes who answers its calls when it ends."""
+    face = _Face(calls, structured=structured)
     return Server(
         NAME,
         version=version,
@@ -75,10 +71,8 @@ def mcp_server(open_desk: Callable[[], Desk], *, version: str, structured: bool 
 class _Face:
     """What the SDK calls. Whatever may take time is done in a thread, so that the next message is read at once."""
 
-    def __init__(self, open_desk: Callable[[], Desk], *, structured: bool) -> None:
-        self._open, self._structured = open_desk, structured
-        self._lock = threading.Lock()
-        self._desk: Desk | None = None
+    def __init__(self, calls: Calls, *, structured: bool) -> None:
+        self._calls, self._structured = calls, structured
         self._limiter: anyio.CapacityLimiter | None = None
 
     @asynccontextmanager
@@ -89,14 +83,14 @@ class _Face:
             yield
         finally:
             with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-                await anyio.to_thread.run_sync(self._close, abandon_on_cancel=True)
+                await anyio.to_thread.run_sync(self._calls.close, abandon_on_cancel=True)
 
     async def list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=await self._thread(lambda: mcp_shapes.tools(structured=self._structured)))
+        listed = await self._thread(self._calls.tools)
+        return types.ListToolsResult(tools=mcp_shapes.tools(listed, structured=self._structured))
 
     async def call_tool(self, context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
-        envelope, text = await self._answer(asked.name, asked.arguments or {}, context)
-        failed = envelope.status is Status.ERROR
+        text, failed = await self._answer(asked.name, asked.arguments or {}, context)
         if self._structured:
             # Both at once would be read twice.
             return types.CallToolResult(content=[], structured_content=json.loads(text), is_error=failed)
@@ -108,63 +102,31 @@ class _Face:
         return types.ListResourceTemplatesResult(resource_templates=mcp_resources.templates())
 
     async def list_resources(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        roots = await self._thread(self._roots)
+        roots = await self._thread(self._calls.roots)
         return types.ListResourcesResult(resources=mcp_resources.listed(roots))
 
     async def read_resource(self, context: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         found = mcp_resources.asked(str(asked.uri))
         if found is None:
             raise MCPError(code=types.INVALID_PARAMS, message="There is no such resource.")
-        _, text = await self._answer(found.tool, {"path": found.root}, context)
+        text, _ = await self._answer(found.tool, {"path": found.root}, context)
         contents = types.TextResourceContents(uri=asked.uri, mime_type=mcp_resources.MIME_TYPE, text=text)
         return types.ReadResourceResult(contents=[contents])
 
     # --- in threads ---------------------------------------------------------------------------------------------------
 
-    async def _answer(self, name: str, arguments: dict[str, Any], context: Context) -> tuple[Envelope, str]:
+    async def _answer(self, name: str, arguments: dict[str, Any], context: Context) -> Answer:
         stop = threading.Event()
         teller = _Teller(context, stop)
-
-        def work() -> tuple[Envelope, str]:
-            envelope = self._call(name, arguments, teller, stop)
-            return envelope, envelope.to_json()
-
         try:
-            return await self._thread(work)
+            return await self._thread(lambda: self._calls.call(name, arguments, teller, stop.is_set))
         finally:
             # Nobody waits any more, whether it was answered or the caller has cancelled it.
             stop.set()
 
-    def _call(self, name: str, arguments: dict[str, Any], teller: _Teller, stop: threading.Event) -> Envelope:
-        from cairn.serve.tools import call  # noqa: PLC0415 - brings numpy; hello is said without it
-
-        try:
-            desk = self._opened()
-        except CairnError as problem:
-            return error(problem)
-        return call(desk, name, arguments, progress=teller, cancelled=stop.is_set)
-
     async def _thread(self, work: Callable[[], T]) -> T:
         """Its result. Who is cancelled does not wait for the thread, which learns of it by itself."""
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._limiter)
-
-    def _roots(self) -> Sequence[str]:
-        try:
-            return self._opened().allowed.roots()
-        except CairnError:
-            return ()
-
-    def _opened(self) -> Desk:
-        with self._lock:
-            if self._desk is None:
-                self._desk = self._open()
-            return self._desk
-
-    def _close(self) -> None:
-        with self._lock:
-            if self._desk is not None:
-                self._desk.close()
-                self._desk = None
 
 
 class _Teller:

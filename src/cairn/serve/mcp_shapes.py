@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import mcp_types as types
 
 from cairn.answer.envelope import load_schema
+from cairn.serve.calls import Described
 
 Schema = dict[str, Any]
 
@@ -21,15 +23,14 @@ ANSWERS = {
     "manage_index": ("cairn.run/1", "cairn.repair/1", "cairn.status/1"),
     "index_status": ("cairn.status/1",),
     "list_codebases": ("cairn.list/1",),
+    "check_edit": ("cairn.gate/1",),
 }
 _ERROR = "cairn.error/1"
 _LOCAL = "#/$defs/"
 
 
-def tools(*, structured: bool) -> list[types.Tool]:
-    """All tools."""
-    from cairn.serve.tools import TOOLS  # noqa: PLC0415 - brings numpy; hello is said without it
-
+def tools(listed: Sequence[Described], *, structured: bool) -> list[types.Tool]:
+    """These tools."""
     return [
         types.Tool(
             name=tool.name,
@@ -45,7 +46,7 @@ def tools(*, structured: bool) -> list[types.Tool]:
                 open_world_hint=False,
             ),
         )
-        for tool in TOOLS
+        for tool in listed
     ]
 
 

@@ -29,6 +29,12 @@ class Models:
                 self._remote[config] = choose(config, self._environ, self._clock)
             return self._remote[config]
 
+    def let_go(self) -> None:
+        """Forget them; the next one who asks loads again, and who has one keeps it until then."""
+        with self._lock:
+            self._remote.clear()
+        _bundled.cache_clear()
+
 
 @cache
 def _bundled() -> Embedder:

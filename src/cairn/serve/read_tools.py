@@ -101,7 +101,8 @@ def index_status(reading: Reading, arguments: Arguments) -> Envelope:
     """Where the index of a codebase stands."""
     target = reading.allowed.resolve(arguments.get("path"))
     status = reading.status(target)
-    return store_status(status, path=target.asked, warnings=(*target.codebase.config.warnings, *status.warnings))
+    warnings = (*target.codebase.config.warnings, *status.warnings, *reading.failed_refreshes(target))
+    return store_status(status, path=target.asked, warnings=warnings)
 
 
 def list_codebases(reading: Reading, _: Arguments) -> Envelope:

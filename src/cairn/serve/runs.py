@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 
 from cairn.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.config import cairn_home
 from cairn.errors import CairnError, Cancelled, SourceError, StoreBusy
+from cairn.limits import MAX_RUNS
 from cairn.serve.models import Models
 from cairn.source.root import printable
 from cairn.store.progress import RunProgress
@@ -21,10 +23,12 @@ from cairn.sync import run as engine
 from cairn.sync.codebase import Codebase
 from cairn.sync.pool import dismiss
 from cairn.sync.repair import RepairReport, repair
-from cairn.sync.report import Phase, Progress, RunReport
+from cairn.sync.report import Gap, Phase, Progress, RunReport
+from cairn.sync.scope import Seen
 
 # What is published is not taken back, so a run that has come this far ends by itself.
 _TO_THE_END = frozenset({Phase.PUBLISHING, Phase.COMPACTING, Phase.COLLECTING})
+_TURN_SECONDS = 0.1
 _LEAST_RETRY_MS, _USUAL_RETRY_MS, _MOST_RETRY_MS = 500, 2_000, 30_000
 
 
@@ -41,6 +45,11 @@ class Action(StrEnum):
     def closes_the_gate(self) -> bool:
         """Whether nothing is answered meanwhile."""
         return self in (Action.CREATE, Action.REINDEX)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a whole tree is read, so that only so many of them are at work at once."""
+        return self in (Action.CREATE, Action.REINDEX, Action.REPAIR)
 
 
 _ENGINES: Mapping[Action, Callable[..., RunReport | RepairReport]] = {
@@ -88,10 +97,11 @@ class Run:
             raise Cancelled
         self.progress = progress
 
-    def work(self, options: engine.RunOptions, then: Callable[[Run], None]) -> None:
-        """Do it to the end; whatever goes wrong is kept, not raised."""
+    def work(self, options: engine.RunOptions, slots: threading.Semaphore, then: Callable[[Run], None]) -> None:
+        """Do it to the end, once it has its turn; whatever goes wrong is kept, not raised."""
         try:
-            self.report = _ENGINES[self.action](self.codebase, options, self.tell, clock=self._clock)
+            with self._turn(slots):
+                self.report = _ENGINES[self.action](self.codebase, options, self.tell, clock=self._clock)
         except CairnError as problem:
             self.error = problem
         except OSError:
@@ -104,6 +114,19 @@ class Run:
                 then(self)
             finally:
                 self._over.set()
+
+    @contextmanager
+    def _turn(self, slots: threading.Semaphore) -> Iterator[None]:
+        """Wait until it may work; `Cancelled` when it is to stop before that."""
+        if not self.action.is_large:
+            yield
+            return
+        while not slots.acquire(timeout=_TURN_SECONDS):
+            self.tell(Progress(Phase.QUEUED))
+        try:
+            yield
+        finally:
+            slots.release()
 
     @property
     def writer(self) -> WriterInfo:
@@ -129,9 +152,18 @@ class Runs:
         self._home = cairn_home(environ)
         self._models = models or Models(environ, clock)
         self._lock = threading.Lock()
+        self._slots = threading.BoundedSemaphore(MAX_RUNS)
         self._active: dict[str, tuple[Run, threading.Thread]] = {}
         self._last: dict[str, Run] = {}
+        self._seen: dict[str, Seen] = {}
         self._closed = False
+        # Told of every run when it begins, and again when it is over.
+        self.observe: Callable[[Run], None] = lambda _: None
+
+    def at_work(self) -> list[Run]:
+        """All runs that go on."""
+        with self._lock:
+            return [run for run, _ in self._active.values()]
 
     def active(self, root: str) -> Run | None:
         """The run that is at work on this root."""
@@ -144,6 +176,16 @@ class Runs:
         with self._lock:
             return self._last.get(root)
 
+    def remember(self, root: str) -> Seen:
+        """From now on runs below this root keep what they saw, for those that are told what changes."""
+        with self._lock:
+            return self._seen.setdefault(root, Seen())
+
+    def forget(self, root: str) -> None:
+        """Nobody tells any more what changes there."""
+        with self._lock:
+            self._seen.pop(root, None)
+
     def start(
         self,
         action: Action,
@@ -152,9 +194,14 @@ class Runs:
         allow_degraded: bool = False,
         wait_seconds: float = 0.2,
         upkeep: bool = True,
+        hinted: frozenset[bytes] | None = None,
+        found: Callable[[Gap], None] = lambda _: None,
         then: Callable[[Run], None] = lambda _: None,
     ) -> Run:
-        """Begin; `then` is called when it is over, before anybody who waits knows. `StoreBusy` while another one is."""
+        """Begin; `then` is called when it is over, before anybody who waits knows. `StoreBusy` while another one is.
+
+        `hinted`: a sync need look at nothing else, because somebody has watched the rest.
+        """
         run = Run(action, codebase, self._clock)
         options = engine.RunOptions(
             self._home,
@@ -163,6 +210,9 @@ class Runs:
             embedder=self._models.of(codebase.config.embedding),
             upkeep=upkeep,
             keep_worker=True,
+            seen=self._seen.get(codebase.root.path),
+            hinted=hinted,
+            found=found,
         )
 
         def over(ended: Run) -> None:
@@ -172,16 +222,19 @@ class Runs:
                 with self._lock:
                     del self._active[ended.root]
                     self._last[ended.root] = ended
+                self.observe(ended)
 
         with self._lock:
-            found = self._active.get(run.root)
-            if found is not None:
-                raise StoreBusy(kind=found[0].action.value, pid=os.getpid())
+            other = self._active.get(run.root)
+            if other is not None:
+                raise StoreBusy(kind=other[0].action.value, pid=os.getpid())
             if self._closed:
                 raise Cancelled
             # A process that is told to leave does not wait for it: what a killed run leaves, the next one takes over.
-            thread = threading.Thread(target=run.work, args=(options, over), name=f"cairn {action}", daemon=True)
+            given = (options, self._slots, over)
+            thread = threading.Thread(target=run.work, args=given, name=f"cairn {action}", daemon=True)
             self._active[run.root] = run, thread
+            self.observe(run)
             thread.start()
         return run
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cairn.answer.agents import retry_later
 from cairn.answer.envelope import Envelope, error
 from cairn.config import SCOPES
 from cairn.errors import CairnError, InvalidRequest
@@ -24,6 +25,7 @@ from cairn.limits import (
     MAX_AGENT_TOKENS,
     MAX_CONFIG_GLOBS,
     MAX_CONTINUATION_CHARS,
+    MAX_EDIT_FILES,
     MAX_GRAPH_DEPTH,
     MAX_GRAPH_NODES,
     MAX_GRAPH_NOTES,
@@ -37,11 +39,11 @@ from cairn.limits import (
     MIN_MAP_TOKENS,
 )
 from cairn.search.types import Group, Mode
-from cairn.serve import read_tools
+from cairn.serve import edit_tool, read_tools
 from cairn.serve.arguments import checked
 from cairn.serve.desk import Desk, Patience
 from cairn.serve.lifecycle_tools import manage_index
-from cairn.serve.runs import Action
+from cairn.serve.runs import Action, retry_after_ms
 from cairn.serve.search_tool import NAME, search_codebase
 from cairn.sync.report import Tell
 from cairn.types import SymbolKind
@@ -78,6 +80,11 @@ def _text(description: str, most: int, **more: object) -> Schema:
 def _texts(description: str, most: int, count: int = MAX_CONFIG_GLOBS) -> Schema:
     items = {"type": "string", "minLength": 1, "maxLength": most}
     return {"type": "array", "description": description, "items": items, "maxItems": count, "default": []}
+
+
+def _files(description: str) -> Schema:
+    items = {"type": "string", "minLength": 1, "maxLength": _MOST_PATH}
+    return {"type": "array", "description": description, "items": items, "minItems": 1, "maxItems": MAX_EDIT_FILES}
 
 
 def _choice(description: str, choices: list[str], default: str | None = None) -> Schema:
@@ -142,7 +149,11 @@ _SYMBOL: Schema = {
 
 
 def _reads(handler: Callable[[Desk, Mapping[str, Any]], Envelope]) -> Handler:
-    return lambda desk, arguments, _: handler(desk, arguments)
+    def answer(desk: Desk, arguments: Mapping[str, Any], _: Patience) -> Envelope:
+        found = handler(desk, arguments)
+        return retry_later(found, retry_after_ms(desk.runs.active(found.root or "")))
+
+    return answer
 
 
 TOOLS: tuple[Tool, ...] = (
@@ -263,7 +274,23 @@ TOOLS: tuple[Tool, ...] = (
         _reads(read_tools.list_codebases),
     ),
 )
-_BY_NAME = {tool.name: tool for tool in TOOLS}
+CHECK_EDIT = Tool(
+    edit_tool.NAME,
+    "May this be edited",
+    "How fresh and how sure what indexers know of files is, and whether they may be edited together by it. Ask before "
+    "you rename or move something that other files use.",
+    _arguments("files", path=_PATH, files=_files("The files, from the root of the codebase.")),
+    edit_tool.check_edit,
+)
+_BY_NAME = {tool.name: tool for tool in (*TOOLS, CHECK_EDIT)}
+
+
+NAMES = frozenset(_BY_NAME)
+
+
+def listed(*, semantic: bool) -> tuple[Tool, ...]:
+    """The tools that are of use, whether or not an indexer has been set up."""
+    return (*TOOLS, CHECK_EDIT) if semantic else TOOLS
 
 
 def call(

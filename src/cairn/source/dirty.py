@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from cairn.errors import GitFailed
@@ -33,8 +33,17 @@ class _Entry(NamedTuple):
     size: int
 
 
+Dirt = bytes | bool
+"""A tracked file that differs from the commit; True when there is none to name, False when nothing differs."""
+
+
 def is_dirty(git: Git, tree: Tree, walked: Mapping[bytes, FileStat]) -> bool:
-    """Whether a tracked file differs from the commit. In doubt, yes: what git could not say, or too much to look at.
+    """Whether a tracked file differs from the commit."""
+    return bool(find_dirt(git, tree, walked))
+
+
+def find_dirt(git: Git, tree: Tree, walked: Mapping[bytes, FileStat]) -> Dirt:
+    """What differs from the commit, if anything. In doubt, something does: what git could not say, or too much.
 
     `walked` has the stat tuples that a walk has just seen, by raw path: only what it passed by is asked for again.
 
@@ -51,9 +60,22 @@ def is_dirty(git: Git, tree: Tree, walked: Mapping[bytes, FileStat]) -> bool:
     for entry in _entries(entries):
         if not _is_proven(tree, entry, walked.get(entry.raw), written_ns):
             looked_at += 1
-            if looked_at > MAX_DIRTY_CHECKS or _blob_id(tree, entry) != entry.blob:
+            if looked_at > MAX_DIRTY_CHECKS:
                 return True
+            if _blob_id(tree, entry) != entry.blob:
+                return entry.raw
     return False
+
+
+def find_dirt_among(git: Git, tree: Tree, raws: Collection[bytes]) -> Dirt:
+    """The same for some files only, and for what is staged: of all others nothing is said."""
+    try:
+        entries = git.index_entries(raws)
+        # The files first: of one that was saved the bytes differ as a rule, and git need not be asked again.
+        differs = next((entry.raw for entry in _entries(entries) if _blob_id(tree, entry) != entry.blob), None)
+        return git.staged() if differs is None else differs
+    except GitFailed:
+        return True
 
 
 def _entries(output: bytes) -> Iterator[_Entry]:

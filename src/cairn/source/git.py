@@ -14,7 +14,7 @@ import selectors
 import signal
 import stat
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import IO, NamedTuple
 
 from cairn.clock import SYSTEM_CLOCK, Clock
@@ -119,13 +119,16 @@ class Git:
             raise self._failed("staged changes", _reason(answer))
         return answer.status == 1
 
-    def index_entries(self) -> bytes:
-        """Everything the index holds, stat tuples included, as `ls-files --stage --debug -z` writes it.
+    def index_entries(self, raws: Collection[bytes] | None = None) -> bytes:
+        """What the index holds of these files, or of all: `ls-files --stage --debug -z` with its stat tuples.
 
         `diff-files` would compare for us, but of a file as young as the index it reads the content, through the filters
         that a repository's settings name.
         """
-        return self._must("the index", "ls-files", "--stage", "--debug", "-z", "--full-name")
+        if raws is not None and not raws:
+            return b""
+        only = () if raws is None else ("--", *map(os.fsdecode, sorted(raws)))
+        return self._must("the index", "ls-files", "--stage", "--debug", "-z", "--full-name", *only)
 
     def index_written_ns(self) -> int:
         """When the index was written: what a file of that age or younger holds, its stat tuple does not prove."""
@@ -281,6 +284,19 @@ def _reason(answer: _Answer) -> str:
 def _is_transient(answer: _Answer) -> bool:
     """Whether another git process was in the way: a lock file that exists, not one we may not create."""
     return answer.status not in (0, 1) and b".lock'" in answer.error and b"File exists" in answer.error
+
+
+def git_version() -> str | None:
+    """What the git on PATH says that it is; None when there is none that answers."""
+    path = _safe_path(os.environ.get("PATH", os.defpath), "/nonexistent")
+    program = _find_program(path)
+    if program is None:
+        return None
+    try:
+        answer = _run([program, "version"], "/", {"PATH": path, "LC_ALL": "C"}, SYSTEM_CLOCK)
+    except (OSError, _StoppedError):
+        return None
+    return _reason(answer._replace(error=answer.out)) if answer.status == 0 else None
 
 
 # --- the child process --------------------------------------------------------------------------------------------

@@ -13,12 +13,12 @@ import os
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from operator import attrgetter
 from typing import NamedTuple, Protocol
 
 from cairn.collector import no_cycle_collection
-from cairn.config import Config
+from cairn.config import REPO_CONFIG_NAME, Config
 from cairn.errors import OUR_TROUBLE
 from cairn.filetypes import classify_name, is_sensitive
 from cairn.limits import MAX_IGNORE_BYTES
@@ -29,6 +29,8 @@ from cairn.types import Candidate, FileStat, IgnoreFile, Skip, SkipReason, WalkR
 
 GITIGNORE = ".gitignore"
 CAIRNIGNORE = ".cairnignore"
+# What else a walk depends on: `.cairnignore` counts at the root only, and so do the settings of the repository.
+RULE_FILES = frozenset({GITIGNORE.encode(), CAIRNIGNORE.encode(), REPO_CONFIG_NAME.encode(), b".git"})
 _VCS_NAMES = frozenset({".git", ".hg", ".svn", ".jj"})
 _FOLDERS_PER_REPORT = 64
 _new = tuple.__new__
@@ -68,6 +70,25 @@ def walk_to(tree: Tree, config: Config, raw: bytes, *, tracked: frozenset[bytes]
             walker.follow(target)
     walker.settle_links()
     return walker.result()
+
+
+def walk_some(tree: Tree, config: Config, raws: Iterable[bytes]) -> WalkResult | None:
+    """The same decisions about these paths only; `folders` are those on the way, and any of the paths that is one.
+
+    None where only a whole walk can tell: a link, whose outcome is that of its target, or names that are twins.
+    """
+    wanted: dict[bytes, set[str]] = {b"": set()}
+    for raw in raws:
+        above = b""
+        for name in raw.split(b"/"):
+            wanted.setdefault(above, set()).add(os.fsdecode(name))
+            above += name + b"/"
+    walker = _Walker(tree, config, None)
+    pending = [_ROOT]
+    while pending:
+        folder = pending.pop()
+        pending.extend(walker.folder(folder, only=wanted.get(folder.raw, frozenset())))
+    return None if walker.links or walker.twins else walker.result()
 
 
 class Recorder(Protocol):
@@ -128,11 +149,11 @@ class _Walker:
             # The last, empty name opens the path itself: whether a folder may be entered shows only then.
             if folder is None:
                 return
-            below = self.folder(folder, only=os.fsdecode(name))
+            below = self.folder(folder, only={os.fsdecode(name)})
             folder = below[0] if below else None
 
-    def folder(self, folder: _Folder, only: str | None = None) -> list[_Folder]:
-        """Judge every name in one folder (or one of them); gives back the folders below that are to be walked."""
+    def folder(self, folder: _Folder, only: Container[str] | None = None) -> list[_Folder]:
+        """Judge every name in one folder (or some of them); gives back the folders below that are to be walked."""
         raw = folder.raw
         try:
             descriptor = self.tree.open_folder(raw[:-1])
@@ -151,7 +172,7 @@ class _Walker:
             self.walked.add(raw[:-1])
             self.twins = self.twins or _has_twins(names)
             if only is not None:
-                entries = [entry for entry in entries if entry.name == only]
+                entries = [entry for entry in entries if entry.name in only]
             judged = len(self.skips)
             below = self._judge(folder, self._stack(folder, names), entries)
             if self.recorder is not None:
@@ -290,6 +311,7 @@ class _Walker:
             ignore_files=tuple(sorted(self.ignore_files, key=lambda file: file.key.encode())),
             folders=tuple(sorted(self.walked)),
             warnings=tuple(self.warnings),
+            links=len(self.links),
         )
 
 

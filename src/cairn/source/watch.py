@@ -13,7 +13,7 @@ import ctypes
 import errno
 import os
 import select
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple, Protocol
 
@@ -52,6 +52,23 @@ class Watch(Protocol):
 
     def poll(self, timeout: float) -> Hints | None:
         """Wait for hints, at most so many seconds; None when nothing happened."""
+        ...
+
+    def take(self) -> Hints | None:
+        """What has been told by now, without waiting: a save that ended before this call is in it."""
+        ...
+
+    def follow(self, folders: Iterable[bytes]) -> bool:
+        """Watch these folders, and no others but those that are wanted; true when one is new: something was missed."""
+        ...
+
+    def fileno(self) -> int:
+        """The descriptor to wait for; another one after an overflow."""
+        ...
+
+    @property
+    def folders(self) -> int:
+        """How many folders are watched."""
         ...
 
     def close(self) -> None: ...
@@ -115,8 +132,35 @@ class _Inotify:
 
     def poll(self, timeout: float) -> Hints | None:
         deadline = self._clock.monotonic() + _LONGEST_COALESCE_SECONDS + timeout
+        return self._told(max(0.0, timeout), WATCH_DEBOUNCE_MS / 1000, deadline)
+
+    def take(self) -> Hints | None:
+        return self._told(0.0, 0.0, self._clock.monotonic() + _LONGEST_COALESCE_SECONDS)
+
+    def follow(self, folders: Iterable[bytes]) -> bool:
+        wanted = {b"", *folders}
+        before = set(self._by_wd)
         try:
-            self._collect(max(0.0, timeout), deadline)
+            for folder in [one for one in self._by_wd.values() if one.path() not in wanted]:
+                # One above it may have gone, and it with that one. One that is wanted came after the list was made.
+                if self._by_wd.get(folder.wd) is folder and not self._wanted(folder.path()):
+                    self._drop(folder)
+            for raw in sorted(wanted):
+                self._cover_known(raw)
+        except OSError as problem:
+            raise self._failed(problem.strerror or str(problem)) from None
+        return not before.issuperset(self._by_wd)
+
+    def fileno(self) -> int:
+        return self._fd
+
+    @property
+    def folders(self) -> int:
+        return len(self._by_wd)
+
+    def _told(self, wait: float, quiet: float, deadline: float) -> Hints | None:
+        try:
+            self._collect(wait, quiet, deadline)
             if self._overflow:
                 # A folder made while events were lost is not watched: begin again before the caller looks.
                 self._start()
@@ -137,7 +181,7 @@ class _Inotify:
 
     # --- events -------------------------------------------------------------------------------------------------
 
-    def _collect(self, wait: float, deadline: float) -> None:
+    def _collect(self, wait: float, quiet: float, deadline: float) -> None:
         """Take events until the tree is quiet for a moment, so one save is one hint; a flood ends at the deadline."""
         poller = select.poll()
         poller.register(self._fd, select.POLLIN)
@@ -146,7 +190,7 @@ class _Inotify:
                 self._take(wd, mask, name)
             if self._overflow or self._clock.monotonic() > deadline:
                 return
-            wait = WATCH_DEBOUNCE_MS / 1000
+            wait = quiet
 
     def _take(self, wd: int, mask: int, name: bytes) -> None:
         if mask & _Q_OVERFLOW:
@@ -160,7 +204,7 @@ class _Inotify:
         if mask & _IGNORED:
             self._forget(folder)
             return
-        if name == b".git" or not name:
+        if not name or (name == b".git" and folder is self._top):
             return
         self._hint(folder.path(name))
         if mask & _ISDIR and mask & (_CREATE | _MOVED_TO):

@@ -37,6 +37,7 @@ _FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
 # A FIFO planted under a name of ours would block an open without O_NONBLOCK for ever.
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 # A database of this size is held in memory: that of a small sync takes no descriptor, and a large one is not copied.
 _SMALL_DATABASE = 64 * KIB
 # How long another process may be in a transaction before we give up.
@@ -109,6 +110,17 @@ class Disk(AbstractContextManager["Disk"]):
     def create_bytes(self, path: str, data: Data) -> None:
         with self.create(path) as out:
             out.write(data)
+
+    def append(self, path: str) -> Writer:
+        """A file to which lines are added, made if it is not there. It is no part of a store."""
+        with self._changing(path) as (at, name):
+            fd = os.open(name, _APPEND, self.modes.file, dir_fd=at)
+            try:
+                _require_file(os.fstat(fd), path)
+            except BaseException:
+                os.close(fd)
+                raise
+            return _DiskWriter(fd)
 
     def make_folder(self, path: str) -> None:
         with self._changing(path) as (at, name):

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from cairn.store.columns import last_newline
 from cairn.store.postings import Postings
-from cairn.store.rows import ChunkRow
-from cairn.store.segment import Outline, Passage, Reach, Segment
+from cairn.store.rows import ChunkRow, Outline, Passage, Reach
+from cairn.store.segment import Segment
 from cairn.store.snapshot import SnapshotView
 from cairn.store.vectors import Vectors, read_vectors
 from cairn.types import StoredFile, Symbol
@@ -33,6 +33,11 @@ class LivePart:
         self._segment = segment
         self._hidden = hidden
 
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """The numbers of the files that a tombstone hides."""
+        return tuple(sorted(self._hidden))
+
     @cached_property
     def postings(self) -> Postings:
         return Postings(self._segment.sections)
@@ -45,6 +50,10 @@ class LivePart:
     def row_starts(self) -> NDArray[np.uint32]:
         """The first chunk row of each file, and the number of rows."""
         return np.frombuffer(self._segment.sections["file.rows"], "<u4")
+
+    def keys(self) -> list[str]:
+        """Path of every file by its number, hidden ones too."""
+        return list(self._segment.keys())
 
     def files(self) -> list[tuple[str, int]]:
         """Path and number of every live file that has rows."""

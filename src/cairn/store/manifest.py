@@ -6,6 +6,7 @@ refused, because it might change what is live. What cannot be read again is neve
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -135,6 +136,9 @@ class Manifest:
 
 
 _MOST_REMEMBERED_BYTES = 64 * KIB
+# All that saves leave in the time for which snapshots are kept: each run looks at every one of them, and with fewer
+# places than that none would be found again.
+_MOST_REMEMBERED = 512
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
@@ -156,13 +160,13 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 def decode_manifest(data: bytes) -> Manifest:
     """The manifest in these bytes. Refuses damage (`StoreCorrupt`) and versions we cannot read (`Incompatible`)."""
-    # A run that writes asks for the same few manifests again and again.
+    # A run that writes asks for the same manifests again and again.
     if len(data) > _MOST_REMEMBERED_BYTES or is_reading_newer():
         return _decoded(data)
     return _remembered(data, MANIFEST, CHUNK_ROWS)
 
 
-@lru_cache(32)
+@lru_cache(_MOST_REMEMBERED)
 def _remembered(data: bytes, *_: Artifact) -> Manifest:
     return _decoded(data)
 
@@ -197,6 +201,22 @@ def _decoded(data: bytes) -> Manifest:
     for contradiction in _contradictions(manifest):
         fields.refuse(contradiction)
     return manifest
+
+
+def encode_completion(completion: Completion) -> bytes:
+    """The marker by itself, as it stands in a manifest: for a place that keeps it as a document of its own."""
+    return json.dumps(_completion_fields(completion), sort_keys=True).encode()
+
+
+def decode_completion(data: bytes) -> Completion:
+    """The marker in these bytes; raises `StoreCorrupt`, of the artifact `PROOF` when it is of another kind."""
+    try:
+        values = json.loads(data)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict):
+        raise StoreCorrupt(artifact="completion marker", why="it is no object")
+    return _completion(Fields(MANIFEST, values, version=MANIFEST.written))
 
 
 def manifest_version(data: bytes) -> int:

@@ -1,8 +1,8 @@
 """Make a draft the truth, or leave everything as it was.
 
 Order (each step is a name in this file or the next, each gap between two is a crash point in the tests):
-    seal (batches, in staging) → install, barrier → tombstones → manifest → sync → gate → fresh look → preflight →
-    claim the generation → sync → temporary pointer, sync → swap → sync
+    seal (batches, in staging) → install, barrier → tombstones → manifest → sync → gate → (copy elsewhere) →
+    fresh look → preflight → claim the generation → sync → temporary pointer, sync → swap → sync → (mark the copy)
 
 Before the claim a crash leaves the old snapshot; after it the new one, and the next writer finishes the swap. No step
 waits for readers.
@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack
 
 from cairn.clock import Clock, rfc3339
-from cairn.errors import PublishRefused
+from cairn.errors import EngineError, PublishRefused
 from cairn.store.conform import segment_problems
 from cairn.store.digests import save_digests
 from cairn.store.draft import Draft
@@ -42,7 +42,7 @@ from cairn.store.manifest import (
 )
 from cairn.store.mapping import mapping_lines, mapping_path
 from cairn.store.seal import Remembered
-from cairn.store.snapshot import Part, assemble, find_live, live_counts, read_tombstones
+from cairn.store.snapshot import Part, SnapshotView, assemble, find_live, live_counts, read_tombstones
 from cairn.store.state import encode_state, state_of
 from cairn.store.versions import CHUNK_ROWS
 from cairn.store.writer import Writer, finish_swap, point_to
@@ -64,6 +64,8 @@ def publish(writer: Writer, draft: Draft, is_fresh: Callable[[], bool], clock: C
         manifest = describe(writer, draft, segments, tombstones, parts, clock)
         write_manifest(fs, manifest, parts)
         gate(draft, manifest, parts)
+        if writer.away is not None:
+            writer.away.send(SnapshotView(manifest, parts, ExitStack()))
     if not is_fresh():
         remove_tree(fs, snapshot_folder(writer.run))
         return None
@@ -80,6 +82,10 @@ def publish(writer: Writer, draft: Draft, is_fresh: Callable[[], bool], clock: C
             writer.staging.end()
             finish_swap(fs, writer.run, manifest)
     settle(writer, manifest, remembered, clock)
+    if writer.away is not None:
+        # Published is published: a copy that could not be told is found without its marker, and is told again.
+        with contextlib.suppress(EngineError):
+            writer.away.mark(manifest)
     return manifest
 
 

@@ -47,6 +47,11 @@ _MOST_BYTES = 16 * MIB
 _TRIES = 3
 
 
+def sqlite_version() -> str:
+    """The version of SQLite that databases are read and written with."""
+    return sqlite3.sqlite_version
+
+
 def read_registry(fs: Fs) -> tuple[Tracked, ...]:
     """All codebases, in order of their roots; none when there is no registry. `StoreCorrupt` when it is none."""
     try:

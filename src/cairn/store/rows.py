@@ -1,4 +1,4 @@
-"""The tables of a segment (`rows.sqlite`), how they are filled, and the chunk row that is read from them.
+"""The tables of a segment (`rows.sqlite`), how they are filled, and what is read from them.
 
 What can be derived is not stored: ids from hashes, lines from the text, the file of a chunk or a definition from its
 number. Numbers of chunks, definitions and imports run through the whole segment in order of the files; where each file
@@ -137,6 +137,35 @@ class ChunkRow(NamedTuple):
     def embedding(self) -> list[float]:
         """The dense vector, as near as it was stored."""
         return [number * self.scale for number in self.vector]
+
+
+class Passage(NamedTuple):
+    """A chunk row as far as it is shown. `nested` says that definitions are around its start."""
+
+    kind: str
+    nested: bool
+    language: str
+    file_hash: str
+    data: bytes
+    start_line: int
+    byte_start: int
+    byte_end: int
+
+
+class Outline(NamedTuple):
+    """What a definition is, what it is inside of, and its name."""
+
+    kind: str
+    container: str
+    name: str
+
+
+class Reach(NamedTuple):
+    """The number of a definition, where it begins in its file, and its bytes."""
+
+    number: int
+    start: int
+    length: int
 
 
 class Meta(NamedTuple):

@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from itertools import groupby, pairwise
-from typing import Any, Concatenate, NamedTuple, NoReturn, ParamSpec, TypeVar
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from cairn.collector import no_cycle_collection
 from cairn.errors import StoreCorrupt
@@ -30,6 +30,9 @@ from cairn.store.rows import (
     SYMBOL_KINDS,
     ChunkRow,
     Meta,
+    Outline,
+    Passage,
+    Reach,
     chunk_id,
     folded,
     path_key_ci,
@@ -74,35 +77,6 @@ _DEFINED, _NAMES_AT_ONCE = "SELECT name, id, kind, exported FROM symbols WHERE n
 
 # What bytes that are not what a builder wrote can lead to, however they came about.
 DAMAGE = (sqlite3.DatabaseError, LookupError, TypeError, ValueError, OverflowError, AttributeError)
-
-
-class Passage(NamedTuple):
-    """A chunk row as far as it is shown. `nested` says that definitions are around its start."""
-
-    kind: str
-    nested: bool
-    language: str
-    file_hash: str
-    data: bytes
-    start_line: int
-    byte_start: int
-    byte_end: int
-
-
-class Outline(NamedTuple):
-    """What a definition is, what it is inside of, and its name."""
-
-    kind: str
-    container: str
-    name: str
-
-
-class Reach(NamedTuple):
-    """The number of a definition, where it begins in its file, and its bytes."""
-
-    number: int
-    start: int
-    length: int
 
 
 def _reading(method: Callable[Concatenate[Segment, P], T]) -> Callable[Concatenate[Segment, P], T]:
@@ -198,6 +172,11 @@ class Segment(AbstractContextManager["Segment"]):
         return self._db.execute(sql).fetchall()
 
     # --- files --------------------------------------------------------------------------------------------------------
+
+    @property
+    def recorded(self) -> int:
+        """How many files it has records of, skip records included. Known from its start: nothing is read for it."""
+        return len(self._row_at) - 1
 
     @_reading
     def keys(self) -> list[str]:

@@ -236,7 +236,7 @@ def live_counts(parts: Iterable[Part]) -> LiveCounts:
         gone = [segment.file(file_id) for file_id in hidden]
         gone_skips = sum(record.skip is not None for record in gone)
         files += ref.files - (len(gone) - gone_skips)
-        skip_records += len(segment.keys()) - ref.files - gone_skips
+        skip_records += segment.recorded - ref.files - gone_skips
         chunks += ref.rows - sum(record.chunks for record in gone)
     return LiveCounts(files, skip_records, chunks)
 

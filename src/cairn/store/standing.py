@@ -68,6 +68,16 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at, and how it is: without a severity it is as it should be."""
+
+    name: str
+    severity: Severity | None
+    message: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SnapshotInfo:
     """One snapshot. `chunks_physical` counts the rows on disk, `chunks` those of them that are live."""
 
@@ -121,7 +131,10 @@ class DiskUse:
 
 @dataclass(frozen=True, slots=True)
 class StoreStatus:
-    """Where a store stands. `siblings` counts the stores of the same root that were made with other settings."""
+    """Where a store stands. `siblings` counts the stores of the same root that were made with other settings.
+
+    `probe_failed`: it cannot be read just now, and this is how it stood when it last could.
+    """
 
     state: State
     root: str
@@ -144,6 +157,7 @@ class StoreStatus:
     stale: bool = False
     strict: bool = False
     tracked: Tracked | None = None
+    probe_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

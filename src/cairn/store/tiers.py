@@ -87,7 +87,7 @@ def _load(part: Part) -> Load:
     segment = part.segment
     # One newline follows each text; files that were left out have none of both.
     dead = sum(len(segment.text(file_id)) for file_id in part.hidden)
-    return Load(part.ref.name, len(segment.whole_text()), dead, len(segment.keys()) - len(part.hidden))
+    return Load(part.ref.name, len(segment.whole_text()), dead, segment.recorded - len(part.hidden))
 
 
 def _full_grown(loads: Sequence[Load]) -> int:

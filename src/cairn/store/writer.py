@@ -10,6 +10,7 @@ import contextlib
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
+from typing import Protocol
 
 from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
 from cairn.errors import StoreUnreadable
@@ -31,11 +32,21 @@ from cairn.store.tidy import tidy
 Base = Callable[[Lease, Remembered], SnapshotView | None]
 
 
+class Away(Protocol):
+    """A copy of the store elsewhere, which a snapshot must have reached before it is published."""
+
+    def send(self, view: SnapshotView) -> None:
+        """All that the snapshot reads is there and safe; raises when it is not."""
+
+    def mark(self, manifest: Manifest) -> None:
+        """The snapshot is published."""
+
+
 class Writer(AbstractContextManager["Writer"]):
     """A run with the lease. `view` is the snapshot it builds on (None: the first), `newest` the highest number taken.
 
-    `adopted` are the batches of earlier runs that were killed. Leaving it without a publish withdraws what was put in
-    place and keeps the sealed batches for the next run.
+    `adopted` are the batches of earlier runs that were killed; `away` is a copy that is kept elsewhere. Leaving it
+    without a publish withdraws what was put in place and keeps the sealed batches for the next run.
     """
 
     def __init__(self, fs: Fs, lease: Lease, view: SnapshotView | None, newest: int, staging: Staging) -> None:
@@ -45,6 +56,7 @@ class Writer(AbstractContextManager["Writer"]):
         self.newest = newest
         self.staging = staging
         self.adopted: tuple[Batch, ...] = ()
+        self.away: Away | None = None
         self._closing = ExitStack()
 
     @property

@@ -7,7 +7,7 @@ of a killed run, overlaid with what this one has sealed. So a second look compar
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -26,8 +26,8 @@ from cairn.limits import (
     PUBLISH_ROUNDS,
 )
 from cairn.source.beneath import Tree
-from cairn.source.changes import NO_HINTS, detect, git_hints
-from cairn.source.dirty import is_dirty
+from cairn.source.changes import NO_HINTS, Read, detect, git_hints
+from cairn.source.dirty import Dirt, find_dirt
 from cairn.source.fresh import still, take
 from cairn.source.git import Git
 from cairn.source.ignore import IGNORE_ENGINE_VERSION
@@ -47,8 +47,9 @@ from cairn.sync.codebase import Codebase
 from cairn.sync.memory import TreeMemory, load_memory, rules_of, save_memory
 from cairn.sync.place import Place
 from cairn.sync.pool import extract_all
-from cairn.sync.report import Changes, FailedFile, Phase, Progress, Tell
+from cairn.sync.report import Changes, FailedFile, Gap, Phase, Progress, Tell, gap_of
 from cairn.sync.rewriting import Rewriter, told_to_leave_out
+from cairn.sync.scope import Seen, SeenTree, seen_tree
 from cairn.syntax.versions import CHUNKER_VERSION
 from cairn.types import (
     Candidate,
@@ -69,7 +70,8 @@ class Task:
     """What a run is to do: where, with which model, and whether the last snapshot is built on or left aside.
 
     `always`: also publish when nothing has changed, because what is built on is not what was published. `keep_worker`:
-    whether the process that parses waits for the next run.
+    whether the process that parses waits for the next run. `seen` is filled with what the comparison saw.
+    `found` hears what there is to do, when there is something.
     """
 
     codebase: Codebase
@@ -81,6 +83,8 @@ class Task:
     workers: int | None
     always: bool = False
     keep_worker: bool = False
+    seen: Seen | None = None
+    found: Callable[[Gap], None] = lambda _: None
 
     @property
     def embed_fingerprint(self) -> str:
@@ -104,7 +108,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class Look:
     """The tree at one moment. `head` was read before the walk began, so what a commit changes later shows."""
 
     walked: WalkResult
@@ -113,6 +117,7 @@ class _Look:
     git: GitState
     ignore_fingerprint: str
     warnings: tuple[str, ...]
+    dirt: Dirt
 
 
 @dataclass(slots=True)
@@ -135,6 +140,8 @@ class CatchUp:
     changes: Changes = field(default_factory=Changes)
     passing_skips: list[Skip] = field(default_factory=list)
     rewriter: Rewriter = field(init=False)
+    rest_files: int = 0
+    rest_skipped: Counter[SkipReason] = field(default_factory=Counter)
     first_look_ns: int = 0
     told_until: float = -1.0
 
@@ -154,6 +161,8 @@ class CatchUp:
             self.clock.sleep(PUBLISH_BACKOFF_SECONDS * (2**round_number - 1))
             look = self._look()
             changes = self._compare(look, base, first=round_number == 0)
+            if round_number == 0 and not changes.empty:
+                self.task.found(gap_of(changes))
             self._index(changes, look)
             self._require_all()
             if base is not None and self._is_current(base, look):
@@ -186,11 +195,11 @@ class CatchUp:
 
     # --- looking and comparing ----------------------------------------------------------------------------------------
 
-    def _look(self) -> _Look:
+    def _look(self) -> Look:
         codebase = self.task.codebase
         began_ns = self.clock.wall_ns()
         git = Git(codebase.root, clock=self.clock)
-        head, warnings = _head(git)
+        head, warnings = head_of(git)
         recorder = ListingRecorder()
         walked = walk(
             self.tree,
@@ -203,31 +212,22 @@ class CatchUp:
             shown = "; ".join(", ".join(map(printable, group)) for group in walked.collisions[:5])
             raise NameCollision(paths=shown)
         walked_stats = {candidate.raw: candidate.stat for candidate in walked.candidates}
-        dirty = head is not None and is_dirty(git, self.tree, walked_stats)
-        state = GitState(head, dirty, codebase.config.index.untracked)
+        dirt = find_dirt(git, self.tree, walked_stats) if head is not None else False
+        state = GitState(head, bool(dirt), codebase.config.index.untracked)
         rules = ignore_fingerprint(walked.ignore_files, codebase.config)
-        return _Look(walked, recorder, began_ns, state, rules, (*walked.warnings, *warnings))
+        return Look(walked, recorder, began_ns, state, rules, (*walked.warnings, *warnings), dirt)
 
-    def _compare(self, look: _Look, base: Manifest | None, *, first: bool) -> ChangeSet:
-        limits = self.task.codebase.config.limits
-        done = 0
+    def _compare(self, look: Look, base: Manifest | None, *, first: bool) -> ChangeSet:
         if first:
             self.first_look_ns = look.began_ns
             if base is not None:
                 self._recall_touched(look.walked.candidates, base)
-
-        def read(candidate: Candidate) -> ReadOutcome:
-            nonlocal done
-            done += 1
-            self._say(Phase.COMPARING, done, current=candidate.key)
-            return read_stable(self.tree, candidate, max_bytes=limits.max_file_bytes, clock=self.clock)
-
         hints, synced_at = NO_HINTS, None
         if not first:
             # All that is known was true when this run first looked: only what changed since is read again.
             synced_at = self.first_look_ns
         elif base is not None:
-            synced_at = _ns(base.created_at)
+            synced_at = wall_ns(base.created_at)
             if self.task.codebase.root.is_git:
                 hints = git_hints(Git(self.task.codebase.root, clock=self.clock), base.git.head_sha)
         # Every ten seconds it is another hundredth's turn to be hashed again.
@@ -235,11 +235,23 @@ class CatchUp:
         return detect(
             look.walked,
             self.known,
-            read,
+            self._reader(),
             synced_at_ns=synced_at,
             hints=hints,
             round_number=turn if first else -1,
         )
+
+    def _reader(self) -> Read:
+        """Reads files one by one, and tells how many it has."""
+        most, done = self.task.codebase.config.limits.max_file_bytes, 0
+
+        def read(candidate: Candidate) -> ReadOutcome:
+            nonlocal done
+            done += 1
+            self._say(Phase.COMPARING, done, current=candidate.key)
+            return read_stable(self.tree, candidate, max_bytes=most, clock=self.clock)
+
+        return read
 
     def _recall_touched(self, candidates: Iterable[Candidate], base: Manifest) -> None:
         """A file that was only touched keeps its rows; that its new stat tuple stands for them, the memory knows."""
@@ -252,7 +264,7 @@ class CatchUp:
             if seen.get(candidate.raw) == candidate.stat:
                 self.known[candidate.key] = self.known[candidate.key]._replace(stat=candidate.stat)
 
-    def _is_current(self, base: Manifest, look: _Look) -> bool:
+    def _is_current(self, base: Manifest, look: Look) -> bool:
         """Whether a new snapshot would say nothing new. A file that may not be read is new each time, and no news."""
         unreadable = SkipReason.UNREADABLE
         return (
@@ -267,7 +279,7 @@ class CatchUp:
 
     # --- indexing -----------------------------------------------------------------------------------------------------
 
-    def _index(self, changes: ChangeSet, look: _Look) -> None:
+    def _index(self, changes: ChangeSet, look: Look) -> None:
         """One layer more: what is gone goes, what is new or other comes."""
         self.failed.clear()
         self.passing_skips.clear()
@@ -399,13 +411,13 @@ class CatchUp:
 
     # --- publishing ---------------------------------------------------------------------------------------------------
 
-    def _publish(self, look: _Look, changes: ChangeSet) -> Manifest | None:
+    def _publish(self, look: Look, changes: ChangeSet) -> Manifest | None:
         fresh = take(look.git.head_sha, look.walked, changes, self.held.values())
         git = Git(self.task.codebase.root, clock=self.clock)
         self._say(Phase.PUBLISHING)
         return publish(self.writer, self._draft(look), lambda: still(self.tree, git, fresh), self.clock)
 
-    def _draft(self, look: _Look) -> Draft:
+    def _draft(self, look: Look) -> Draft:
         task, base = self.task, self.writer.base
         on_base = not task.full and base is not None and base.completion is not None
         failed = sorted(self.failed.values(), key=lambda failed: (failed.path, failed.code))[:MAX_DEGRADED_ERRORS]
@@ -420,25 +432,35 @@ class CatchUp:
             layers=tuple(self.layers),
             rewrites=self.rewriter.rewrites(sum(len(layer.batches) for layer in self.layers)) if on_base else (),
             expected=self.expected,
-            files=len(self.known),
+            files=self.rest_files + len(self.known),
             skipped=tuple((reason.value, count) for reason, count in self._skipped(look)),
             errors=tuple(FileError(one.path, one.code, one.message) for one in failed),
         )
 
-    def _skipped(self, look: _Look) -> tuple[tuple[SkipReason, int], ...]:
+    def _skipped(self, look: Look) -> tuple[tuple[SkipReason, int], ...]:
         """What of the tree is left out: by its name, by what was found in it now, or by what was found in it before."""
-        reasons = Counter(skip.reason for skip in (*look.walked.skips, *self.passing_skips))
+        reasons = Counter(self.rest_skipped)
+        reasons.update(skip.reason for skip in (*look.walked.skips, *self.passing_skips))
         reasons.update(record.skip for record in self.known.values() if record.skip is not None)
         return tuple(sorted(reasons.items()))
 
-    def _remember(self, snapshot: str, look: _Look) -> None:
+    def _remember(self, snapshot: str, look: Look) -> None:
+        if self.task.seen is not None:
+            self.task.seen.tree = self._seen(snapshot, look)
         if self.passing_skips or self.failed:
             return
         rules = rules_of(self.task.codebase.config)
         memory = TreeMemory(snapshot, look.began_ns, look.git.head_sha, rules, look.recorder.listing())
         save_memory(self.writer.fs, self.writer.run, memory)
 
-    def _outcome(self, manifest: Manifest | None, look: _Look, adopted: int) -> Outcome:
+    def _seen(self, snapshot: str, look: Look) -> SeenTree | None:
+        codebase, walked = self.task.codebase, look.walked
+        # What may pass, and what depends on more than the tree, no list of names can tell of.
+        if self.passing_skips or self.failed or walked.collisions or codebase.tracked is not None:
+            return None
+        return seen_tree(snapshot, look.began_ns, codebase.config, walked, self.known.values(), look.dirt)
+
+    def _outcome(self, manifest: Manifest | None, look: Look, adopted: int) -> Outcome:
         size = sum(record.size for record in self.known.values() if record.skip is None)
         failed = tuple(sorted(self.failed.values(), key=lambda one: one.path))
         changes = self.changes if manifest is not None else Changes()
@@ -455,7 +477,7 @@ class CatchUp:
             save_progress(self.writer.fs, RunProgress(self.writer.run, phase.value, done, total, current, when))
 
 
-def _head(git: Git) -> tuple[str | None, tuple[str, ...]]:
+def head_of(git: Git) -> tuple[str | None, tuple[str, ...]]:
     """The commit the tree is on. A git that does not answer costs its help, not the run."""
     try:
         return git.head(), ()
@@ -472,5 +494,6 @@ def _tombstones(reason: TombstoneReason, keys: Iterable[str]) -> tuple[Tombstone
     return tuple(Tombstone(key, reason) for key in keys)
 
 
-def _ns(when: str) -> int:
+def wall_ns(when: str) -> int:
+    """The wall time that a manifest tells."""
     return int(datetime.fromisoformat(when).replace(tzinfo=UTC).timestamp()) * 1_000_000_000

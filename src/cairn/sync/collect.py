@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from cairn.clock import SYSTEM_CLOCK, Clock, wall_seconds
-from cairn.errors import NotIndexed
+from cairn.errors import EngineError, NotIndexed, StoreUnreadable
 from cairn.limits import RETAIN_SNAPSHOTS_MIN, RETAIN_SNAPSHOTS_MIN_AGE_SECONDS
 from cairn.store.fs import Fs
 from cairn.store.generations import read_generation
 from cairn.store.layout import GENERATIONS, generation_number
 from cairn.store.lease import RunKind
 from cairn.store.readers import NO_LOCKS, has_locks
+from cairn.sync.attach import Attach, attached, attachment
 from cairn.sync.codebase import Codebase
 from cairn.sync.place import place_of
 from cairn.sync.report import Phase, Progress, Tell
@@ -62,7 +64,8 @@ def gc(
         elif dry_run:
             done = _foresee(disk, disk.path, clock)
         else:
-            done = collect_store(disk, disk.path, clock=clock, wait_seconds=options.wait_seconds)
+            attach = attachment(codebase, place, tell, clock=clock)
+            done = collect_store(disk, disk.path, clock=clock, wait_seconds=options.wait_seconds, attach=attach)
     return CollectReport(
         dry_run=dry_run,
         snapshots=done.snapshots,
@@ -88,13 +91,19 @@ def is_due(fs: Fs, clock: Clock) -> bool:
     return clock.wall_ns() / 1e9 - published > RETAIN_SNAPSHOTS_MIN_AGE_SECONDS
 
 
-def collect_store(fs: Fs, place: str, *, clock: Clock, wait_seconds: float = 0.0) -> Collected:
-    """One whole run: take the lease, collect, let go."""
+def collect_store(
+    fs: Fs, place: str, *, clock: Clock, wait_seconds: float = 0.0, attach: Attach | None = None
+) -> Collected:
+    """One whole run: take the lease, collect, let go. What a server that does not answer keeps goes the next time."""
     from cairn.store.collect import collect  # noqa: PLC0415
     from cairn.store.writer import open_writer  # noqa: PLC0415
 
     with open_writer(fs, place, RunKind.GC, clock=clock, wait_seconds=wait_seconds) as writer:
-        return collect(writer, clock)
+        done = collect(writer, clock)
+        with suppress(EngineError, StoreUnreadable), attached(attach, writer) as away:
+            if away is not None and done.note is None:
+                away.sweep()
+        return done
 
 
 def _foresee(fs: Fs, place: str, clock: Clock) -> Collected:

@@ -20,6 +20,7 @@ from cairn.store.manifest import Manifest
 from cairn.store.snapshot import SnapshotView, open_view
 from cairn.store.tiers import is_overdue, loads_of, plan
 from cairn.store.writer import open_writer
+from cairn.sync.attach import Attach, attached, attachment
 from cairn.sync.codebase import Codebase
 from cairn.sync.memory import load_memory, save_memory
 from cairn.sync.place import place_of
@@ -64,7 +65,10 @@ def compact(
     with open_store(place) as disk:
         if disk is not None and is_created(disk):
             with contextlib.suppress(FileNotFoundError):
-                return compact_store(disk, place.path, tell, everything=True, wait_seconds=wait_seconds, clock=clock)
+                attach = attachment(codebase, place, tell, clock=clock)
+                return compact_store(
+                    disk, place.path, tell, everything=True, wait_seconds=wait_seconds, clock=clock, attach=attach
+                )
         raise NotIndexed(path=codebase.root.path, why="there is no index of it")
 
 
@@ -76,6 +80,7 @@ def compact_store(
     everything: bool = False,
     wait_seconds: float = 0.0,
     clock: Clock = SYSTEM_CLOCK,
+    attach: Attach | None = None,
 ) -> CompactReport:
     """Merge what is due. FileNotFoundError when nothing was published, `StoreBusy` when another run writes too long."""
     with _opened(fs, place) as view:
@@ -89,7 +94,9 @@ def compact_store(
         with workshop(fs) as folder:
             for attempt in range(_ATTEMPTS):
                 fs.make_folder(bench := f"{folder}/{attempt}")
-                done = _attempt(fs, place, bench, tell, everything=everything, wait_seconds=wait_seconds, clock=clock)
+                done = _attempt(
+                    fs, place, bench, tell, attach, everything=everything, wait_seconds=wait_seconds, clock=clock
+                )
                 if done is not None:
                     return done
     except TimeoutError:
@@ -98,7 +105,15 @@ def compact_store(
 
 
 def _attempt(
-    fs: Fs, place: str, folder: str, tell: Tell, *, everything: bool, wait_seconds: float, clock: Clock
+    fs: Fs,
+    place: str,
+    folder: str,
+    tell: Tell,
+    attach: Attach | None,
+    *,
+    everything: bool,
+    wait_seconds: float,
+    clock: Clock,
 ) -> CompactReport | None:
     """Merge and publish; None when what was merged is not there any more."""
     with _opened(fs, place) as view:
@@ -109,7 +124,8 @@ def _attempt(
         base = writer.base
         if base is None or not fits(built, base):
             return None
-        merged = publish_merged(writer, built, clock)
+        with attached(attach, writer):
+            merged = publish_merged(writer, built, clock)
         _keep_memory(fs, base, merged)
         return CompactReport(_shape(base), _shape(merged))
 

@@ -21,6 +21,7 @@ from cairn.store.manifest import PROOF, Manifest
 from cairn.store.sharing import modes_of
 from cairn.store.standing import PROVEN, UNPROVEN, Proof, ProofOutcome, ProofReason
 from cairn.sync.place import Place
+from cairn.sync.said import model_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def judge(manifest: Manifest, place: Place) -> Proof:
     marker = manifest.completion
     if marker is None:
         return UNPROVEN
-    if not _same_place(marker.codebase_path, place.root):
+    if not same_place(marker.codebase_path, place.root):
         return Proof(ProofOutcome.STALE_LOCAL, ProofReason.PATH_MISMATCH)
     if marker.fingerprint != place.fingerprint.digest:
         return _mismatch(differences(manifest, place.fingerprint))
@@ -99,7 +100,7 @@ def _or_of_others(place: Place, proof: Proof) -> Proof:
     return _mismatch(differs) if differs else proof
 
 
-def _same_place(marked: str, root: str) -> bool:
+def same_place(marked: str, root: str) -> bool:
     """Links resolved, no `/` at the end. The writer marks the resolved path, so the disk is rarely asked."""
     return marked == root or os.path.realpath(marked) == os.path.realpath(root)
 
@@ -126,6 +127,37 @@ def differing(place: Place) -> tuple[str, ...]:
         with suppress(FileNotFoundError), Disk.at(place.home, below, modes=modes_of(place.home)) as disk:
             found += _difference(disk, place.fingerprint)
     return max(found, default=("", ()))[1]
+
+
+class OtherModel(NamedTuple):
+    """The model that an index of this root was made with, the one that the settings name, and where the index is."""
+
+    stored: str
+    configured: str
+    path: str
+
+
+def made_by_other_model(place: Place) -> OtherModel | None:
+    """What is there instead of an index by the wanted model; None when that has one, or when there is none at all."""
+    configured = model_of(place.fingerprint.fields)
+    found: list[tuple[str, OtherModel]] = []
+    if configured is None or _is_complete(place.disk()):
+        return None
+    for below in sibling_stores(place):
+        with suppress(FileNotFoundError, Incompatible), Disk.at(place.home, below, modes=modes_of(place.home)) as disk:
+            manifest = next(published(disk, read_claims(disk), []), None)
+            stored = model_of(manifest.config_fields) if manifest is not None and manifest.completion else None
+            if manifest is not None and stored is not None and stored != configured:
+                found.append((manifest.created_at, OtherModel(stored, configured, disk.path)))
+    return max(found)[1] if found else None
+
+
+def _is_complete(disk: Disk | None) -> bool:
+    if disk is None:
+        return False
+    with disk:
+        newest = next(published(disk, read_claims(disk), []), None) if is_created(disk) else None
+        return newest is not None and newest.completion is not None
 
 
 def _difference(disk: Disk, wanted: IndexFingerprint) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -10,7 +10,7 @@ import os
 import stat
 
 from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
-from cairn.config import BEARER_NAME, INSTALLED_NAME, USER_CONFIG_NAME
+from cairn.config import BEARER_NAME, INSTALLED_NAME, TOOLS_NAME, USER_CONFIG_NAME
 from cairn.errors import StoreError
 from cairn.source.root import printable
 from cairn.store.disk import Disk
@@ -82,8 +82,9 @@ class _Purge:
             return
         with disk:
             listed = disk.list_stats("")
-            # The record of what stands in the settings of agents stays like them: `cairn uninstall` needs it.
-            known = (DATA, USER_CONFIG_NAME, INSTALLED_NAME, BEARER_NAME, *_FOLDERS, *_FILES)
+            # The record of what stands in the settings of agents stays like them: `cairn uninstall` needs it. Indexers
+            # stay: it was the user who installed them.
+            known = (DATA, USER_CONFIG_NAME, INSTALLED_NAME, BEARER_NAME, TOOLS_NAME, *_FOLDERS, *_FILES)
             strangers = [name for name, _ in listed if name not in known]
             self.stayed += [Stayed(_shown(name), "It is not Cairn's.") for name in strangers]
             for name, found in listed:

@@ -13,6 +13,7 @@ from cairn.sync.codebase import open_codebase
 from cairn.sync.inventory import inventory
 from cairn.sync.place import place_of
 from cairn.sync.proof import validate_completion_proof
+from cairn.sync.remote_proof import engine_standing
 from cairn.sync.said import model_of
 from cairn.sync.tracking import change
 
@@ -20,7 +21,8 @@ from cairn.sync.tracking import change
 def reconcile_non_destructive(environ: Mapping[str, str], clock: Clock = SYSTEM_CLOCK) -> list[str]:
     """Track what is indexed and not tracked, if it is proven; the roots that were added.
 
-    A root at which a run is at work is left alone, and none is ever removed.
+    Where the settings name a search server, its marker must prove it as well: a server that does not answer adds
+    nothing. A root at which a run is at work is left alone, and none is ever removed.
     """
     home = cairn_home(environ)
     proven = [
@@ -68,6 +70,9 @@ def _proven(entry: StoreEntry, environ: Mapping[str, str], clock: Clock) -> Trac
         return None
     place = place_of(codebase, cairn_home(environ))
     if place.store_id != entry.store_id or not validate_completion_proof(place).is_valid:
+        return None
+    there = engine_standing(codebase, cairn_home(environ), environ, clock)
+    if there.uri and (there.proof is None or not there.proof.is_valid):
         return None
     tracked_at = entry.created_at or rfc3339(clock.wall_ns())
     return Tracked(place.root, place.store_id, tracked_at, embedding_model=model_of(place.fingerprint.fields))

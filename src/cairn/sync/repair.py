@@ -33,6 +33,7 @@ from cairn.store.seal import Remembered
 from cairn.store.snapshot import SnapshotView, open_view
 from cairn.store.standing import HealthFinding, RepairAction, RepairPlan, RepairScope
 from cairn.store.writer import Writer, open_writer
+from cairn.sync.attach import keep_copy
 from cairn.sync.audit import agrees
 from cairn.sync.catchup import CatchUp, Outcome, Task
 from cairn.sync.codebase import Codebase
@@ -82,12 +83,29 @@ def repair(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock 
     with _store(codebase, options) as (place, disk):
         first = _diagnose(disk, codebase, place, Remembered())
         if first.scope is RepairScope.NONE and not _broken(disk):
-            return RepairReport(_told(first), findings=_findings(disk), seconds=clock.monotonic() - began)
+            report = RepairReport(_told(first))
+            return _finished(report, codebase, place, disk, options, tell, began, clock)
         work = _Work(codebase, options, tell, clock, place, disk)
         report = work.run(rebuild=False)
         if work.missing or _broken(disk):
             report = replace(work.run(rebuild=True), fell_back=True)
-        return replace(report, findings=_findings(disk), seconds=clock.monotonic() - began)
+        return _finished(report, codebase, place, disk, options, tell, began, clock)
+
+
+def _finished(
+    report: RepairReport,
+    codebase: Codebase,
+    place: Place,
+    disk: Disk,
+    options: RunOptions,
+    tell: Tell,
+    began: float,
+    clock: Clock,
+) -> RepairReport:
+    """What the checker says now. A server is told last: an index is mended whether it answers or not."""
+    copied = keep_copy(codebase, place, disk, tell, embedder=options.embedder, clock=clock)
+    seconds = clock.monotonic() - began
+    return replace(report, findings=_findings(disk), seconds=seconds, warnings=(*report.warnings, *copied))
 
 
 @dataclass(slots=True)

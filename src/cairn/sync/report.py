@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
-from cairn.types import SkipReason
+from cairn.types import ChangeSet, SkipReason
 
 
 class Phase(StrEnum):
     """The stages of a run, in order; the last two are what it may do for the store when it is over."""
 
+    # It waits for others of a server to end, and has not begun.
+    QUEUED = "queued"
     WALKING = "walking"
     COMPARING = "comparing"
     INDEXING = "indexing"
@@ -61,6 +64,25 @@ class Changes:
     def total(self) -> int:
         """All of them."""
         return self.added + self.modified + self.deleted + self.renamed
+
+
+class Gap(NamedTuple):
+    """How the index differs from the files when a run begins to work: files missing in it, changed, or gone."""
+
+    missing: int
+    modified: int
+    stale: int
+
+    @property
+    def sentence(self) -> str:
+        """The one line of a log."""
+        return f"Catch-up indexing: {self.missing} missing, {self.modified} modified, {self.stale} stale"
+
+
+def gap_of(changes: ChangeSet) -> Gap:
+    """What a comparison came to. A renamed file is missing under its new name and gone under its old one."""
+    renamed = len(changes.rename)
+    return Gap(len(changes.add) + renamed, len(changes.modify), len(changes.delete) + renamed)
 
 
 @dataclass(frozen=True, slots=True)

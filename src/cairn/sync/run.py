@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from cairn.clock import SYSTEM_CLOCK, Clock, rfc3339
@@ -23,17 +23,21 @@ from cairn.store.lease import RunKind
 from cairn.store.manifest import Manifest
 from cairn.store.seal import require
 from cairn.store.standing import ProofReason, Tracked
+from cairn.sync.attach import attached, attachment, keep_copy
 from cairn.sync.codebase import Codebase
 from cairn.sync.group import refuse_second, told_to_group
 from cairn.sync.memory import is_unchanged, load_memory
 from cairn.sync.place import Place, place_of
 from cairn.sync.proof import examine, judge
-from cairn.sync.report import Changes, Phase, Progress, RunReport, Tell
+from cairn.sync.report import Changes, Gap, Phase, Progress, RunReport, Tell
+from cairn.sync.scope import OutOfScope, Scope, Seen
 from cairn.types import SkipReason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from cairn.embedding.cache import EmbeddingCache
     from cairn.embedding.model import Embedder
+    from cairn.sync.catchup import Task
 
 _CACHE = "cache/embeddings"
 STALE_LOCAL = (
@@ -47,7 +51,9 @@ class RunOptions:
 
     `upkeep`: whether the store is looked after once it is over. Who waits for an answer leaves that to others, until it
     is overdue. `shared`: whether a new store is for a group; None leaves it to the user's settings. `keep_worker`:
-    whether the process that parses waits for the next run, which a server has soon.
+    whether the process that parses waits for the next run, which a server has soon. `seen` is what a server keeps
+    between its runs; with it, a sync need only look at what is `hinted`: every name that has changed since. `found`
+    hears what there is to do before it is done.
     """
 
     home: str
@@ -58,6 +64,9 @@ class RunOptions:
     upkeep: bool = True
     shared: bool | None = None
     keep_worker: bool = False
+    seen: Seen | None = None
+    hinted: frozenset[bytes] | None = None
+    found: Callable[[Gap], None] = lambda _: None
 
 
 def index(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
@@ -66,7 +75,8 @@ def index(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock =
     with _store(codebase, options) as (place, disk):
         proven, warnings = _proven(disk, place)
         if proven is not None:
-            return _unchanged(RunKind.CREATE, proven, clock.monotonic() - began)
+            report = _unchanged(RunKind.CREATE, proven, clock.monotonic() - began)
+            return _with_copy(report, disk, codebase, place, options, tell, clock)
         report = _catch_up(disk, codebase, place, options, tell, RunKind.CREATE, clock)
         return replace(report, warnings=(*warnings, *report.warnings))
 
@@ -77,19 +87,24 @@ def sync(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = 
     with _store(codebase, options) as (place, disk):
         tell(Progress(Phase.WALKING))
         newest = _newest(disk)
-        if (
-            newest is not None
-            and judge(newest, place).is_valid
-            and is_unchanged(codebase, newest, load_memory(disk), clock)
-            and _is_whole(disk, newest)
-        ):
-            return _unchanged(RunKind.SYNC, newest, clock.monotonic() - began)
+        if newest is not None and judge(newest, place).is_valid:
+            scope = _scope_of(options, codebase, newest)
+            if scope is not None:
+                with contextlib.suppress(OutOfScope):
+                    return _catch_up(disk, codebase, place, options, tell, RunKind.SYNC, clock, scope)
+            memory = load_memory(disk)
+            if is_unchanged(codebase, newest, memory, clock) and _is_whole(disk, newest):
+                if options.seen is not None and memory is not None:
+                    options.seen.keep_if(memory.synced_at_ns)
+                report = _unchanged(RunKind.SYNC, newest, clock.monotonic() - began)
+                return _with_copy(report, disk, codebase, place, options, tell, clock)
         if _is_cleared(newest, place):
             # Somebody emptied it on purpose: only an explicit index or reindex fills it again.
             raise NotIndexed(path=codebase.root.path, why="it was cleared")
         # What does not prove itself for this root is nothing to build on.
         kind = RunKind.SYNC if newest is not None and judge(newest, place).is_valid else RunKind.CREATE
-        return _catch_up(disk, codebase, place, options, tell, kind, clock)
+        report = _catch_up(disk, codebase, place, options, tell, kind, clock)
+        return _with_copy(report, disk, codebase, place, options, tell, clock)
 
 
 def reindex(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
@@ -206,12 +221,28 @@ def _remembered(place: Place) -> Tracked | None:
 # --- the work ---------------------------------------------------------------------------------------------------------
 
 
+def _scope_of(options: RunOptions, codebase: Codebase, newest: Manifest) -> Scope | None:
+    """What a sync may confine itself to; None when it must look at everything."""
+    seen = options.seen.tree if options.seen is not None else None
+    if seen is None or options.hinted is None or codebase.tracked is not None or newest.degraded:
+        return None
+    return Scope(seen, options.hinted) if seen.snapshot_id == newest.snapshot_id else None
+
+
 def _catch_up(
-    disk: Disk, codebase: Codebase, place: Place, options: RunOptions, tell: Tell, kind: RunKind, clock: Clock
+    disk: Disk,
+    codebase: Codebase,
+    place: Place,
+    options: RunOptions,
+    tell: Tell,
+    kind: RunKind,
+    clock: Clock,
+    scope: Scope | None = None,
 ) -> RunReport:
     from cairn.embedding.cache import EmbeddingCache  # noqa: PLC0415
     from cairn.store.writer import open_writer  # noqa: PLC0415
-    from cairn.sync.catchup import CatchUp, Task  # noqa: PLC0415
+    from cairn.sync.catchup import CatchUp  # noqa: PLC0415
+    from cairn.sync.scoped import ScopedCatchUp  # noqa: PLC0415
     from cairn.sync.tracking import noted  # noqa: PLC0415
 
     began = clock.monotonic()
@@ -227,24 +258,22 @@ def _catch_up(
         writer = stack.enter_context(
             open_writer(disk, place.path, kind, clock=clock, wait_seconds=options.wait_seconds, rebuild=fresh)
         )
+        attach = attachment(codebase, place, tell, embedding=embedder.identity, clock=clock)
+        stack.enter_context(attached(attach, writer))
         anew = kind is RunKind.REINDEX or _is_foreign(writer.base, place)
-        task = Task(
-            codebase,
-            place,
-            embedder,
-            cache,
-            anew,
-            options.allow_degraded,
-            options.workers,
-            keep_worker=options.keep_worker,
-        )
+        task = _task(codebase, place, options, embedder, cache, anew=anew)
         with noted(place, kind, clock):
-            outcome = CatchUp(task, writer, tree, tell, clock).go()
+            if scope is None:
+                outcome = CatchUp(task, writer, tree, tell, clock).go()
+            else:
+                outcome = ScopedCatchUp(task, writer, tree, tell, clock, scope=scope).go()
         base = writer.base
     if outcome.manifest is not None:
         from cairn.sync.upkeep import look_after  # noqa: PLC0415
 
-        look_after(disk, place.path, outcome.manifest, tell, eager=options.upkeep, clock=clock)
+        merged = look_after(disk, place.path, outcome.manifest, tell, eager=options.upkeep, clock=clock, attach=attach)
+        if options.seen is not None:
+            options.seen.follow(outcome.manifest.snapshot_id, merged)
     report = _report(
         kind,
         outcome.manifest or base,
@@ -260,6 +289,41 @@ def _catch_up(
         source_bytes=outcome.source_bytes,
         warnings=(*outcome.warnings, *told_to_group(disk, outcome.manifest)),
     )
+
+
+def _task(
+    codebase: Codebase,
+    place: Place,
+    options: RunOptions,
+    embedder: Embedder,
+    cache: EmbeddingCache | None,
+    *,
+    anew: bool,
+) -> Task:
+    from cairn.sync.catchup import Task  # noqa: PLC0415
+
+    return Task(
+        codebase,
+        place,
+        embedder,
+        cache,
+        anew,
+        options.allow_degraded,
+        options.workers,
+        keep_worker=options.keep_worker,
+        seen=options.seen,
+        found=options.found,
+    )
+
+
+def _with_copy(
+    report: RunReport, disk: Disk, codebase: Codebase, place: Place, options: RunOptions, tell: Tell, clock: Clock
+) -> RunReport:
+    """The same. A copy on a server that a killed run left without its marker gets it from a run that had no work."""
+    if report.published or not options.upkeep:
+        return report
+    copied = keep_copy(codebase, place, disk, tell, embedder=options.embedder, clock=clock)
+    return replace(report, warnings=(*report.warnings, *copied))
 
 
 def _unchanged(kind: RunKind, manifest: Manifest | None, seconds: float) -> RunReport:

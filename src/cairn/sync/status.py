@@ -115,7 +115,7 @@ def snapshot_info(manifest: Manifest, *, active: bool) -> SnapshotInfo:
     return SnapshotInfo(
         id=manifest.snapshot_id,
         generation=manifest.generation,
-        created_at=manifest.created_at,
+        created_at=manifest.completion.completed_at if manifest.completion else manifest.created_at,
         files=manifest.counts.files_indexed,
         chunks=manifest.counts.chunks_live,
         chunks_physical=manifest.counts.chunks_indexed,

@@ -7,7 +7,7 @@ are until they are collected.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
 from cairn.errors import Incompatible, NotIndexed, NotUpgraded, RequiresReindex, StoreBusy
@@ -18,6 +18,7 @@ from cairn.store.lease import RunKind
 from cairn.store.manifest import Manifest
 from cairn.store.verify import Severity, check
 from cairn.store.writer import Writer, open_writer
+from cairn.sync.attach import keep_copy
 from cairn.sync.codebase import Codebase
 from cairn.sync.place import place_of
 from cairn.sync.reading import stand
@@ -46,6 +47,7 @@ class UpgradeReport:
     files: int
     chunks: int
     seconds: float
+    warnings: tuple[str, ...] = ()
 
     @property
     def published(self) -> bool:
@@ -58,7 +60,9 @@ def upgrade(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock
     place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
     with open_store(place) as disk:
         if disk is not None:
-            return upgrade_store(disk, place.path, tell, wait_seconds=options.wait_seconds, clock=clock)
+            report = upgrade_store(disk, place.path, tell, wait_seconds=options.wait_seconds, clock=clock)
+            copied = keep_copy(codebase, place, disk, tell, embedder=options.embedder, clock=clock)
+            return replace(report, warnings=copied)
         if differs := stand(place).differs:
             raise RequiresReindex(path=codebase.root.path, differs=", ".join(differs))
         raise NotIndexed(path=codebase.root.path, why="there is nothing to upgrade")

@@ -1,0 +1,180 @@
+"""A command that was typed elsewhere, run here: the verbs print what they would have printed there.
+
+Only what reads is run, from the codebases that are kept open, and only while the index can answer. Everything else is
+for the process that the command was typed in: to index a folder, to ask the person, to say which path is wrong.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TextIO, cast
+
+from cairn.cli.main import COMMANDS, main
+from cairn.cli.output import Output
+from cairn.cli.surroundings import NotHere, Surroundings
+from cairn.limits import SYNC_BEFORE_SEARCH_SECONDS
+from cairn.serve.desk import Desk, Patience
+from cairn.serve.requests import Emit
+from cairn.serve.verbs import RENDERED
+from cairn.session import NOT_CHECKED, Session, Steps, Target, find_targets, whole
+from cairn.store.standing import Freshness
+
+_DISPLAY = frozenset({"NO_COLOR", "TERM"})
+# A character takes twelve bytes in a frame at most, and a frame holds ten million.
+_PIECE = 1 << 19
+
+
+class Typed(NamedTuple):
+    """A command line, the folder it was typed in, and what it is printed on. `columns` is 0 where that is no matter."""
+
+    arguments: list[str]
+    cwd: str
+    environ: Mapping[str, str]
+    stdout_is_terminal: bool
+    stderr_is_terminal: bool
+    columns: int
+
+
+def run_command(
+    desk: Desk, body: Mapping[str, Any], emit: Emit, cancelled: Callable[[], bool] = lambda: False
+) -> int | None:
+    """The exit status of a command, once all of it has been told; None when it is to be run where it was typed.
+
+    What was told of one that ends with None is not to be printed.
+    """
+    typed = typed_of(body)
+    if typed is None or not _is_rendered(typed.arguments):
+        return None
+    pages = _Pages(emit)
+    around = _Elsewhere(desk, typed, cancelled)
+    stdout = cast("TextIO", _Page("out", pages, typed.stdout_is_terminal))
+    stderr = cast("TextIO", _Page("err", pages, typed.stderr_is_terminal))
+    try:
+        status = main(typed.arguments, Output(stdout, stderr, typed.environ, around=around))
+    except Exception:
+        # Where it was typed somebody can see what is wrong.
+        return None
+    pages.flush()
+    return status
+
+
+def typed_of(body: Mapping[str, Any]) -> Typed | None:
+    """What a client says that was typed; None when it is no command line."""
+    arguments, cwd = body.get("argv"), body.get("cwd")
+    environ, terminal = body.get("environ", {}), body.get("terminal", {})
+    if not (isinstance(arguments, list) and arguments and all(isinstance(one, str) for one in arguments)):
+        return None
+    if not (isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd):
+        return None
+    if not (isinstance(environ, dict) and isinstance(terminal, dict)):
+        return None
+    columns = terminal.get("columns")
+    return Typed(
+        arguments,
+        cwd,
+        {name: value for name, value in environ.items() if name in _DISPLAY and isinstance(value, str)},
+        terminal.get("stdout") is True,
+        terminal.get("stderr") is True,
+        columns if isinstance(columns, int) and columns > 0 else 0,
+    )
+
+
+def _is_rendered(arguments: Sequence[str]) -> bool:
+    first = arguments[0]
+    if first.startswith("-") or first == "help":
+        return False
+    return first in RENDERED or first not in COMMANDS
+
+
+class _Pages:
+    """What is printed, in its order: the answer as a whole, and at once what is said beside it."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._held: list[str] = []
+
+    def write(self, name: str, text: str) -> None:
+        if name == "out":
+            self._held.append(text)
+            return
+        self.flush()
+        self._emit(name, text)
+
+    def flush(self) -> None:
+        whole_text = "".join(self._held)
+        self._held.clear()
+        for start in range(0, len(whole_text), _PIECE):
+            self._emit("out", whole_text[start : start + _PIECE])
+
+
+class _Page(io.TextIOBase):
+    """One of the two streams of a command that was typed elsewhere."""
+
+    def __init__(self, name: str, pages: _Pages, is_terminal: bool) -> None:
+        self._name, self._pages, self._is_terminal = name, pages, is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def write(self, text: str) -> int:
+        self._pages.write(self._name, text)
+        return len(text)
+
+
+class _Elsewhere(Surroundings):
+    """Around somebody who stands in another process: their folder, our open codebases."""
+
+    def __init__(self, desk: Desk, typed: Typed, cancelled: Callable[[], bool]) -> None:
+        super().__init__(desk.environ)
+        self._desk, self._typed, self._cancelled = desk, typed, cancelled
+        self.columns = typed.columns or None
+
+    @property
+    def cwd(self) -> str:
+        return self._typed.cwd
+
+    def path(self, typed: str) -> str:
+        return os.path.join(self.cwd, typed)
+
+    def only_where_typed(self) -> None:
+        raise NotHere
+
+    def target(self, folder: str) -> Target:
+        return Target(folder, whole(self.path(folder), self.environ).codebase)
+
+    def targets(self, paths: Sequence[str]) -> list[Target]:
+        return find_targets(paths, self.environ, self.cwd)
+
+    @contextmanager
+    def sessions(
+        self, targets: Sequence[Target], steps: Steps | None, output: Output, *, read_only: bool = False
+    ) -> Iterator[list[Session]]:
+        """The codebase as it is kept open, with the files compared first. `NotHere` when it cannot answer."""
+        if read_only or len(targets) != 1:
+            raise NotHere
+        [target] = targets
+        fresh = self._compared(target, output) if steps is not None and steps.sync else NOT_CHECKED
+        with self._desk.session(target, fresh) as session:
+            if not session.gate.is_open:
+                raise NotHere
+            yield [session]
+
+    def _compared(self, target: Target, output: Output) -> Freshness:
+        """What the comparing came to. A person waits for it, and sees how far it is."""
+        with self._desk.session(target) as session:
+            facts = session.gate.facts
+            if not session.gate.is_open:
+                raise NotHere
+        if facts.writer is not None and self._desk.runs.active(target.codebase.root.path) is None:
+            return Freshness("skipped_indexing")
+        progress = output.progress()
+        patience = Patience(SYNC_BEFORE_SEARCH_SECONDS, progress=progress.tell, cancelled=self._cancelled)
+        try:
+            return self._desk.freshener.ensure(
+                target.codebase, seconds=patience.seconds, wait=patience.wait, rests=False
+            )
+        finally:
+            progress.done()

@@ -1,0 +1,119 @@
+"""`cairn doctor`: what this machine has of what Cairn needs and can use, and how to get the rest."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import os
+from collections.abc import Iterator, Mapping
+
+from cairn import __version__
+from cairn.answer.doctor import IndexerRow, doctor_report, is_healthy
+from cairn.answer.envelope import plain
+from cairn.cli.output import Output
+from cairn.config import Config, cairn_home, load_config, read_user_config, user_config_path
+from cairn.errors import CairnError
+from cairn.limits import DAEMON_HELLO_SECONDS
+from cairn.store.standing import Check, Severity
+
+_STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+# Extras of the distribution: the module that comes with each, and what does not work without it.
+_EXTRAS = (
+    ("mcp", "mcp", "coding agents cannot be served"),
+    ("milvus", "pymilvus", "rows cannot be searched by a Milvus server"),
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """`cairn doctor` has no options of its own."""
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Look at everything; nothing is changed, started or downloaded. It fails when something cannot work at all."""
+    from cairn.sync.checkup import check_up  # noqa: PLC0415
+
+    environ = output.around.environ
+    checks = [*check_up(environ)]
+    settings = _settings(environ, checks)
+    checks += [_daemon(environ), *_extras()]
+    indexers = _indexers(environ, settings, output.around.path(options.root))
+    if options.json:
+        output.line(doctor_report(checks, indexers, path=options.root).to_json())
+    else:
+        for check in checks:
+            _print_check(check, output)
+        for row in indexers:
+            _print_indexer(row, output)
+    return 0 if is_healthy(checks) else 1
+
+
+def _settings(environ: Mapping[str, str], checks: list[Check]) -> Config:
+    """The user's settings, with a line about them; as they ship when they cannot be read."""
+    try:
+        user = read_user_config(environ)
+        found = load_config(None, user.data, user_file=user_config_path(environ), user_alone=user.alone)
+    except CairnError as problem:
+        checks.append(Check("settings", Severity.ERROR, problem.sentence, problem.advice))
+        return Config()
+    checks.append(Check("settings", None, "your settings can be read" if user.data else "as they ship"))
+    return found
+
+
+def _daemon(environ: Mapping[str, str]) -> Check:
+    """Whether one answers. It is only greeted: one of another version is not asked to leave."""
+    from cairn.serve.address import dial  # noqa: PLC0415
+    from cairn.serve.frames import BadFrame, hello, receive, send  # noqa: PLC0415
+
+    try:
+        wire = dial(cairn_home(environ), DAEMON_HELLO_SECONDS)
+    except (FileNotFoundError, ConnectionRefusedError):
+        return Check("daemon", Severity.NOTE, "It does not run; `cairn mcp` starts it.")
+    except OSError as problem:
+        advice = "`cairn daemon status` says more; commands read by themselves meanwhile."
+        return Check("daemon", Severity.WARNING, f"It cannot be reached: {problem.strerror or problem}.", advice)
+    said = None
+    with contextlib.closing(wire), contextlib.suppress(OSError, BadFrame):
+        send(wire, hello(__version__, os.getpid(), "cli", environ))
+        said = receive(wire)
+    if said is None:
+        return Check("daemon", Severity.WARNING, "It does not answer.", "`cairn daemon stop` ends it.")
+    if "hello" in said:
+        return Check("daemon", None, f"version {__version__} answers")
+    return Check("daemon", Severity.NOTE, "One of another version or with other settings runs; commands do without it.")
+
+
+def _extras() -> Iterator[Check]:
+    for extra, module, without in _EXTRAS:
+        if importlib.util.find_spec(module) is not None:
+            yield Check(extra, None, "installed")
+        else:
+            yield Check(extra, Severity.NOTE, f"Not installed: {without}.", f"pip install 'codecairn[{extra}]'")
+
+
+def _indexers(environ: Mapping[str, str], settings: Config, root: str) -> list[IndexerRow]:
+    from cairn.semantic.reports import indexer_table  # noqa: PLC0415
+
+    # What a repository brings is not run, not even to be asked for its version.
+    found = indexer_table(environ, settings.semantic, root=os.path.realpath(root))
+    return [
+        IndexerRow(one.name, one.family.value, one.program, one.version, one.trouble, one.install, one.tested)
+        for one in found
+    ]
+
+
+def _print_check(check: Check, output: Output) -> None:
+    severity = check.severity
+    mark = output.styled(severity.value, _STYLES[severity]) if severity else output.styled("ok", "green")
+    output.line(f"{mark}: {check.name}: {plain(check.message)}")
+    if check.advice:
+        output.note(f"  {plain(check.advice)}")
+
+
+def _print_indexer(row: IndexerRow, output: Output) -> None:
+    untested = "" if row.tested else " (untested)"
+    if row.program and not row.trouble:
+        output.line(f"{output.styled('ok', 'green')}: {row.name}: {row.family}, {plain(row.version or '')}{untested}")
+        return
+    output.line(f"{output.styled('note', 'cyan')}: {row.name}: {row.family}, {plain(row.trouble)}{untested}")
+    output.note(f"  {plain(row.install)}")

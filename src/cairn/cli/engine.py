@@ -1,0 +1,94 @@
+"""`cairn engine push|pull|status`: the copy of the index on a search server, and how that stands."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from cairn.answer.engine import engine_report, proof_fields
+from cairn.answer.envelope import plain
+from cairn.cli.output import Output, counted
+from cairn.config import cairn_home
+from cairn.sync.codebase import open_codebase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cairn.sync.remote import EngineReport
+
+_LOCAL = "Rows are searched on this machine; `[engine]` in your own config.toml can name a server."
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """One word says what is to be done."""
+    parser.add_argument("action", choices=("push", "pull", "status"), help="send, bring back, or say how it stands")
+
+
+def run(options: argparse.Namespace, output: Output) -> int:
+    """Do it, and say what came of it. A server that does not answer ends `status` with its error's exit status."""
+    codebase = open_codebase(options.root, os.environ)
+    home = cairn_home(os.environ)
+    # Needs numpy; `--help` does not.
+    from cairn.sync.pulling import pull  # noqa: PLC0415
+    from cairn.sync.remote import engine_status, push  # noqa: PLC0415
+
+    progress = output.progress()
+    try:
+        if options.action == "status":
+            report = engine_status(codebase, home)
+        else:
+            report = (push if options.action == "push" else pull)(codebase, home, progress.tell)
+    finally:
+        progress.done()
+    if options.json:
+        envelope = engine_report(
+            path=options.root,
+            root=codebase.root.path,
+            action=options.action,
+            engine=_fields(report),
+            warnings=codebase.config.warnings,
+        )
+        output.line(envelope.to_json())
+    else:
+        output.line(plain(_summary(options.action, report)))
+        if report.trouble is not None:
+            output.note(plain(report.trouble.advice))
+    return 0 if report.trouble is None else report.trouble.exit_status
+
+
+def _fields(report: EngineReport) -> dict[str, object]:
+    trouble = report.trouble
+    return {
+        "kind": report.kind,
+        "uri": report.uri,
+        "collection": report.collection,
+        "version": report.version,
+        "healthy": trouble is None,
+        "health": "ok" if trouble is None else trouble.code,
+        "proof": proof_fields(report.proof),
+        "trouble": None if trouble is None else {"code": trouble.code, "message": plain(trouble.sentence)},
+        "snapshot": report.snapshot_id,
+        "segments": report.segments,
+        "rows": report.rows,
+        "segmentsThere": report.there,
+        "segmentsMoved": report.sent,
+        "rowsMoved": report.sent_rows,
+        "orphans": report.orphans,
+        "complete": report.marked,
+    }
+
+
+def _summary(action: str, report: EngineReport) -> str:
+    if report.kind == "local":
+        return _LOCAL
+    if report.trouble is not None:
+        return report.trouble.sentence
+    where = f"{report.collection} on {report.uri} ({report.version})"
+    moved = f"{counted(report.sent, 'segment')} with {counted(report.sent_rows, 'row')}"
+    if action == "push":
+        return f"Sent {moved} to {where}; all {counted(report.segments, 'segment')} are there."
+    if action == "pull":
+        return f"Brought {moved} from {where}." if report.sent else f"Nothing newer is in {where}."
+    if report.snapshot_id is None:
+        return f"There is no snapshot here yet; {where} answers."
+    whole = "complete there" if report.marked else "not complete there; `cairn engine push` sends it"
+    return f"{report.there} of {counted(report.segments, 'segment')} are in {where}, and the snapshot is {whole}."

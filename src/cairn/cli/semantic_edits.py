@@ -1,0 +1,191 @@
+"""Asking what may be edited, and how the answers look: an envelope for programs, a few lines for people.
+
+The index is brought up to date first: what was saved a moment ago must close the gate.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+
+from cairn.answer.edits import MESSAGES, decision_answer, gate_answer, rename_answer
+from cairn.answer.envelope import Envelope, plain
+from cairn.answer.gate import gate_error
+from cairn.answer.structure import Reply, Timings, Told
+from cairn.cli.answers import safe, source_notes
+from cairn.cli.output import Output, counted
+from cairn.cli.structure_answers import definition_line
+from cairn.clock import SYSTEM_CLOCK
+from cairn.edits import Renaming, check_edit, decide, rename
+from cairn.limits import MAX_ENVELOPE_BYTES
+from cairn.semantic.ambiguity import SENTENCES, Ambiguity
+from cairn.semantic.decisions import ACCEPT, Decision
+from cairn.semantic.gate import GateFile, MutationGate, Verdict
+from cairn.semantic.rename import RenamePlan
+from cairn.session import Session, Steps
+from cairn.source.root import printable
+from cairn.structure import Asked, asked_of
+
+EXIT = {Verdict.AUTOMATIC: 0, Verdict.NEEDS_DECISION: 18, Verdict.BLOCKED: 19}
+_COLOURS = {Verdict.AUTOMATIC: "green", Verdict.NEEDS_DECISION: "yellow", Verdict.BLOCKED: "red"}
+_MOST_NAME = 200
+_MOST_QUESTIONS = 20
+_MOST_CANDIDATES = 10
+_SIGNATURE = 12
+
+
+def check(options: argparse.Namespace, output: Output, *, judged: bool) -> int:
+    """`state` and `gate`."""
+    base = output.around.base(options.root)
+    files = [Asked(name, name, base) for name in options.files]
+    return _answered(
+        options,
+        output,
+        lambda session: check_edit(session, files),
+        partial(gate_answer, judged=judged, budget=MAX_ENVELOPE_BYTES),
+        lambda told: _show_gate(told, output, judged=judged),
+        lambda told: EXIT[told.verdict] if judged else 0,
+    )
+
+
+def planned(options: argparse.Namespace, output: Output) -> int:
+    """`plan-rename`."""
+    renaming = _renaming(options.symbol, options.new, options.file, output.around.base(options.root))
+    return _answered(
+        options,
+        output,
+        lambda session: rename(session, renaming),
+        partial(rename_answer, budget=MAX_ENVELOPE_BYTES),
+        lambda told: _show_plan(told, output),
+        lambda told: EXIT[told.verdict],
+    )
+
+
+def decided(options: argparse.Namespace, output: Output) -> int:
+    """`decide`."""
+    base = output.around.base(options.root)
+    about: Renaming | list[Asked]
+    if options.rename is not None:
+        symbol, new = options.rename
+        about = _renaming(symbol, new, None, base)
+    else:
+        about = [Asked(options.file, options.file, base)]
+    return _answered(
+        options,
+        output,
+        lambda session: decide(session, options.signature, options.choices, about, note=options.note),
+        decision_answer,
+        lambda told: _show_decision(told, output),
+        lambda _: 0,
+    )
+
+
+def _renaming(symbol: str, new: str, file: str | None, base: str) -> Renaming:
+    return Renaming(asked_of(symbol, base), new, None if file is None else Asked(file, file, base))
+
+
+def _answered(
+    options: argparse.Namespace,
+    output: Output,
+    ask: Callable[[Session], Reply[Told]],
+    envelope: Callable[..., Envelope],
+    show: Callable[[Told], None],
+    exit_status: Callable[[Told], int],
+) -> int:
+    """Bring the index up to date, ask and print; without an answer why, and the exit status that says so."""
+    # A decision is written, and the patch is meant for the person's own tree.
+    output.around.only_where_typed()
+    began = SYSTEM_CLOCK.monotonic()
+    targets = [output.around.target(options.root)]
+    with output.around.sessions(targets, Steps(create=False), output) as [session]:
+        ready = SYSTEM_CLOCK.monotonic()
+        reply = ask(session)
+    ended = SYSTEM_CLOCK.monotonic()
+    if options.json:
+        timings: Timings = [("open", ready - began), ("ask", ended - ready), ("total", ended - began)]
+        output.line(envelope(reply, timings=timings).to_json())
+    if reply.value is None:
+        problem = reply.miss.error if reply.miss else gate_error(reply.gate, printable(reply.root.encode()))
+        if options.json:
+            return problem.exit_status
+        for one in reply.miss.candidates if reply.miss else ():
+            output.line(definition_line(reply.root, one, output))
+        raise problem
+    if not options.json:
+        show(reply.value)
+        if reply.source is not None:
+            source_notes(reply.source, output)
+    return exit_status(reply.value)
+
+
+# --- how it looks -----------------------------------------------------------------------------------------------------
+
+
+def _show_gate(told: MutationGate, output: Output, *, judged: bool) -> None:
+    for one in told.files:
+        _show_file(one, output, judged=judged)
+    if judged and told.verdict is not Verdict.AUTOMATIC:
+        output.note(MESSAGES[told.verdict])
+
+
+def _show_file(one: GateFile, output: Output, *, judged: bool) -> None:
+    said = f"{one.state.freshness.value}, {one.state.certainty.value}"
+    verdict = f"  {output.styled(one.verdict.value, _COLOURS[one.verdict])}" if judged else ""
+    output.line(f"{output.styled(plain(one.path), 'cyan')}  {said}{verdict}")
+    shown = {f"{plain(each.name, _MOST_NAME)} on line {each.line}: {SENTENCES[each.source]}" for each in one.questions}
+    for reason in one.state.reasons[:_MOST_QUESTIONS]:
+        if not judged or plain(reason) not in shown:
+            output.line(f"    {plain(reason)}")
+    if judged:
+        for question in one.open[:_MOST_QUESTIONS]:
+            _show_question(question, output)
+        if one.decided:
+            output.line(f"    {counted(len(one.decided), 'decision')} made before hold.")
+        if one.witness is not None:
+            output.line(f"    {plain(one.witness.cure)}")
+            if one.reach.value == "local":
+                output.line("    Inside of one definition it may be edited by its syntax alone (`cairn refs --local`).")
+
+
+def _show_question(one: Ambiguity, output: Output) -> None:
+    name = f"{plain(one.path)}:{one.line} {plain(one.name, _MOST_NAME)}"
+    output.line(f"    {output.styled(one.signature[:_SIGNATURE], 'bold')}  {name}: {SENTENCES[one.source]}")
+    choices = [*(candidate.id for candidate in one.candidates[:_MOST_CANDIDATES]), ACCEPT]
+    output.line(f"        Choose: {', '.join(plain(choice) for choice in choices)}")
+
+
+def _show_plan(told: RenamePlan, output: Output) -> None:
+    if told.verdict is Verdict.AUTOMATIC:
+        _print_patch(told.patch, output)
+        places = sum(one.places for one in told.edits)
+        output.note(f"{counted(places, 'place')} in {counted(len(told.edits), 'file')}; nothing was changed.")
+        if told.left > 0:
+            output.note(f"{counted(told.left, 'place')} with this name in these files stay: comments and texts.")
+        if told.mentions:
+            output.note(f"{counted(len(told.mentions), 'more file')} with this name hold other things, and stay.")
+        return
+    for one in told.gate.files:
+        if one.verdict is not Verdict.AUTOMATIC:
+            _show_file(one, output, judged=True)
+    for question in told.open[:_MOST_QUESTIONS]:
+        _show_question(question, output)
+    for name in told.outside[:_MOST_QUESTIONS]:
+        output.line(f"It implements {plain(name, _MOST_NAME)}, which lies outside and keeps its name.")
+    output.note(MESSAGES[told.verdict])
+
+
+def _print_patch(patch: bytes, output: Output) -> None:
+    """Byte for byte where a program reads it, such as `git apply`; a terminal gets nothing that could steer it."""
+    buffer = getattr(output.stdout, "buffer", None)
+    if output.stdout.isatty() or buffer is None:
+        for line in patch.decode("utf-8", "replace").splitlines():
+            output.line(safe(line))
+        return
+    output.stdout.flush()
+    buffer.write(patch)
+
+
+def _show_decision(told: Decision, output: Output) -> None:
+    choices = ", ".join(plain(choice) for choice in told.selected)
+    output.line(f"{told.signature[:_SIGNATURE]}: {choices}. It holds for this commit and these files as they are.")

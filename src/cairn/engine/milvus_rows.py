@@ -1,0 +1,354 @@
+"""The rows of one store on a Milvus server. See `contract` for what it promises.
+
+A segment is put as a note that it is begun, rows, pieces of its sealed files and a receipt, in this order, and then
+flushed: with a receipt and a flush behind it, it lasts; with the note alone it is an orphan. Everything is written
+under ids of its own, so writing it again changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from cairn.engine.contract import Held, Near, Receipt, Scope, Sealed, Vector, best
+from cairn.engine.milvus import Server, schema_of
+from cairn.engine.milvus_shape import (
+    BEGUN,
+    FIELDS,
+    MARKER,
+    PIECE,
+    PROPERTY,
+    RECEIPT,
+    ROW,
+    SNAPSHOT,
+    collection_name,
+    description,
+    is_name,
+    pieces,
+    problem_of,
+    quoted,
+    reserved,
+    row_document,
+    rows_in,
+    unpack,
+)
+from cairn.errors import EngineDamaged, EngineError, EngineForeign, StoreCorrupt
+from cairn.limits import (
+    ENGINE_EXACT_ROWS,
+    ENGINE_FLUSH_SECONDS,
+    ENGINE_PIECES_PER_CALL,
+    ENGINE_ROWS_PER_CALL,
+    ENGINE_SEARCH_SECONDS,
+    ENGINE_WRITE_SECONDS,
+    MAX_MANIFEST_BYTES,
+    MAX_TOMBSTONE_BYTES,
+)
+from cairn.store.manifest import Completion, decode_completion, encode_completion
+
+_PAGE = 1_000
+# What the server says of a collection that it does not hold in memory.
+_NOT_LOADED = "101 "
+MANIFEST = "manifest.json"
+
+
+class MilvusRows:
+    """The collection of a store. `dimension` is that of its vectors; `rows` about how many there will be."""
+
+    def __init__(self, server: Server, store_id: str, dimension: int, rows: int = 0) -> None:
+        self._server = server
+        self._store_id = store_id
+        self._dimension = dimension
+        self._size = rows
+        self.collection = collection_name(store_id)
+        self._usable = -1
+
+    def close(self) -> None:
+        self._server.close()
+
+    def limit(self, until: float | None) -> None:
+        """From now on no call lasts beyond this time of the clock; None: each may take its own."""
+        self._server.until = until
+
+    def ping(self) -> str:
+        """What answers, and of which version."""
+        return str(self._server.call(lambda client, left: client.get_server_version(timeout=left)))
+
+    # --- questions ----------------------------------------------------------------------------------------------------
+
+    def search_dense(self, vector: Vector, scope: Scope, limit: int) -> list[Near]:
+        return self._search("dense", vector.tolist(), scope, limit)
+
+    def search_lexical(self, weights: Mapping[int, float], scope: Scope, limit: int) -> list[Near]:
+        return self._search("sparse", dict(weights), scope, limit) if weights else []
+
+    def _search(self, field: str, wanted: Any, scope: Scope, limit: int) -> list[Near]:
+        if not scope.segments or not self._is_there():
+            return []
+        found = self._ask(
+            lambda client, left: client.search(
+                self.collection,
+                [wanted],
+                anns_field=field,
+                limit=limit,
+                filter=rows_in(scope),
+                output_fields=["segment", "row"],
+                search_params={"metric_type": "IP"},
+                consistency_level="Strong",
+                timeout=left,
+            ),
+            ENGINE_SEARCH_SECONDS,
+        )
+        try:
+            hits = [
+                Near(str(hit["entity"]["segment"]), int(hit["entity"]["row"]), float(hit["distance"]))
+                for hit in found[0]
+            ]
+        except (KeyError, TypeError, ValueError, IndexError):
+            raise EngineDamaged(why="its answer to a search cannot be read") from None
+        # A row without one of the words is no match, whatever the server fills its list with.
+        return best((hit for hit in hits if field == "dense" or hit.score > 0), limit)
+
+    def fetch_rows(self, segment: str, rows: Sequence[int]) -> list[Held]:
+        if not rows or not self._is_there():
+            return []
+        ids = [f"{segment}:{row}" for row in rows]
+        found = self._ask(lambda client, left: client.query(
+            self.collection, ids=ids, output_fields=["segment", "row", "file", "path"],
+            consistency_level="Strong", timeout=left,
+        ))  # fmt: skip
+        held = {int(one["row"]): Held(one["segment"], int(one["row"]), int(one["file"]), one["path"]) for one in found}
+        return [held[row] for row in rows if row in held]
+
+    # --- segments -----------------------------------------------------------------------------------------------------
+
+    def put_segment(self, sealed: Sealed) -> Receipt:
+        """Rows in small batches, whatever their number; then the files, the receipt, and the barrier."""
+        self._make()
+        receipt = Receipt(sealed.name, sealed.rows, sealed.rows_sha256, sealed.sealed_sha256)
+        self._put(BEGUN, sealed.name, "")
+        self._write((row_document(sealed.name, row) for row in sealed.read()), ENGINE_ROWS_PER_CALL)
+        for file in sealed.files:
+            self._write(self._pieces(PIECE, sealed.name, file.name, file.data), ENGINE_PIECES_PER_CALL)
+        self._put(RECEIPT, sealed.name, json.dumps(receipt._asdict()))
+        self.flush()
+        if (count := self._count(ROW, sealed.name)) != sealed.rows:
+            raise EngineDamaged(why=f"segment {sealed.name} has {count} rows there, and {sealed.rows} were sent")
+        return receipt
+
+    def flush(self) -> None:
+        """What was written before lasts from here on, whatever happens to the server."""
+        self._server.call(lambda client, left: client.flush(self.collection, timeout=left), ENGINE_FLUSH_SECONDS)
+
+    def receipts(self, *, counted: bool = False) -> dict[str, Receipt]:
+        found = {}
+        for owner, payload in self._documents(RECEIPT):
+            try:
+                receipt = Receipt(**json.loads(payload))
+            except (ValueError, TypeError, RecursionError):
+                continue
+            whole = receipt.segment == owner and (not counted or self._count(ROW, owner) == receipt.rows)
+            if whole:
+                found[receipt.segment] = receipt
+        return found
+
+    def orphans(self) -> set[str]:
+        begun, done = ({owner for owner, _ in self._documents(kind)} for kind in (BEGUN, RECEIPT))
+        return begun - done
+
+    def sealed_files(self, segment: str) -> Iterator[tuple[str, int, bytes]]:
+        yield from self._files(PIECE, segment)
+
+    def drop_segment(self, segment: str) -> None:
+        # The receipt first: what is left after that is nobody's, and is found as such.
+        self._delete(f"kind == {RECEIPT} and segment == {quoted(segment)}")
+        self._delete(f"segment == {quoted(segment)} and kind != {BEGUN}")
+        self._delete(f"segment == {quoted(segment)}")
+
+    # --- markers ------------------------------------------------------------------------------------------------------
+
+    def put_marker(self, marker: Completion, manifest: bytes, others: Mapping[str, bytes]) -> None:
+        """The files of the snapshot first: who finds the marker finds them."""
+        self._make()
+        for name, data in {MANIFEST: manifest, **others}.items():
+            self._write(self._pieces(SNAPSHOT, marker.run_id, name, data), ENGINE_PIECES_PER_CALL)
+        self._put(MARKER, marker.run_id, encode_completion(marker).decode())
+        self.flush()
+
+    def get_marker(self, run: str) -> Completion | None:
+        found = [payload for owner, payload in self._documents(MARKER, run) if owner == run]
+        if not found:
+            return None
+        try:
+            return decode_completion(found[0].encode())
+        except StoreCorrupt as problem:
+            raise EngineDamaged(why=f"its completion marker: {problem.fields['why']}") from problem
+
+    def snapshot(self, run: str) -> tuple[bytes, dict[str, bytes]]:
+        files: dict[str, bytearray] = {}
+        for name, place, data in self._files(SNAPSHOT, run):
+            if len(own := files.setdefault(name, bytearray())) != place:
+                raise EngineDamaged(why="a piece of a manifest is missing")
+            if place > max(MAX_MANIFEST_BYTES, MAX_TOMBSTONE_BYTES):
+                raise EngineDamaged(why="a manifest is larger than any that is written")
+            own += data
+        if MANIFEST not in files:
+            raise EngineDamaged(why="the manifest of its snapshot is missing")
+        manifest = bytes(files.pop(MANIFEST))
+        return manifest, {name: bytes(data) for name, data in files.items()}
+
+    def runs(self) -> list[str]:
+        return sorted(owner for owner, _ in self._documents(MARKER))
+
+    def clear_marker(self, run: str) -> None:
+        self._delete(f"kind == {MARKER} and segment == {quoted(run)}")
+        self._delete(f"kind == {SNAPSHOT} and segment == {quoted(run)}")
+
+    # --- the collection -----------------------------------------------------------------------------------------------
+
+    def _is_there(self) -> bool:
+        """Whether the collection is there and ours. `EngineForeign` when it is not ours."""
+        if self._usable == self._server.losses:
+            return True
+        if not self._ask(lambda client, left: client.has_collection(self.collection, timeout=left)):
+            return False
+        found = self._ask(lambda client, left: client.describe_collection(self.collection, timeout=left))
+        if (problem := problem_of(found, self._store_id, self._dimension)) is not None:
+            raise EngineForeign(collection=self.collection, why=problem)
+        self._load()
+        self._usable = self._server.losses
+        return True
+
+    def _make(self) -> None:
+        """The collection is there; one that was left half made is finished."""
+        if self._is_there():
+            return
+        mark = description(self._store_id)
+        schema = schema_of(self._dimension, mark, FIELDS)
+        try:
+            self._server.call(
+                lambda client, left: client.create_collection(
+                    self.collection,
+                    schema=schema,
+                    consistency_level="Strong",
+                    num_shards=1,
+                    properties={PROPERTY: mark},
+                    timeout=left,
+                ),
+                ENGINE_WRITE_SECONDS,
+            )
+        except EngineError:
+            # Its answer may have been lost, or somebody else was as fast.
+            if not self._is_there():
+                raise
+            return
+        self._load()
+        self._usable = self._server.losses
+
+    def _load(self) -> None:
+        """Index what is not indexed, then load: each does nothing where it is done."""
+
+        def made(client: Any, left: float) -> None:
+            known = {
+                client.describe_index(self.collection, name, timeout=left).get("field_name")
+                for name in client.list_indexes(self.collection)
+            }
+            params = client.prepare_index_params()
+            exact = self._size < ENGINE_EXACT_ROWS
+            dense = (
+                {"index_type": "FLAT"} if exact else {"index_type": "HNSW", "params": {"M": 16, "efConstruction": 200}}
+            )
+            if "dense" not in known:
+                params.add_index("dense", metric_type="IP", **dense)
+            if "sparse" not in known:
+                params.add_index("sparse", index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
+            if len(params):
+                client.create_index(self.collection, params, timeout=left)
+            client.load_collection(self.collection, timeout=left)
+
+        self._server.call(made, ENGINE_WRITE_SECONDS)
+
+    # --- documents ----------------------------------------------------------------------------------------------------
+
+    def _ask(self, ask: Any, seconds: float | None = None) -> Any:
+        seconds = ENGINE_WRITE_SECONDS if seconds is None else seconds
+        try:
+            return self._server.call(ask, seconds)
+        except EngineError as problem:
+            if not str(problem.fields.get("why")).startswith(_NOT_LOADED):
+                raise
+        # The server was started anew between two calls, and our connection did not notice.
+        self._is_there()
+        return self._server.call(ask, seconds)
+
+    def _put(self, kind: int, owner: str, payload: str) -> None:
+        self._write([reserved(kind, f"{kind}:{owner}", owner, payload, self._dimension)], 1)
+
+    def _pieces(self, kind: int, owner: str, name: str, data: memoryview | bytes) -> Iterator[dict[str, Any]]:
+        for place, payload in pieces(name, data):
+            yield reserved(kind, f"{kind}:{owner}:{name}:{place}", owner, payload, self._dimension, place)
+
+    def _write(self, documents: Iterable[dict[str, Any]], at_once: int) -> None:
+        """All of them, a few at a time: memory does not grow with their number."""
+        left_over = iter(documents)
+        while batch := list(islice(left_over, at_once)):
+            self._ask(lambda client, left, batch=batch: client.upsert(self.collection, batch, timeout=left))
+
+    def _delete(self, which: str) -> None:
+        if self._is_there():
+            self._ask(lambda client, left: client.delete(self.collection, filter=which, timeout=left))
+
+    def _count(self, kind: int, owner: str) -> int:
+        which = f"kind == {kind} and segment == {quoted(owner)}"
+        found = self._query(which, ["count(*)"])
+        return int(found[0]["count(*)"]) if found else 0
+
+    def _documents(self, kind: int, owner: str | None = None) -> list[tuple[str, str]]:
+        """Owner and payload of the documents of a kind."""
+        which = f"kind == {kind}" + (f" and segment == {quoted(owner)}" if owner else "")
+        found = self._pages(which, ["segment", "payload"])
+        # What has no name of ours is none of ours.
+        return [(owner, str(one["payload"])) for one in found if is_name(owner := str(one["segment"]))]
+
+    def _files(self, kind: int, owner: str) -> Iterator[tuple[str, int, bytes]]:
+        which = f"kind == {kind} and segment == {quoted(owner)}"
+        found = sorted(
+            (str(one["id"]).rpartition(":")[0], int(one["row"]), one["id"]) for one in self._pages(which, ["row"])
+        )
+        for first in range(0, len(found), ENGINE_PIECES_PER_CALL):
+            ids = [own for _, _, own in found[first : first + ENGINE_PIECES_PER_CALL]]
+            documents = {
+                one["id"]: one["payload"]
+                for one in self._ask(
+                    lambda client, left, ids=ids: client.query(
+                        self.collection, ids=ids, output_fields=["payload"], consistency_level="Strong", timeout=left
+                    )
+                )
+            }
+            for _, place, own in found[first : first + ENGINE_PIECES_PER_CALL]:
+                try:
+                    name, data = unpack(documents[own])
+                except (KeyError, ValueError):
+                    raise EngineDamaged(why=f"a piece of {owner} cannot be read") from None
+                yield name, place, data
+
+    def _pages(self, which: str, fields: list[str]) -> Iterator[dict[str, Any]]:
+        """Every document that fits, by pages of ids: no answer grows with their number."""
+        last = ""
+        while True:
+            page = self._query(f"({which}) and id > {json.dumps(last)}", [*fields, "id"], _PAGE)
+            if not page:
+                return
+            page.sort(key=lambda one: str(one["id"]))
+            yield from page
+            last = str(page[-1]["id"])
+
+    def _query(self, which: str, fields: list[str], limit: int | None = None) -> list[dict[str, Any]]:
+        if not self._is_there():
+            return []
+        most = {} if limit is None else {"limit": limit}
+        found = self._ask(lambda client, left: client.query(
+            self.collection, filter=which, output_fields=fields, consistency_level="Strong", timeout=left, **most
+        ))  # fmt: skip
+        return [dict(one) for one in found]

@@ -1,0 +1,173 @@
+"""A graph that knows what an indexer has found out: names of clean files mean what it says, others what syntax shows.
+
+It answers as `Graph` does, and says of each use which of the two knows it. A place at which the indexer names nothing
+that is defined here is left to the syntax, so an answer never loses what it had.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from cairn.graph.facts import CLASSES, Place
+from cairn.graph.importers import ImportSite, name_in_list
+from cairn.graph.outline import has_outline
+from cairn.graph.references import Graph, References, Site
+from cairn.graph.scopes import Bound, Tier
+from cairn.semantic.anchors import lines_of
+from cairn.semantic.facts import FileSyntax, SemanticFacts
+from cairn.semantic.model import Occurrence, OccurrenceRole
+from cairn.semantic.state import Now
+from cairn.store.snapshot import SnapshotView
+from cairn.types import Reference
+
+# What a class is made with when its own name does not stand there.
+_MAKERS = frozenset({b"super", b"constructor", b"__init__", b"this", b"base"})
+READ = "read"
+"""The kind of a use that is no call, no type, no base and no annotation; only an indexer knows these."""
+
+
+class PinnedView:
+    """A snapshot as the semantic layer asks for it."""
+
+    def __init__(self, view: SnapshotView) -> None:
+        self._view = view
+
+    def now(self, path: str) -> Now | None:
+        file = self._view.file(path)
+        return None if file is None or file.skip is not None else Now(file.file_hash, file.interface_hash)
+
+    def lines(self, path: str) -> list[bytes]:
+        return lines_of(self._view.text(path) or b"")
+
+    def syntax(self, path: str) -> FileSyntax | None:
+        file = self._view.file(path)
+        if file is None or file.skip is not None or not has_outline(file):
+            return None
+        view = self._view
+        return FileSyntax(bytes(view.text(path) or b""), view.symbols(path), view.references(path), view.imports(path))
+
+
+class InformedGraph(Graph):
+    """The graph of a snapshot and the facts about it, for one question."""
+
+    is_informed = True
+
+    def __init__(self, graph: Graph, facts: SemanticFacts) -> None:
+        super().__init__(graph.view)
+        # What the syntax shows is read once, whoever asks.
+        self.names, self.binder, self.importers = graph.names, graph.binder, graph.importers
+        self.semantic = facts
+        self.stamp = facts.stamp
+        self._line_starts = cache(self._starts_of_lines)
+        self._numbers = cache(self._numbers_by_name)
+        self._places = cache(self._places_of)
+
+    def bind(self, path: str, reference: Reference) -> Bound:
+        """What one use means: what the indexer says where it knows a definition, else what the syntax shows."""
+        symbols = self.semantic.symbols_at(path, reference.line, reference.column)
+        places = {self._named(place, reference.name) for symbol in symbols for place in self._places(symbol)}
+        return Bound(Tier.PROVEN, tuple(sorted(places)), semantic=True) if places else super().bind(path, reference)
+
+    def _named(self, place: Place, name: str) -> Place:
+        """`new Foo()` is said to name what makes a `Foo`; it is the class that has the name."""
+        symbols = self.names.facts(place.path).symbols
+        symbol = symbols[place.number]
+        is_maker = symbol.kind == "constructor" and symbol.parent >= 0 and symbols[symbol.parent].name == name
+        return Place(place.path, symbol.parent) if is_maker else place
+
+    def symbols_of(self, place: Place) -> frozenset[int]:
+        """The symbols that stand for a definition in a clean file; for a class what makes one too."""
+        facts = self.names.facts(place.path)
+        if place.number < 0 or self.semantic.clean(place.path) is None:
+            return frozenset()
+        found: set[int] = set()
+        written = facts.written_as[facts.qualified(place.number)]
+        makers = [n for n, each in enumerate(facts.symbols) if each.kind == "constructor" and each.parent in written]
+        for number in (*written, *makers):
+            line, column = self.spot(place.path, facts.symbols[number].name_byte)
+            for symbol in self.semantic.symbols_at(place.path, line, column):
+                if Place(place.path, number) in self._places(symbol):
+                    found.add(symbol)
+        return frozenset(found)
+
+    def knows(self, path: str, start_byte: int, name: str) -> bool:
+        """Whether the indexer knows the definition that begins at this byte, too."""
+        symbols = self.names.facts(path).symbols
+        numbers = (n for n, each in enumerate(symbols) if (each.start_byte, each.name) == (start_byte, name))
+        return any(self._is_known(Place(path, number)) for number in numbers)
+
+    def _is_known(self, place: Place) -> bool:
+        at = self.names.facts(place.path).symbols[place.number].name_byte
+        found = self.semantic.symbols_at(place.path, *self.spot(place.path, at))
+        return any(place in self._places(symbol) for symbol in found)
+
+    def spot(self, path: str, at: int) -> tuple[int, int]:
+        """The line (from 1) and the column (bytes) of a byte."""
+        text = self.names.facts(path).text
+        return text.count(b"\n", 0, at) + 1, at - (text.rfind(b"\n", 0, at) + 1)
+
+    def byte(self, path: str, line: int, column: int) -> int:
+        """The byte at a line and a column."""
+        return self._line_starts(path)[line - 1] + column
+
+    def _references(self, place: Place, list_name_only: bool) -> References:
+        found = super()._references(place, list_name_only)
+        symbols = self.symbols_of(place)
+        if not symbols:
+            return found
+        known = {
+            (one.path, self.byte(one.path, one.start_line, one.start_column)): one
+            for one in self.semantic.occurrences(symbols)
+            if one.role is not OccurrenceRole.DEFINITION and not self._is_other_name(place, one)
+        }
+        listed = {(site.path, site.start_byte) for site in (*found.proven, *found.likely, *found.name_only)}
+        imported = {self._import_line(site) for site in found.imports}
+        read = [
+            self._read(path, at, one.start_line, one.start_column)
+            for (path, at), one in known.items()
+            # An import is listed as one, and where its name stands in it is found there.
+            if (path, at) not in listed and (path, one.start_line) not in imported
+        ]
+        proven = sorted([*found.proven, *read], key=lambda site: (site.path, site.start_byte))
+        return found._replace(proven=tuple(proven), semantic=frozenset(known))
+
+    def _is_other_name(self, place: Place, one: Occurrence) -> bool:
+        """Whether this place of a class names only what makes one: `super()`, `__init__`."""
+        symbol = self.names.facts(place.path).symbols[place.number]
+        text = self.semantic.lines(one.path)[one.start_line - 1][one.start_column : one.end_column]
+        return symbol.kind in CLASSES and text in _MAKERS
+
+    def _import_line(self, site: ImportSite) -> tuple[str, int]:
+        """The line on which an import has the name."""
+        text, start = self.names.facts(site.path).text, site.imported.start_byte
+        return site.path, site.line + text.count(b"\n", start, name_in_list(text, start, site.imported))
+
+    def _read(self, path: str, at: int, line: int, column: int) -> Site:
+        facts = self.names.facts(path)
+        scope = facts.around(at)
+        inside = facts.qualified(scope) if scope >= 0 else ""
+        return Site(path, line, column, READ, "", "", inside, at, scope)
+
+    # --- definitions ------------------------------------------------------------------------------------------------
+
+    def _places_of(self, symbol: int) -> tuple[Place, ...]:
+        """The definitions of a symbol in clean files, as the syntax knows them."""
+        found = []
+        for one in self.semantic.definitions(symbol):
+            number = self._numbers(one.path).get(self.byte(one.path, one.start_line, one.start_column))
+            if number is not None:
+                found.append(Place(one.path, number))
+        return tuple(found)
+
+    def _numbers_by_name(self, path: str) -> dict[int, int]:
+        """The definitions of a file by the byte at which their name begins, the outermost first."""
+        found: dict[int, int] = {}
+        for number, symbol in enumerate(self.names.facts(path).symbols):
+            found.setdefault(symbol.name_byte, number)
+        return found
+
+    def _starts_of_lines(self, path: str) -> list[int]:
+        starts = [0]
+        for line in self.names.facts(path).text.split(b"\n"):
+            starts.append(starts[-1] + len(line) + 1)
+        return starts

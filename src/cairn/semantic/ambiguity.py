@@ -1,0 +1,313 @@
+"""What makes a name mean more than one thing, each with a detector: six of a file, three more of a rename.
+
+They look at what the syntax of a file shows and at which of its names the indexer could resolve. A name that is found
+ambiguous is never edited without a decision, so in doubt they say so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from typing import NamedTuple
+
+from cairn.semantic.model import Family
+from cairn.types import Import, Reference, Symbol
+
+MOST_CANDIDATES = 50
+MOST_OF_A_KIND = 200
+
+
+class Source(StrEnum):
+    """Why a name may mean more than one thing; each has one sentence in `SENTENCES`."""
+
+    DUPLICATE_DEFINITION = "duplicate_definition"
+    CONDITIONAL_DEFINITION = "conditional_definition"
+    OVERLOAD_SET = "overload_set"
+    DYNAMIC_ATTRIBUTE = "dynamic_attribute"
+    STAR_IMPORT = "star_import"
+    UNRESOLVED_BASE = "unresolved_base"
+    UNRESOLVED_USE = "unresolved_use"
+    SHARED_PLACE = "shared_place"
+    NAME_TAKEN = "name_taken"
+
+
+SENTENCES = {
+    Source.DUPLICATE_DEFINITION: "It is defined more than once, and the last one hides the others.",
+    Source.CONDITIONAL_DEFINITION: "Which of its definitions holds is decided when the program runs or is built.",
+    Source.OVERLOAD_SET: "Several definitions share the name, and a call chooses one by its arguments.",
+    Source.DYNAMIC_ATTRIBUTE: "A name is looked up by a text, so any definition may be meant.",
+    Source.STAR_IMPORT: "Everything is imported, so a name may come from there or from elsewhere.",
+    Source.UNRESOLVED_BASE: "The indexer does not know this base, so what is inherited is not known.",
+    Source.UNRESOLVED_USE: "The indexer does not know what this use of the name means.",
+    Source.SHARED_PLACE: "The name stands for two symbols at once, and only one of them would be renamed.",
+    Source.NAME_TAKEN: "The new name is there already, and what it means there is not looked at.",
+}
+
+
+class Candidate(NamedTuple):
+    """A place that may be meant."""
+
+    path: str
+    line: int
+    name: str
+
+    @property
+    def id(self) -> str:
+        """How a decision names it."""
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguity:
+    """One name that may mean more than one thing, and what it may mean."""
+
+    source: Source
+    path: str
+    line: int
+    name: str
+    candidates: tuple[Candidate, ...] = ()
+
+    @property
+    def signature(self) -> str:
+        """The same for the same ambiguity and for no other."""
+        parts = [self.source.value, self.path, self.line, self.name, [[*one] for one in self.candidates]]
+        return sha256(json.dumps(parts, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
+
+
+class Evidence(NamedTuple):
+    """What is known of one file. `resolved` says whether the indexer knows the name that begins at a byte."""
+
+    path: str
+    family: Family
+    text: bytes
+    symbols: Sequence[Symbol]
+    references: Sequence[Reference]
+    imports: Sequence[Import]
+    resolved: Callable[[int], bool]
+
+
+Detector = Callable[[Evidence], Iterator[Ambiguity]]
+
+_WRITTEN_ONCE = frozenset(
+    {"function", "method", "constructor", "class", "interface", "struct", "enum", "trait", "object", "type", "union"}
+)
+_CALLABLES = frozenset({"function", "method", "constructor"})
+# In these a name with several bodies is told apart by the types of its arguments.
+_OVERLOADING = frozenset({Family.JVM, Family.DOTNET, Family.CLANG})
+# Interfaces and namespaces of these are one, however often they are opened.
+_MERGING = {Family.TYPESCRIPT: frozenset({"interface"}), Family.DOTNET: frozenset({"class", "struct", "interface"})}
+_OPEN_CLASSES = frozenset({"class", "object"})
+_BLOCK = re.compile(rb"\s*(?:if|elif|else|try|except|finally|for|while|with|match|case)\b")
+_ACCESSOR = re.compile(rb"@\s*[\w.]+\.(?:setter|getter|deleter|register)\b|@\s*(?:\w+\.)*singledispatch")
+_OVERLOAD = re.compile(rb"@\s*(?:\w+\.)*overload\b")
+_CONDITION = {
+    Family.CLANG: re.compile(rb"^[ \t]*#[ \t]*(if|ifdef|ifndef|else|elif|endif)\b", re.M),
+    Family.DOTNET: re.compile(rb"^[ \t]*#[ \t]*(if|else|elif|endif)\b", re.M),
+}
+_CFG = re.compile(rb"#\[cfg\(")
+_LOOK_BACK = 2_000
+
+_DYNAMIC: dict[Family, frozenset[str]] = {
+    Family.PYTHON: frozenset(
+        [
+            "getattr",
+            "setattr",
+            "delattr",
+            "eval",
+            "exec",
+            "globals",
+            "locals",
+            "vars",
+            "__import__",
+            "import_module",
+            "attrgetter",
+            "methodcaller",
+        ]
+    ),
+    Family.TYPESCRIPT: frozenset({"eval", "Function"}),
+    Family.RUBY: frozenset(
+        [
+            "send",
+            "public_send",
+            "__send__",
+            "define_method",
+            "instance_variable_get",
+            "instance_variable_set",
+            "const_get",
+            "class_eval",
+            "instance_eval",
+            "module_eval",
+        ]
+    ),
+    Family.JVM: frozenset({"forName", "getMethod", "getDeclaredMethod", "getField", "getDeclaredField"}),
+    Family.GO: frozenset({"MethodByName", "FieldByName"}),
+    Family.DOTNET: frozenset({"GetMethod", "GetProperty", "GetField", "InvokeMember"}),
+}
+_HOOKS: dict[Family, frozenset[str]] = {
+    Family.PYTHON: frozenset({"__getattr__", "__getattribute__"}),
+    Family.RUBY: frozenset({"method_missing"}),
+}
+_REFLECT = frozenset({"Reflect"})
+
+
+def ambiguities(evidence: Evidence) -> tuple[Ambiguity, ...]:
+    """All that is ambiguous in a file, in order of line, as many of each kind as anybody would look at."""
+    found: list[Ambiguity] = []
+    for detect in DETECTORS:
+        found += (one for _, one in zip(range(MOST_OF_A_KIND), detect(evidence), strict=False))
+    return tuple(sorted(found, key=lambda one: (one.line, one.source, one.name)))
+
+
+# --- names that are defined more than once ----------------------------------------------------------------------------
+
+
+def written_twice(evidence: Evidence) -> Iterator[Ambiguity]:
+    """Definitions of one dotted path in one file: overloads, a condition between them, or the last one wins."""
+    same: dict[str, list[Symbol]] = {}
+    for symbol in evidence.symbols:
+        if symbol.kind in _WRITTEN_ONCE and symbol.name != "_":
+            path = f"{symbol.container}.{symbol.name}" if symbol.container else symbol.name
+            same.setdefault(path, []).append(symbol)
+    for name, written in same.items():
+        symbols = [one for one in written if not _is_accessor(evidence, one)]
+        if len(symbols) > 1 and not _merges(evidence.family, symbols):
+            yield Ambiguity(
+                _why_twice(evidence, symbols),
+                evidence.path,
+                symbols[0].start_line,
+                name,
+                tuple(Candidate(evidence.path, one.start_line, name) for one in symbols[:MOST_CANDIDATES]),
+            )
+
+
+def _why_twice(evidence: Evidence, symbols: Sequence[Symbol]) -> Source:
+    if any(_is_conditional(evidence, one) for one in symbols):
+        return Source.CONDITIONAL_DEFINITION
+    if all(one.kind in _CALLABLES for one in symbols) and (
+        evidence.family in _OVERLOADING
+        or any(_OVERLOAD.search(_above(evidence.text, one.start_byte)) for one in symbols)
+        or any(_has_no_body(evidence, one) for one in symbols)
+    ):
+        return Source.OVERLOAD_SET
+    return Source.DUPLICATE_DEFINITION
+
+
+def _merges(family: Family, symbols: Sequence[Symbol]) -> bool:
+    kinds = {one.kind for one in symbols}
+    if family is Family.RUBY:
+        return kinds <= _OPEN_CLASSES
+    return bool(kinds <= _MERGING.get(family, frozenset()))
+
+
+def _has_no_body(evidence: Evidence, symbol: Symbol) -> bool:
+    """A declaration of TypeScript without a body is one of several ways to call the one that has it."""
+    return evidence.family is Family.TYPESCRIPT and b"{" not in evidence.text[symbol.name_byte : symbol.end_byte]
+
+
+def _is_accessor(evidence: Evidence, symbol: Symbol) -> bool:
+    """A property is written once for each thing that can be done with it."""
+    if evidence.family is Family.TYPESCRIPT:
+        before = evidence.text[_line_start(evidence.text, symbol.name_byte) : symbol.name_byte]
+        return re.search(rb"\b[gs]et\s+$", before) is not None
+    return evidence.family is Family.PYTHON and _ACCESSOR.search(_above(evidence.text, symbol.start_byte)) is not None
+
+
+def _is_conditional(evidence: Evidence, symbol: Symbol) -> bool:
+    text, at = evidence.text, symbol.start_byte
+    if evidence.family is Family.PYTHON:
+        return _in_block(text, symbol.name_byte)
+    if evidence.family is Family.RUST:
+        return _CFG.search(_above(text, at)) is not None
+    condition = _CONDITION.get(evidence.family)
+    if condition is None:
+        return False
+    depth = 0
+    for mark in condition.finditer(text, 0, at):
+        depth += {b"endif": -1, b"else": 0, b"elif": 0}.get(mark[1], 1)
+    return depth > 0
+
+
+def _in_block(text: bytes, at: int) -> bool:
+    """Whether the line that this one is indented under opens a branch and no definition."""
+    start = _line_start(text, at)
+    indent = _indent(text, start)
+    while start > 0 and indent > 0:
+        start = _line_start(text, start - 1)
+        line = text[start : text.find(b"\n", start)]
+        if line.strip() and not line.lstrip().startswith(b"#") and _indent(text, start) < indent:
+            return _BLOCK.match(line) is not None
+    return False
+
+
+def _line_start(text: bytes, at: int) -> int:
+    return text.rfind(b"\n", 0, at) + 1
+
+
+def _indent(text: bytes, start: int) -> int:
+    end = start
+    while text[end : end + 1] in (b" ", b"\t"):
+        end += 1
+    return end - start
+
+
+def _above(text: bytes, at: int) -> bytes:
+    """The decorators of a definition: the lines just above it that begin with one, and the start of its own."""
+    start = _line_start(text, at)
+    lines: list[bytes] = [text[start : text.find(b"\n", start) if text.find(b"\n", start) >= 0 else len(text)]]
+    while start > 0 and at - start < _LOOK_BACK:
+        before = _line_start(text, start - 1)
+        line = text[before : start - 1].strip()
+        if not line.startswith((b"@", b"#[")):
+            break
+        lines.append(line)
+        start = before
+    return b"\n".join(lines)
+
+
+# --- names that are looked up while the program runs ------------------------------------------------------------------
+
+
+def dynamic_attributes(evidence: Evidence) -> Iterator[Ambiguity]:
+    """Calls that look a name up by a text, and classes that answer to any name."""
+    names = _DYNAMIC.get(evidence.family, frozenset())
+    for use in evidence.references:
+        if use.kind == "call" and (
+            use.name in names or (use.receiver in _REFLECT and evidence.family is Family.TYPESCRIPT)
+        ):
+            yield Ambiguity(Source.DYNAMIC_ATTRIBUTE, evidence.path, use.line, use.name)
+    hooks = _HOOKS.get(evidence.family, frozenset())
+    for symbol in evidence.symbols:
+        if symbol.name in hooks and symbol.kind in _CALLABLES:
+            yield Ambiguity(Source.DYNAMIC_ATTRIBUTE, evidence.path, symbol.start_line, symbol.name)
+
+
+def star_imports(evidence: Evidence) -> Iterator[Ambiguity]:
+    """Imports of everything, where the language finds out only when it runs what that is."""
+    if evidence.family is Family.PYTHON:
+        for one in evidence.imports:
+            if one.name == "*":
+                yield Ambiguity(Source.STAR_IMPORT, evidence.path, one.line, one.module)
+
+
+def unresolved_bases(evidence: Evidence) -> Iterator[Ambiguity]:
+    """Bases that the indexer has no symbol for."""
+    for use in evidence.references:
+        if use.kind == "base" and not evidence.resolved(use.start_byte):
+            yield Ambiguity(Source.UNRESOLVED_BASE, evidence.path, use.line, use.name)
+
+
+DETECTORS: tuple[Detector, ...] = (written_twice, dynamic_attributes, star_imports, unresolved_bases)
+
+
+# --- names that are to be changed -------------------------------------------------------------------------------------
+
+
+def unresolved_uses(name: str, candidates: tuple[Candidate, ...], evidence: Evidence) -> Iterator[Ambiguity]:
+    """Uses of a name in a file that the indexer has no symbol for: they may mean any definition of that name."""
+    for use in evidence.references:
+        if use.name == name and not evidence.resolved(use.start_byte):
+            yield Ambiguity(Source.UNRESOLVED_USE, evidence.path, use.line, name, candidates)

@@ -1,0 +1,425 @@
+"""Documents of a semantic index → rows, in the one transaction of the caller, each stamped with the hash of its file.
+
+Only what was proven to hold still is taken in: a document whose file has, after the indexer ran, the stat and the bytes
+it had before, and those of the snapshot. All others keep what was known of them, which their hash says to be old.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import NamedTuple, Protocol
+
+from cairn.errors import BadPathKey, SemanticUnreadable
+from cairn.semantic.anchors import Span, anchors, lines_of
+from cairn.semantic.database import Connection
+from cairn.semantic.families import family_of
+from cairn.semantic.looking import Seen
+from cairn.semantic.model import Context, Family, OccurrenceRole
+from cairn.semantic.scip import Document, Range, ScipIndex, byte_column
+from cairn.semantic.scopes import Scope
+from cairn.semantic.symbols import LOCAL, Normaliser, Symbol
+from cairn.source.root import path_key
+from cairn.types import StoredFile
+from cairn.types import Symbol as Defined
+
+_FILE = (
+    "INSERT INTO files (path, language, content_hash, syntactic_interface_hash, indexed_at) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT (path) DO UPDATE SET language = excluded.language, content_hash = excluded.content_hash,"
+    " syntactic_interface_hash = excluded.syntactic_interface_hash, indexed_at = excluded.indexed_at RETURNING id"
+)
+_FACTS = "INSERT INTO file_semantic_facts VALUES (?, ?, ?, ?, '[]', ?)"
+_SYMBOL = (
+    "INSERT INTO symbols (file_id, context_id, identity_id, name, qualified_name, kind, line, column, body_start_line,"
+    " body_end_line, signature, layer) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'semantic')"
+)
+_OCCURRENCE = (
+    "INSERT INTO occurrences (file_id, context_id, identity_id, start_line, start_col, end_line, end_col, role, layer,"
+    " anchor_before, anchor_after) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'semantic', ?, ?)"
+)
+_SILENT = "INSERT OR REPLACE INTO silent_files VALUES (?, ?, ?)"
+_DEFINITION = OccurrenceRole.DEFINITION
+_MARK = "\ufeff".encode()
+_SEPARATORS = "\u2028".encode(), "\u2029".encode()
+_OF_FILE = ("file_semantic_facts", "symbols", "exports", "occurrences", "relationships")
+_REMOVE = (
+    *(f"DELETE FROM {table} WHERE file_id = ? AND context_id = ?" for table in _OF_FILE),  # noqa: S608 - our own names
+    "DELETE FROM edges WHERE source_file = ? AND context_id = ?",
+)
+_TARGETS = (
+    "SELECT DISTINCT s.file_id, f.path FROM occurrences o JOIN symbols s ON s.identity_id = o.identity_id"
+    " JOIN files f ON f.id = s.file_id WHERE o.file_id = ?1 AND o.context_id = ?2 AND s.file_id != ?1"
+)
+_EDGE = (
+    "INSERT INTO edges (source_file, target_file, dependency_type, context_id, layer, interface_hash_at_index)"
+    " VALUES (?, ?, 'uses', ?, 'semantic', ?)"
+)
+_UNUSED_FILES = (
+    "DELETE FROM files WHERE NOT EXISTS (SELECT 1 FROM file_semantic_facts WHERE file_id = files.id)"
+    " AND NOT EXISTS (SELECT 1 FROM edges WHERE target_file = files.id)"
+)
+_UNUSED_IDENTITIES = (
+    "DELETE FROM identities WHERE id NOT IN (SELECT identity_id FROM occurrences UNION SELECT identity_id FROM symbols"
+    " UNION SELECT identity_id FROM relationships UNION SELECT target_id FROM relationships"
+    " UNION SELECT identity_id FROM exports)"
+)
+
+
+class Pinned(Protocol):
+    """A snapshot, as far as the import needs it."""
+
+    def file(self, path_key: str) -> StoredFile | None: ...
+
+    def text(self, path_key: str) -> memoryview | None: ...
+
+    def symbols(self, path_key: str) -> list[Defined]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What an indexer left: the bytes of its index, their name in errors, and its version."""
+
+    data: bytes
+    source: str
+    tool_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """What is needed to take an index in. It should speak of every file that the scope names."""
+
+    context: Context
+    root: str
+    pinned: Pinned
+    before: Mapping[str, Seen]
+    after: Mapping[str, Seen]
+    now: float
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What was taken in. `changed` files were touched meanwhile, and `foreign` ones belong to no file of the context.
+
+    `dropped` occurrences lie where their file has no such place.
+    """
+
+    files: tuple[str, ...]
+    changed: tuple[str, ...]
+    foreign: int
+    occurrences: int
+    dropped: int
+
+
+def import_index(db: Connection, indexed: Indexed, about: Import) -> Imported:
+    """Take the index in. `SemanticUnreadable` when it is damaged or says nothing of the context at all."""
+    index = ScipIndex(indexed.data, indexed.source)
+    (context_id,) = db.execute("SELECT id FROM contexts WHERE key = ?", (about.context.id,)).fetchone()
+    writer = _Writer(db, int(context_id), about)
+    place = _place(index.metadata.project_root, about)
+    changed, foreign, otherwise = [], 0, 0
+    for document in index.documents():
+        path = _path(place, document.path)
+        if path is None or not owns(about.context, path) or not _is_indexed(about.pinned, path):
+            foreign += 1
+        elif not held_still(path, about):
+            changed.append(path)
+        elif not _is_counted_alike(about.pinned.text(path) or b"", about.context.family):
+            otherwise += 1
+        else:
+            writer.take(path, document)
+    if not writer.files and not changed and not otherwise:
+        raise SemanticUnreadable(path=indexed.source, why="it says nothing of any file of this context")
+    writer.connect()
+    writer.tidy(spoken_of={*writer.files, *changed})
+    writer.note_silence(spoken_of={*writer.files, *changed})
+    described = "UPDATE contexts SET tool_version = ?, refreshed_at = ? WHERE id = ?"
+    db.execute(described, (indexed.tool_version, about.now, context_id))
+    return Imported(tuple(writer.files), tuple(changed), foreign, writer.occurrences, writer.dropped)
+
+
+def owns(context: Context, path: str) -> bool:
+    """Whether the file is of the context's languages, lies in it, and not in one that is nested in it."""
+    if family_of(path) is not context.family or not _is_below(path, context.root):
+        return False
+    return not any(_is_below(path, hole) for hole in context.punched)
+
+
+def held_still(path: str, about: Import) -> bool:
+    """Whether the file is as it was before the indexer ran, and as it is in the snapshot."""
+    seen, pinned = about.after.get(path), about.pinned.file(path)
+    if seen is None or pinned is None:
+        return False
+    return seen == about.before.get(path) and seen.file_hash == pinned.file_hash
+
+
+def _is_indexed(pinned: Pinned, path: str) -> bool:
+    found = pinned.file(path)
+    return found is not None and found.skip is None
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return not folder or path == folder or path.startswith(folder + "/")
+
+
+# --- paths ------------------------------------------------------------------------------------------------------------
+
+
+def _place(project_root: str, about: Import) -> str:
+    """The folder, relative to the root, that the paths of the documents begin at."""
+    said = _decoded(project_root.removeprefix("file://")) if project_root.startswith("file://") else project_root
+    if said.startswith("/"):
+        found = os.path.relpath(os.path.normpath(said), about.root)
+        if found != os.pardir and not found.startswith(os.pardir + os.sep):
+            return found
+    return about.context.root
+
+
+def _decoded(uri: str) -> str:
+    """A path of a URI, `%20` and its like undone."""
+    raw = re.sub(rb"%([0-9A-Fa-f]{2})", lambda found: bytes.fromhex(found[1].decode()), uri.encode())
+    return raw.decode("utf-8", "replace")
+
+
+def _path(place: str, written: str) -> str | None:
+    """The path key of a document; None for one that lies outside of the root, or names nothing."""
+    found = os.path.normpath(os.path.join(place, written))
+    if not written or os.path.isabs(found):
+        return None
+    try:
+        return path_key(found.encode())
+    except (BadPathKey, UnicodeEncodeError):
+        return None
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+class _Row(NamedTuple):
+    """An occurrence with its symbol and its place; `body` is all of what it defines."""
+
+    role: OccurrenceRole
+    body: Range | None
+    symbol: Symbol
+    identity: int
+    span: Span
+    around: tuple[str, str]
+
+
+class _Writer:
+    """Puts the rows of one context, file by file."""
+
+    def __init__(self, db: Connection, context: int, about: Import) -> None:
+        self._db, self._context, self._about = db, context, about
+        self._normaliser = Normaliser(about.context, lambda path: about.pinned.file(path) is not None)
+        self._identities: dict[str, int] = {}
+        self.files: dict[str, int] = {}
+        self._named: dict[int, set[str]] = {}
+        self._relative: list[str | None] = []
+        self.occurrences = self.dropped = 0
+
+    def take(self, path: str, document: Document) -> None:
+        """Replace what was known of a file by what its document says."""
+        record = self._about.pinned.file(path)
+        assert record is not None, "only what is in the snapshot is taken in"
+        stamp = path, record.language, record.file_hash, record.interface_hash, self._about.now
+        (file_id,) = self._db.execute(_FILE, stamp).fetchone()
+        for statement in _REMOVE:
+            self._db.execute(statement, (file_id, self._context))
+        self.files[path] = file_id
+        lines = lines_of(self._about.pinned.text(path) or b"")
+        self._relative = []
+        rows = list(self._rows(path, document, lines))
+        homes = {self._normaliser.home(row.symbol) for row in rows if row.role is not _DEFINITION}
+        self._named[file_id] = {home for home in (*homes, *self._relative) if home is not None}
+        self._db.executemany(_OCCURRENCE, [self._occurrence(file_id, row) for row in rows])
+        self.occurrences += len(rows)
+        interface = self._define(path, file_id, rows, lines)
+        self._db.execute(_FACTS, (file_id, self._context, interface, record.file_hash, self._about.now))
+        self._relate(path, file_id, document)
+
+    def _rows(self, path: str, document: Document, lines: list[bytes]) -> Iterator[_Row]:
+        seen = set()
+        unseen = len(_MARK) if self._about.context.family is Family.TYPESCRIPT and lines[0].startswith(_MARK) else 0
+        for written in document.occurrences:
+            if not written.symbol:
+                continue
+            span = _span(written.range, document, lines, unseen)
+            around = span and anchors(lines, span)
+            if span is None or around is None:
+                self.dropped += 1
+                continue
+            symbol = self._normaliser.symbol(written.symbol, path)
+            if symbol.kind == "module" and _text_at(lines, span).startswith("."):
+                # `from .app import`: scip-python takes it for the module `app` at the top, which is another one.
+                self._relative.append(self._normaliser.beside(path, _text_at(lines, span)))
+                self.dropped += 1
+                continue
+            role = _role(int(written.roles))
+            if (key := (span, symbol.identity, role)) in seen:
+                continue
+            seen.add(key)
+            yield _Row(role, written.around, symbol, self._identity(symbol.identity), span, around)
+
+    def _occurrence(self, file_id: int, row: _Row) -> tuple[object, ...]:
+        return (file_id, self._context, row.identity, *row.span, row.role, *row.around)
+
+    def _define(self, path: str, file_id: int, rows: Iterable[_Row], lines: list[bytes]) -> str:
+        """Write down what the file defines; the hash of what others can see of it."""
+        named = _by_place(self._about.pinned.symbols(path), self._about.pinned.text(path) or b"")
+        shown = []
+        for row in rows:
+            if row.role is not _DEFINITION:
+                continue
+            place = row.span.start_line, row.span.start_column
+            known = named.get(place)
+            name = row.symbol.name or _text_at(lines, row.span)
+            signature = known.signature if known else ""
+            at = (row.body.start_line + 1, row.body.end_line + 1) if row.body else (None, None)
+            symbol = row.identity, name, row.symbol.qualified_name or name, row.symbol.kind
+            values = file_id, self._context, *symbol, *place, *at, signature
+            symbol_id = self._db.execute(_SYMBOL, values).lastrowid
+            if row.symbol.kind == LOCAL:
+                continue
+            interface = _digest(row.symbol.kind, row.symbol.qualified_name, signature)
+            self._db.execute("INSERT INTO symbol_interface_hashes VALUES (?, ?)", (symbol_id, interface))
+            if known is not None and known.exported:
+                export = file_id, self._context, row.identity, name
+                self._db.execute("INSERT OR IGNORE INTO exports VALUES (?, ?, ?, ?)", export)
+                shown.append(interface)
+        return _digest(*sorted(shown))
+
+    def _relate(self, path: str, file_id: int, document: Document) -> None:
+        for facts in document.symbols:
+            for to in facts.relationships:
+                if not facts.symbol or not to.symbol:
+                    continue
+                ends = [self._normaliser.symbol(one, path).identity for one in (facts.symbol, to.symbol)]
+                kinds = {
+                    "reference": to.is_reference,
+                    "implementation": to.is_implementation,
+                    "type_definition": to.is_type_definition,
+                    "definition": to.is_definition,
+                }
+                row = file_id, self._context, *map(self._identity, ends)
+                put = "INSERT OR IGNORE INTO relationships VALUES (?, ?, ?, ?, ?)"
+                self._db.executemany(put, [(*row, kind) for kind, holds in kinds.items() if holds])
+
+    def connect(self) -> None:
+        """Write down what each file leans on, with the interface that it was understood by."""
+        for file_id in self.files.values():
+            targets = dict(self._db.execute(_TARGETS, (file_id, self._context)).fetchall())
+            # A file that nothing is known of yet, because it was not in the scope, is leaned on all the same.
+            targets |= {self._row_of(path): path for path in self._named[file_id]}
+            for target, path in targets.items():
+                if target != file_id:
+                    self._db.execute(_EDGE, (file_id, target, self._context, self._interface(path)))
+
+    def _row_of(self, path: str) -> int:
+        """The number of a file, which has one from now on."""
+        found = self._db.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
+        if found is None:
+            record = self._about.pinned.file(path)
+            assert record is not None, "a symbol is named after a file of the snapshot only"
+            stamp = path, record.language, record.file_hash, record.interface_hash, self._about.now
+            found = self._db.execute(_FILE, stamp).fetchone()
+        return int(found[0])
+
+    def _interface(self, path: str) -> str:
+        """What a file shows to others; nothing is known of one that was touched while the indexer ran."""
+        record = self._about.pinned.file(path)
+        return record.interface_hash if record is not None and held_still(path, self._about) else ""
+
+    def tidy(self, spoken_of: set[str]) -> None:
+        """Take away what is known of files that are gone, or that an index should speak of and no longer does."""
+        known = "SELECT f.id, f.path FROM files f JOIN file_semantic_facts s ON s.file_id = f.id WHERE s.context_id = ?"
+        for file_id, path in self._db.execute(known, (self._context,)).fetchall():
+            if self._about.pinned.file(path) is None or (self._about.scope.names(path) and path not in spoken_of):
+                for statement in _REMOVE:
+                    self._db.execute(statement, (file_id, self._context))
+        self._db.execute(_UNUSED_FILES)
+        if self._about.scope.full:
+            self._db.execute(_UNUSED_IDENTITIES)
+
+    def note_silence(self, spoken_of: set[str]) -> None:
+        """Write down which files the index should have spoken of and did not, so that it is not made for them again."""
+        if self._about.scope.full:
+            self._db.execute("DELETE FROM silent_files WHERE context_id = ?", (self._context,))
+        for path in self._about.after:
+            silent = self._about.scope.names(path) and path not in spoken_of and owns(self._about.context, path)
+            if silent and held_still(path, self._about):
+                self._db.execute(_SILENT, (self._context, path, self._about.after[path].file_hash))
+
+    # --- help ---------------------------------------------------------------------------------------------------------
+
+    def _identity(self, symbol: str) -> int:
+        found = self._identities.get(symbol)
+        if found is None:
+            row = self._db.execute("SELECT id FROM identities WHERE symbol = ?", (symbol,)).fetchone()
+            if row is None:
+                put = "INSERT INTO identities (symbol) VALUES (?) RETURNING id"
+                row = self._db.execute(put, (symbol,)).fetchone()
+            found = self._identities[symbol] = int(row[0])
+        return found
+
+
+def _by_place(symbols: Iterable[Defined], text: bytes | memoryview) -> dict[tuple[int, int], Defined]:
+    """What the syntax of a file defines, by the line and the column of the name."""
+    starts = [0]
+    for each in bytes(text).split(b"\n"):
+        starts.append(starts[-1] + len(each) + 1)
+    found = {}
+    for symbol in symbols:
+        line = bisect_right(starts, symbol.name_byte)
+        found[line, symbol.name_byte - starts[line - 1]] = symbol
+    return found
+
+
+def _text_at(lines: list[bytes], span: Span) -> str:
+    if span.start_line != span.end_line:
+        return ""
+    return lines[span.start_line - 1][span.start_column : span.end_column].decode("utf-8", "replace")
+
+
+def _is_counted_alike(text: bytes | memoryview, family: Family) -> bool:
+    """Whether the indexer finds the same lines and columns in a text as we do.
+
+    Most know an end of a line that we do not, so that all behind it would be said of another line. Whether a mark at
+    the beginning of a file counts as a column is known of two of them.
+    """
+    data = bytes(text)
+    if re.search(rb"\r(?!\n)", data):
+        return False
+    if family is Family.TYPESCRIPT:
+        return not any(separator in data for separator in _SEPARATORS)
+    return family is Family.PYTHON or not data.startswith(_MARK)
+
+
+def _span(written: Range, document: Document, lines: list[bytes], unseen: int) -> Span | None:
+    """Where it is; the indexer does not see so many of the first bytes of the file."""
+    if written.end_line >= len(lines):
+        return None
+    start = _column(lines, written.start_line, written.start_column, document, unseen)
+    end = _column(lines, written.end_line, written.end_column, document, unseen)
+    return Span(written.start_line + 1, start, written.end_line + 1, end)
+
+
+def _column(lines: list[bytes], line: int, column: int, document: Document, unseen: int) -> int:
+    if line or not unseen:
+        return byte_column(lines[line], column, document.encoding)
+    return unseen + byte_column(lines[0][unseen:], column, document.encoding)
+
+
+def _role(roles: int) -> OccurrenceRole:
+    # Plain numbers: millions of them are asked, and a flag takes ten times as long.
+    if roles & 1:
+        return _DEFINITION
+    return OccurrenceRole.IMPORT if roles & 2 else OccurrenceRole.REFERENCE
+
+
+def _digest(*parts: str) -> str:
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,124 @@
+"""One process of an indexer, from its start to its end: watched, in a group of its own, and never left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import resource
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from cairn.clock import Clock
+from cairn.limits import INDEXER_LOOK_SECONDS, INDEXER_SAID_BYTES, KIB, MAX_SCIP_BYTES
+from cairn.semantic import keeper
+from cairn.semantic.footprint import session_bytes
+
+_NICE = 10
+_DYING_SECONDS = 2.0
+_READ_BYTES = 64 * KIB
+_MOST_WORDS = 300
+
+
+class Ended(NamedTuple):
+    """The status of a program (128 and the number of a signal) and the last that it printed."""
+
+    status: int
+    said: bytes
+
+    @property
+    def reason(self) -> str:
+        """How it ended, and what it printed last that looks like a reason, in one line."""
+        text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", self.said.decode("utf-8", "replace"))
+        lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+        telling = [line for line in lines if re.search(r"\berror\b|exception|cannot|failed", line, re.IGNORECASE)]
+        words = "".join(c if c.isprintable() else "?" for c in (telling or lines or [""])[-1])[:_MOST_WORDS]
+        signalled = self.status > 128
+        how = f"it was killed by signal {self.status - 128}" if signalled else f"it ended with status {self.status}"
+        return f"{how}: {words.rstrip('.')}" if words else how
+
+
+def run_to_end(
+    command: Sequence[str], *, cwd: str, environ: Mapping[str, str], look: Callable[[int], None], clock: Clock
+) -> Ended:
+    """Run a program, and give how it ended. Nothing that it has started is left then, whatever happens here.
+
+    `look` is called several times a second with the number of its session; what it raises ends the program.
+    """
+    with subprocess.Popen(  # noqa: S603 - a program of the user's, and arguments from the table of indexers
+        [sys.executable, "-I", "-S", keeper.__file__, *command],
+        cwd=cwd,
+        env=dict(environ),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        bufsize=0,
+        start_new_session=True,
+    ) as child:
+        try:
+            _restrain(child.pid)
+            said = _watch(child, look, clock)
+        finally:
+            # Also when it has ended by itself: what it has left running is in its group.
+            _kill_group(child, clock)
+        return Ended(child.wait(), said)
+
+
+def _watch(child: subprocess.Popen[bytes], look: Callable[[int], None], clock: Clock) -> bytes:
+    """The last that it printed, when it has ended."""
+    assert child.stdout is not None
+    out, said = child.stdout.fileno(), b""
+    os.set_blocking(out, False)
+    with selectors.DefaultSelector() as selector:
+        selector.register(out, selectors.EVENT_READ)
+        next_look = clock.monotonic()
+        while not _has_ended(child):
+            if selector.get_map():
+                for _ in selector.select(INDEXER_LOOK_SECONDS):
+                    piece = _read(out)
+                    said = (said + piece)[-INDEXER_SAID_BYTES:]
+                    if not piece:
+                        selector.unregister(out)
+            else:
+                # It has closed its output, and is about to end.
+                clock.sleep(0.01)
+            if clock.monotonic() >= next_look:
+                next_look = clock.monotonic() + INDEXER_LOOK_SECONDS
+                look(child.pid)
+    # What it printed just before it ended is the reason that somebody wants to know. No more fits into a pipe.
+    return (said + _read(out, INDEXER_SAID_BYTES * 64))[-INDEXER_SAID_BYTES:]
+
+
+def _read(out: int, most: int = _READ_BYTES) -> bytes:
+    try:
+        return os.read(out, most)
+    except BlockingIOError:
+        return b""
+
+
+def _has_ended(child: subprocess.Popen[bytes]) -> bool:
+    """Whether it has; it stays a process until somebody waits for it, so its number is nobody else's."""
+    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _kill_group(child: subprocess.Popen[bytes], clock: Clock) -> None:
+    """Nothing of it runs any more; what does not die at once (a disk that hangs) is not waited for longer."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    until = clock.monotonic() + _DYING_SECONDS
+    while session_bytes(child.pid) and clock.monotonic() < until:
+        clock.sleep(0.01)
+
+
+def _restrain(pid: int) -> None:
+    """Nobody waits for it: others go first. It leaves no core, and no file that could not be read anyway."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PGRP, pid, _NICE)
+        if sys.platform == "linux":
+            resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (MAX_SCIP_BYTES + 1, MAX_SCIP_BYTES + 1))

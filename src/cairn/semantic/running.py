@@ -1,0 +1,211 @@
+"""Runs one indexer once, as a batch job: with a limit of time and of memory, in a process group that can be ended.
+
+Its environment is made from nothing and its folder goes when it has ended. What it leaves is an index that says
+something of some file, or an error that says why not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.config import SemanticConfig
+from cairn.errors import (
+    Cancelled,
+    IndexerEmpty,
+    IndexerFailed,
+    IndexerMemory,
+    IndexerRefused,
+    IndexerTimeout,
+    SemanticUnreadable,
+)
+from cairn.limits import (
+    INDEXER_SCRATCH_SECONDS,
+    INDEXER_VERSION_SECONDS,
+    MAX_SCIP_BYTES,
+    MIB,
+)
+from cairn.semantic.footprint import machine_bytes, session_bytes
+from cairn.semantic.importing import Indexed
+from cairn.semantic.indexers import BY_FAMILY, OUTPUT, Plan, Work
+from cairn.semantic.model import Context
+from cairn.semantic.process import Ended, run_to_end
+from cairn.semantic.scip import ScipIndex
+from cairn.semantic.scopes import Scope
+from cairn.semantic.tools import Tool, find_tool
+from cairn.source.root import printable
+from cairn.store.disk import Disk
+from cairn.store.files import remove_tree
+
+SCRATCH = "cache/semantic"
+_MEMORY_SHARE = 0.75
+_HEAP_SHARE = 0.8
+
+
+class Beat(NamedTuple):
+    """How a run stands: the seconds it has taken and the most memory it has held."""
+
+    seconds: float
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Runs the indexer of a context: what a refresh calls. `files` are all files of a context, by path key.
+
+    `read` gives the bytes of a project file; `tell` hears how a run stands, several times a second.
+    """
+
+    root: str
+    home: str
+    environ: Mapping[str, str]
+    settings: SemanticConfig
+    files: Callable[[Context], Iterable[str]]
+    read: Callable[[str], bytes | None]
+    tell: Callable[[Beat], None] = lambda _: None
+    clock: Clock = SYSTEM_CLOCK
+
+    def __call__(self, context: Context, scope: Scope, cancelled: Callable[[], bool]) -> Indexed:
+        """The index of the context, over the scope or more. Raises an error of the band 40-49, or `Cancelled`."""
+        indexer = BY_FAMILY[context.family]
+        tool = find_tool(indexer, root=self.root, home=self.home, environ=self.environ, settings=self.settings)
+        if indexer.runs_builds and not self._is_trusted():
+            raise IndexerRefused(indexer=indexer.name, path=printable(os.fsencode(self.root)))
+        files = tuple(sorted(self.files(context)))
+        wanted = tuple(path for path in files if scope.since is not None or scope.names(path))
+        until = self.clock.monotonic() + self.settings.seconds
+        at = 0
+        while True:
+            with _scratch(self.home, self.clock) as (disk, folder):
+                place = os.path.join(disk.path, folder)
+                work = Work(self.root, context, files, wanted or files, place, self.environ, self.read)
+                plans = indexer.plans(work)
+                run = _Run(tool, work, plans[at], self, until, cancelled)
+                try:
+                    return run.indexed(disk, folder)
+                except IndexerFailed as problem:
+                    at += 1
+                    if type(problem) is not IndexerFailed or at == len(plans):
+                        raise
+
+    def _is_trusted(self) -> bool:
+        home = self.environ.get("HOME") or os.path.expanduser("~")
+        roots = (os.path.join(home, one[2:]) if one.startswith("~/") else one for one in self.settings.trusted_roots)
+        return any(os.path.join(self.root, "").startswith(os.path.join(os.path.realpath(one), "")) for one in roots)
+
+
+class _Run:
+    """One process of an indexer, from its start to its end."""
+
+    def __init__(
+        self, tool: Tool, work: Work, plan: Plan, runner: Runner, until: float, cancelled: Callable[[], bool]
+    ) -> None:
+        self._tool, self._work, self._plan = tool, work, plan
+        self._runner, self._until, self._cancelled = runner, until, cancelled
+        self._memory = min(runner.settings.memory_mib * MIB, int(machine_bytes() * _MEMORY_SHARE))
+        self._began = runner.clock.monotonic()
+        self._peak = 0
+
+    def indexed(self, disk: Disk, folder: str) -> Indexed:
+        for name, data in self._plan.given:
+            disk.create_bytes(f"{folder}/{name}", data)
+        ended = self._ended()
+        if ended.status:
+            out_of_heap = b"JavaScript heap out of memory" in ended.said
+            raise self._failed(IndexerMemory if out_of_heap else IndexerFailed, ended.reason)
+        source = f"of {self._tool.indexer.name}"
+        try:
+            data = disk.read(f"{folder}/{OUTPUT}", MAX_SCIP_BYTES)
+        except OSError as problem:
+            if problem.errno == errno.EFBIG:
+                raise SemanticUnreadable(path=source, why=f"it has more than {MAX_SCIP_BYTES} bytes") from None
+            raise self._failed(IndexerEmpty, "") from None
+        index = ScipIndex(data, source)
+        # One of them ends well and says nothing when it has not understood where it is.
+        if next(index.documents(), None) is None:
+            raise self._failed(IndexerEmpty, "")
+        return Indexed(data, source, index.metadata.tool_version)
+
+    def _ended(self) -> Ended:
+        inside = self._tool.indexer.runs_builds
+        try:
+            return run_to_end(
+                [*self._tool.command, *self._plan.arguments],
+                cwd=self._work.folder if inside else self._work.scratch,
+                environ=self._environment(),
+                look=self._look,
+                clock=self._runner.clock,
+            )
+        except OSError as problem:
+            # The folder is gone, or there are no processes left.
+            raise self._failed(IndexerFailed, f"it could not be started: {problem.strerror}") from None
+
+    def _look(self, session: int) -> None:
+        now, used = self._runner.clock.monotonic(), session_bytes(session)
+        self._peak = max(self._peak, used)
+        if used > self._memory:
+            raise self._failed(IndexerMemory, f"it took more than {self._memory // MIB:,} MiB of memory")
+        if now > self._until:
+            raise self._failed(IndexerTimeout, f"it took longer than {self._runner.settings.seconds:,} seconds")
+        if self._cancelled():
+            raise Cancelled
+        self._runner.tell(Beat(now - self._began, self._peak))
+
+    def _environment(self) -> dict[str, str]:
+        given = dict(self._plan.environ)
+        if self._tool.indexer.runtime == "node":
+            heap = f"--max-old-space-size={int(self._memory * _HEAP_SHARE) // MIB}"
+            given["NODE_OPTIONS"] = f"{heap} {given.get('NODE_OPTIONS', '')}".strip()
+        return {**self._tool.environ, "TMPDIR": self._work.scratch, **given}
+
+    def _failed(self, kind: type[IndexerFailed], why: str) -> IndexerFailed:
+        return kind(indexer=self._tool.indexer.name, context=printable(self._work.context.id.encode()), why=why)
+
+
+class _TooLong(Exception):
+    """It did not say its version in time."""
+
+
+def tool_version(tool: Tool, clock: Clock = SYSTEM_CLOCK) -> tuple[str, str]:
+    """The version that an indexer says, or nothing and why it does not."""
+    until = clock.monotonic() + INDEXER_VERSION_SECONDS
+
+    def look(_: int) -> None:
+        if clock.monotonic() > until:
+            raise _TooLong
+
+    try:
+        ended = run_to_end([*tool.command, "--version"], cwd="/", environ=tool.environ, look=look, clock=clock)
+    except _TooLong:
+        return "", f"it did not say its version in {INDEXER_VERSION_SECONDS:g} seconds"
+    found = re.search(rb"[0-9]+\.[0-9]+[0-9A-Za-z.+-]*", ended.said)
+    return ("", ended.reason) if ended.status or found is None else (found[0].decode(), "")
+
+
+@contextlib.contextmanager
+def _scratch(home: str, clock: Clock) -> Iterator[tuple[Disk, str]]:
+    """A folder for one run, which goes with it. What runs that were killed have left goes too, when it is old."""
+    with Disk.at(home, SCRATCH, create=True) as disk:
+        long_ago = clock.wall_ns() - int(INDEXER_SCRATCH_SECONDS * 1e9)
+        for name, found in disk.list_stats(""):
+            if name.startswith("run_") and found.mtime_ns < long_ago:
+                _removed(disk, name)
+        folder = f"run_{secrets.token_hex(8)}"
+        disk.make_folder(folder)
+        try:
+            yield disk, folder
+        finally:
+            _removed(disk, folder)
+
+
+def _removed(disk: Disk, folder: str) -> None:
+    # A name that is not ours, or a folder that somebody still fills: the next run tries again.
+    with contextlib.suppress(OSError):
+        remove_tree(disk, folder)

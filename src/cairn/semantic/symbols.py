@@ -1,0 +1,173 @@
+"""The names that indexers give to symbols → one identity for each, its name and its kind.
+
+`scheme manager package version descriptors` is what they write. The version of the package is taken out, since it would
+split an identity at every release; so is the folder of sources that one of them takes for a package.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from cairn.semantic.model import Context, Family
+from cairn.semantic.scip import is_local
+
+_PLAIN = r"[\w+\-$]+"
+_DESCRIPTOR = re.compile(
+    rf"""
+    \[ (?P<type_parameter> {_PLAIN} | `(?:[^`]|``)*` ) \]
+  | \( (?P<parameter> {_PLAIN} | `(?:[^`]|``)*` ) \)
+  | (?P<name> {_PLAIN} | `(?:[^`]|``)*` ) (?P<suffix> \([^)]*\)\. | [/#.:!] )
+    """,
+    re.VERBOSE,
+)
+# Folders that hold packages and are none, by habit.
+_SOURCE_FOLDERS = ("src", "lib", "python")
+LOCAL = "local"
+
+
+class Symbol(NamedTuple):
+    """A symbol without what differs from one release or checkout to the next. `kind` follows from how it is written.
+
+    `names` are those of what encloses it and its own, outermost first; empty for one that is local to its file.
+    """
+
+    identity: str
+    kind: str
+    names: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its own name."""
+        return self.names[-1] if self.names else ""
+
+    @property
+    def qualified_name(self) -> str:
+        """All names with dots between them."""
+        return ".".join(self.names)
+
+
+class Normaliser:
+    """Symbols of the indices of one context. `exists` says whether a path is in the snapshot."""
+
+    def __init__(self, context: Context, exists: Callable[[str], bool]) -> None:
+        self._python = context.family is Family.PYTHON
+        self._below = f"{context.root}/" if context.root else ""
+        self._exists = exists
+        self._known: dict[str, Symbol] = {}
+        self._modules: dict[str, str] = {}
+        self._homes: dict[str, str | None] = {}
+
+    def symbol(self, written: str, path: str) -> Symbol:
+        """The symbol of this text in the document of this path."""
+        if is_local(written):
+            # Counted within one document only.
+            return Symbol(f"{LOCAL} {path} {written[len(LOCAL) + 1 :]}", LOCAL)
+        found = self._known.get(written)
+        if found is None:
+            found = self._known[written] = self._normalised(written)
+        return found
+
+    def home(self, symbol: Symbol) -> str | None:
+        """The file of the snapshot that a symbol is named after, whether or not anything is known of that."""
+        if symbol.kind == LOCAL or not symbol.names:
+            return None
+        first = symbol.names[0]
+        if first not in self._homes:
+            self._homes[first] = self._module_file(first) if self._python else None
+        if self._python:
+            return self._homes[first]
+        # Others name the folders and the file first.
+        paths = ("/".join(symbol.names[:count]) for count in range(1, len(symbol.names) + 1))
+        return next((self._below + path for path in paths if self._exists(self._below + path)), None)
+
+    def beside(self, path: str, written: str) -> str | None:
+        """The file that `.name` or `..pack.name` means in a file of Python."""
+        name = written.lstrip(".")
+        folders = path.split("/")[: -(len(written) - len(name))]
+        return self._found("/".join([*folders, *name.split(".")] if name else folders))
+
+    def _normalised(self, written: str) -> Symbol:
+        head, descriptors = _split(written)
+        if head is None:
+            return Symbol(written, "unknown", (written,))
+        names, kinds, end = [], [], 0
+        for match in _DESCRIPTOR.finditer(descriptors):
+            if match.start() != end:
+                break
+            end = match.end()
+            name = match["name"] or match["type_parameter"] or match["parameter"]
+            names.append(_unquoted(name))
+            kinds.append(match["suffix"] or ("[" if match["type_parameter"] else "("))
+        if end != len(descriptors) or not names:
+            return Symbol(f"{head} {descriptors}", "unknown", (descriptors,))
+        if self._python and kinds[0] == "/" and (module := self._module(names[0])) != names[0]:
+            first = _DESCRIPTOR.match(descriptors)
+            assert first is not None, "it has just been matched"
+            descriptors = f"{_quoted(module)}/{descriptors[first.end() :]}"
+            names[0] = module
+        return Symbol(f"{head} {descriptors}", _kind(kinds), tuple(names))
+
+    def _module(self, name: str) -> str:
+        found = self._modules.get(name)
+        if found is None:
+            found = self._modules[name] = self._without_source_folder(name)
+        return found
+
+    def _without_source_folder(self, module: str) -> str:
+        """`flask.app` for `src.flask.app`: so others import it, and so they are said to refer to it."""
+        folder, dot, rest = module.partition(".")
+        if not dot or folder not in _SOURCE_FOLDERS or self._is_module(folder):
+            return module
+        # Where both are there they are two modules, and stay apart.
+        return module if self._is_module(rest) or not self._is_module(module) else rest
+
+    def _is_module(self, module: str) -> bool:
+        return self._file(module) is not None
+
+    def _module_file(self, module: str) -> str | None:
+        places = ("", *(f"{folder}." for folder in _SOURCE_FOLDERS))
+        return next((found for place in places if (found := self._file(place + module))), None)
+
+    def _file(self, module: str) -> str | None:
+        return self._found(self._below + module.replace(".", "/"))
+
+    def _found(self, place: str) -> str | None:
+        files = (place + ending for ending in (".py", "/__init__.py", ".pyi", "/__init__.pyi"))
+        return next(filter(self._exists, files), None)
+
+
+def _split(written: str) -> tuple[str | None, str]:
+    """Scheme, manager, package and no version; then the descriptors. A blank inside a part is written twice."""
+    parts: list[str] = []
+    start = at = 0
+    while len(parts) < 4:
+        at = written.find(" ", at)
+        if at < 0:
+            return None, written
+        if written[at + 1 : at + 2] == " ":
+            at += 2
+            continue
+        parts.append(written[start:at])
+        at = start = at + 1
+    scheme, manager, package, _ = parts
+    return f"{scheme} {manager} {package} .", written[start:]
+
+
+def _kind(suffixes: list[str]) -> str:
+    last = suffixes[-1]
+    inside_type = len(suffixes) > 1 and suffixes[-2] == "#"
+    if last.startswith("(") and last.endswith("."):
+        return "method" if inside_type else "function"
+    if last == ".":
+        return "field" if inside_type else "variable"
+    return {"/": "namespace", "#": "type", ":": "module", "!": "macro", "[": "type_parameter", "(": "parameter"}[last]
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(_PLAIN, name) else "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,110 @@
+"""Where the indexers are on this machine: named by the user, on PATH, or in the folder that only Cairn looks in.
+
+Never in the project: whatever lies below the root, `node_modules/.bin` and virtual environments too, is not run.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cairn.config import TOOLS_NAME, SemanticConfig
+from cairn.errors import IndexerMissing
+from cairn.semantic.indexers import Indexer
+
+# Where npm and Go put programs below a folder that they are given.
+_BELOW = ("bin", "node_modules/.bin")
+_SCRIPTS = (".js", ".cjs", ".mjs")
+# A name below a device: nothing is found there, and nothing can be made there, by nobody.
+NOWHERE = "/dev/null"
+# Where builds find their own things. What else is in our environment is not an indexer's business.
+_FOR_BUILDS = ("HOME", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME", "GRADLE_USER_HOME", "DOTNET_ROOT", "GEM_HOME")
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """An indexer that is there: the command that starts it, and the environment that it gets."""
+
+    indexer: Indexer
+    program: str
+    command: tuple[str, ...]
+    environ: Mapping[str, str]
+
+
+def find_tool(indexer: Indexer, *, root: str, home: str, environ: Mapping[str, str], settings: SemanticConfig) -> Tool:
+    """The indexer as it is to be started for this root. `IndexerMissing` says what is not there."""
+    folders = safe_folders(environ.get("PATH", os.defpath), root)
+    program = _named(indexer, settings, environ)
+    if program is None:
+        program = _first(indexer.name, [*folders, *_own_folders(home, root)], root)
+        if program is None:
+            raise _missing(indexer, home, f"there is no program {indexer.name} on PATH")
+    elif not _is_program(program):
+        raise _missing(indexer, home, "what [semantic] in your config.toml names is not a program")
+    runtime = _first(indexer.runtime, folders, root) if indexer.runtime else None
+    if indexer.runtime and runtime is None and not indexer.runs_builds:
+        raise _missing(indexer, home, f"it needs {indexer.runtime}, which is not on PATH")
+    command: tuple[str, ...] = (program,)
+    path = os.pathsep.join(folders)
+    if runtime is not None and not indexer.runs_builds:
+        path = os.path.dirname(runtime)
+    if indexer.runtime == "node" and runtime is not None:
+        real = os.path.realpath(program)
+        # It sees no other program at all: neither a Python, whose packages it would take in, nor git. One that is
+        # started by a script of a package manager has to find its own way.
+        command, path = ((runtime, real), NOWHERE) if real.endswith(_SCRIPTS) else (command, os.pathsep.join(folders))
+    ours = {name: environ[name] for name in _FOR_BUILDS if name in environ} if indexer.runs_builds else {}
+    return Tool(indexer, program, command, {"HOME": NOWHERE, "LANG": "C.UTF-8"} | ours | {"PATH": path})
+
+
+def install_command(indexer: Indexer, home: str) -> str:
+    """What to type to have it."""
+    return indexer.install.format(tools=shlex.quote(os.path.join(home, TOOLS_NAME)))
+
+
+def safe_folders(path: str, root: str) -> list[str]:
+    """The folders of a PATH that no repository fills: neither relative ones nor those inside the root."""
+    return [one for one in path.split(os.pathsep) if os.path.isabs(one) and not _is_inside(one, root)]
+
+
+def _own_folders(home: str, root: str) -> list[str]:
+    """Where programs are put for Cairn alone; none when others could have put them there, as in the home of a group."""
+    tools = os.path.join(home, TOOLS_NAME)
+    for folder in (home, tools):
+        try:
+            found = os.stat(folder)
+        except OSError:
+            return []
+        if found.st_uid not in (os.geteuid(), 0) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return []
+    return [os.path.join(tools, below) for below in _BELOW if not _is_inside(tools, root)]
+
+
+def _named(indexer: Indexer, settings: SemanticConfig, environ: Mapping[str, str]) -> str | None:
+    path = dict(settings.tools).get(indexer.name)
+    if path is not None and path.startswith("~/"):
+        return os.path.join(environ.get("HOME") or os.path.expanduser("~"), path[2:])
+    return path
+
+
+def _first(name: str, folders: list[str], root: str) -> str | None:
+    programs = (os.path.join(folder, name) for folder in folders)
+    # A folder outside may hold a link that leads in.
+    return next((one for one in programs if _is_program(one) and not _is_inside(one, root)), None)
+
+
+def _is_program(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def _is_inside(path: str, root: str) -> bool:
+    return bool(root) and os.path.join(os.path.realpath(path), "").startswith(os.path.join(root, ""))
+
+
+def _missing(indexer: Indexer, home: str, why: str) -> IndexerMissing:
+    return IndexerMissing(
+        indexer=indexer.name, family=indexer.family.value, why=why, install=install_command(indexer, home)
+    )

@@ -1,0 +1,144 @@
+"""One refresh, in five steps: claim, run the indexer, look at the commit anew, take the output in, completed.
+
+The last three are one transaction: a job is completed exactly when its output is there. Whatever goes wrong leaves what
+was known untouched and the reason in the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
+from cairn.errors import CairnError, SemanticBusy
+from cairn.limits import JOB_HEARTBEAT_SECONDS
+from cairn.semantic import jobs
+from cairn.semantic.catalog import stored
+from cairn.semantic.database import Connection, SemanticDatabase
+from cairn.semantic.importing import Import, Imported, Indexed, Pinned, import_index
+from cairn.semantic.looking import Seen
+from cairn.semantic.model import Context, Job, JobStatus
+from cairn.semantic.scopes import Scope
+
+Cancelled = Callable[[], bool]
+"""Asked by the indexer's runner again and again, at least every second: whether to stop."""
+RunIndexer = Callable[[Context, Scope, Cancelled], Indexed]
+"""Runs the indexer of a context over a scope, or more; a `CairnError` says why there is no index."""
+
+
+class Step(StrEnum):
+    """Where a refresh is."""
+
+    CLAIMED = "claimed"
+    INDEXING = "indexing"
+    CHECKING = "checking"
+    IMPORTING = "importing"
+    COMPLETED = "completed"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a refresh needs of the world.
+
+    `head` reads the commit anew each time (empty: none), `look` the files. `files` are those that the context's
+    indexer may read: an interface is remembered only of what held still while it ran.
+    """
+
+    database: SemanticDatabase
+    root: str
+    pinned: Pinned
+    head: Callable[[], str]
+    look: Callable[[Iterable[str]], Mapping[str, Seen]]
+    files: Callable[[Context], Iterable[str]]
+    index: RunIndexer
+    snapshot: str = ""
+    tell: Callable[[Step, Job], None] = lambda *_: None
+    clock: Clock = SYSTEM_CLOCK
+    processes: Processes = SYSTEM_PROCESSES
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A job that was run, as it is now; `imported` when it was completed, `trouble` when it failed."""
+
+    job: Job
+    imported: Imported | None = None
+    trouble: CairnError | None = None
+
+
+def run_job(at: Surroundings, job: int | None = None) -> Ended | None:
+    """Run this job, or the one that should go first. None when there is none to claim."""
+    with at.database.writing() as db:
+        held = jobs.claim(db, job, clock=at.clock, processes=at.processes)
+        contexts = {context.id: context for context in stored(db)}
+    if held is None:
+        return None
+    at.tell(Step.CLAIMED, held.job)
+    try:
+        return _run(at, held, contexts[held.job.context])
+    except BaseException as problem:
+        # A Ctrl-C too: the next one need not wait until the lease has run out.
+        why = f"{problem.code}: {problem.sentence}" if isinstance(problem, CairnError) else _unexpected(problem)
+        with at.database.writing() as db:
+            jobs.fail(db, held, why, clock=at.clock)
+            ended = jobs.get(db, held.job.id) or replace(held.job, status=JobStatus.FAILED, error=why)
+        if not isinstance(problem, CairnError):
+            raise
+        return Ended(ended, trouble=problem)
+
+
+def _run(at: Surroundings, held: jobs.Claim, context: Context) -> Ended:
+    files = tuple(at.files(context))
+    before = at.look(files)
+    at.tell(Step.INDEXING, held.job)
+    indexed = at.index(context, held.job.scope, _Heart(at, held))
+    at.tell(Step.CHECKING, held.job)
+    after = at.look(files)
+    imported = None
+    with at.database.writing() as db:
+        head = at.head()
+        if jobs.is_held(db, held):
+            if head != held.job.head:
+                jobs.supersede(db, held, head, clock=at.clock)
+            else:
+                at.tell(Step.IMPORTING, held.job)
+                now = at.clock.wall_ns() / 1e9
+                about = Import(context, at.root, at.pinned, before, after, now, held.job.scope)
+                imported = import_index(db, indexed, about)
+                _complete(db, at, held, head)
+        ended = jobs.get(db, held.job.id) or replace(held.job, status=JobStatus.SUPERSEDED)
+    if imported is not None:
+        at.tell(Step.COMPLETED, ended)
+    return Ended(ended, imported)
+
+
+def _complete(db: Connection, at: Surroundings, held: jobs.Claim, head: str) -> None:
+    completed = jobs.complete(db, held, clock=at.clock)
+    assert completed, "nobody else can have ended it within our transaction"
+    db.execute(
+        "INSERT OR REPLACE INTO repo_state (id, last_seen_head, last_seen_snapshot, checked_at) VALUES (1, ?, ?, ?)",
+        (head, at.snapshot, at.clock.wall_ns() / 1e9),
+    )
+
+
+class _Heart:
+    """Says now and then that the worker lives; true once its job is no longer ours."""
+
+    def __init__(self, at: Surroundings, held: jobs.Claim) -> None:
+        self._at, self._held = at, held
+        self._next = at.clock.monotonic() + JOB_HEARTBEAT_SECONDS
+        self._lost = False
+
+    def __call__(self) -> bool:
+        if not self._lost and self._at.clock.monotonic() >= self._next:
+            self._next = self._at.clock.monotonic() + JOB_HEARTBEAT_SECONDS
+            # Somebody who writes for long keeps us from it; there are more beats in a lease.
+            with suppress(SemanticBusy), self._at.database.writing() as db:
+                self._lost = not jobs.heartbeat(db, self._held, clock=self._at.clock)
+        return self._lost
+
+
+def _unexpected(problem: BaseException) -> str:
+    return jobs.CANCELLED if isinstance(problem, KeyboardInterrupt) else f"internal: {type(problem).__name__}"

@@ -1,0 +1,90 @@
+"""A run over named files: the same steps as over a whole tree, each of them for these files only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cairn.source.changes import NO_HINTS, detect
+from cairn.source.dirty import Dirt, find_dirt_among
+from cairn.source.git import Git
+from cairn.source.listing import ListingRecorder
+from cairn.store.manifest import GitState, Manifest
+from cairn.sync.catchup import CatchUp, Look, Outcome, head_of, wall_ns
+from cairn.sync.scope import OutOfScope, Scope
+from cairn.types import ChangeSet
+
+
+@dataclass(kw_only=True)
+class ScopedCatchUp(CatchUp):
+    """A `CatchUp` of the files in its scope. `OutOfScope` leaves what it has sealed to the run over everything."""
+
+    scope: Scope
+    looked: bool = False
+
+    def _start(self) -> tuple[Manifest | None, int]:
+        base, view = self.writer.base, self.writer.view
+        if base is None or view is None or base.snapshot_id != self.scope.seen.snapshot_id or self.writer.adopted:
+            raise OutOfScope
+        self.known = {key: record for key in self.scope.keys if (record := view.file(key)) is not None}
+        self.scope.before = dict(self.known)
+        counts = view.counts()
+        self.rest_files = counts.files + counts.skip_records - len(self.known)
+        self.rest_skipped = self.scope.rest()
+        return base, 0
+
+    def _look(self) -> Look:
+        """The named files at one moment; all else, and how far it can be trusted, is as the base says.
+
+        So is the commit, the first time: right before the claim it is read in any case, and once is enough.
+        """
+        base = self.writer.base
+        assert base is not None, "seen when it began"
+        git = Git(self.task.codebase.root, clock=self.clock)
+        head = base.git.head_sha
+        if self.looked:
+            self._require_same_commit(git, base)
+        self.looked = True
+        walked = self.scope.walk(self.tree, self.task.codebase.config)
+        dirt = self._dirt(git) if head is not None else False
+        state = GitState(head, bool(dirt), base.git.untracked_included)
+        began_ns = wall_ns(base.created_at)
+        return Look(walked, ListingRecorder(), began_ns, state, base.ignore_fingerprint, (), dirt)
+
+    def _require_same_commit(self, git: Git, base: Manifest) -> None:
+        if head_of(git)[0] != base.git.head_sha:
+            raise OutOfScope
+
+    def _is_current(self, base: Manifest, look: Look) -> bool:
+        current = super()._is_current(base, look)
+        if current:
+            # Nothing will be published, so nobody else looks.
+            self._require_same_commit(Git(self.task.codebase.root, clock=self.clock), base)
+        return current
+
+    def _dirt(self, git: Git) -> Dirt:
+        before = self.scope.seen.dirt
+        dirt = find_dirt_among(git, self.tree, self.scope.hinted | ({before} if isinstance(before, bytes) else set()))
+        if before and not dirt:
+            # What made the tree differ does so no more; whether another file does, only a look at all can tell.
+            raise OutOfScope
+        return dirt
+
+    def _compare(self, look: Look, base: Manifest | None, *, first: bool) -> ChangeSet:
+        changes = detect(look.walked, self.known, self._reader(), synced_at_ns=None, hints=NO_HINTS)
+        keeps_names = not (changes.add or changes.delete or changes.rename or changes.skips)
+        if self.scope.seen.has_links and not (keeps_names and self.scope.is_same_set(look.walked)):
+            # What a link leads to may have become something else.
+            raise OutOfScope
+        return changes
+
+    def _require_all(self) -> None:
+        if self.passing_skips:
+            raise OutOfScope
+        super()._require_all()
+
+    def _remember(self, snapshot: str, look: Look) -> None:
+        self.scope.settle(snapshot, look.walked, self.known.values(), look.dirt)
+
+    def _outcome(self, manifest: Manifest | None, look: Look, adopted: int) -> Outcome:
+        # Of the other files nobody has counted the bytes.
+        return replace(super()._outcome(manifest, look, adopted), source_bytes=0)

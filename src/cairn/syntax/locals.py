@@ -1,0 +1,147 @@
+"""The local names of one function, and where each is bound, written and read: what its syntax alone shows.
+
+A name belongs to the innermost scope around it that binds it. Names that nothing in the function binds are not local
+and are left out. A block that binds a name twice, as Rust allows, has one name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from cairn.syntax.languages import load
+from cairn.syntax.local_rules import DEFINITION, NOTHING, OUTSIDE, PARAMETER, READ, RULES, SAME, WRITE, Rules
+from cairn.syntax.parse import parse
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MOST_PLACES = 10_000
+_NOT_HERE = frozenset({"global_statement", "nonlocal_statement"})
+
+
+class LocalPlace(NamedTuple):
+    """Where a local name stands, and what is done with it there."""
+
+    start_byte: int
+    role: str
+
+
+class LocalName(NamedTuple):
+    """A name and all its places, in order; `scope` is the byte at which the scope begins that it belongs to."""
+
+    name: str
+    scope: int
+    places: tuple[LocalPlace, ...]
+
+
+class _Use(NamedTuple):
+    name: str
+    at: int
+    role: str
+    scope: int
+
+
+def local_names(data: bytes, language: str, start: int, end: int) -> tuple[LocalName, ...] | None:
+    """The local names of the function from this byte to that one, in the order in which they first stand.
+
+    None where the language is not one of `RULES`, or there is no function or it cannot be parsed.
+    """
+    rules, grammar = RULES.get(language), load(language)
+    tree = parse(data, grammar) if rules is not None and grammar is not None else None
+    if rules is None or tree is None:
+        return None
+    root = _function(tree.root_node.descendant_for_byte_range(start, end), rules, start, end)
+    return None if root is None else _Walk(rules, data).names(root)
+
+
+def _function(node: Node | None, rules: Rules, start: int, end: int) -> Node | None:
+    """The outermost function in these bytes: a decorator, `export` or `const name =` may stand before it."""
+    found = [node] if node is not None else []
+    for each in found:
+        if each.type in rules.functions and start <= each.start_byte and each.end_byte <= end:
+            return each
+        if len(found) < MOST_PLACES:
+            found += [inner for inner in each.children if inner.end_byte > start and inner.start_byte < end]
+    return None
+
+
+class _Walk:
+    """One walk over one function."""
+
+    def __init__(self, rules: Rules, data: bytes) -> None:
+        self._rules, self._data = rules, data
+        self._parents: list[int] = []
+        self._starts: list[int] = []
+        self._is_function: list[bool] = []
+        self._bound: list[set[str]] = []
+        self._elsewhere: list[set[str]] = []
+        self._uses: list[_Use] = []
+
+    def names(self, root: Node) -> tuple[LocalName, ...]:
+        stack: list[tuple[Node, str, int]] = [(root, READ, -1)]
+        while stack and len(self._uses) < MOST_PLACES:
+            node, role, scope = stack.pop()
+            if node.type in self._rules.scopes:
+                scope = self._opened(node, scope)
+            if node.type in self._rules.names:
+                self._name(node, role, scope)
+            elif node.type in _NOT_HERE:
+                self._elsewhere[scope].update(self._text(child) for child in node.named_children)
+            else:
+                stack += reversed([self._child(node, n, role, scope) for n in range(node.child_count)])
+        return self._joined()
+
+    def _opened(self, node: Node, around: int) -> int:
+        self._parents.append(around)
+        self._starts.append(node.start_byte)
+        self._is_function.append(node.type in self._rules.functions)
+        self._bound.append(set())
+        self._elsewhere.append(set())
+        return len(self._parents) - 1
+
+    def _child(self, node: Node, number: int, role: str, scope: int) -> tuple[Node, str, int]:
+        child = node.children[number]
+        said = self._rules.fields.get(node.type, {}).get(node.field_name_for_child(number) or "", READ)
+        if said == SAME:
+            return child, role, scope
+        if said == OUTSIDE:
+            return child, DEFINITION, self._parents[scope] if node.type in self._rules.scopes else scope
+        if node.type == "variable_declaration":
+            said = "var"
+        return child, role if role == "var" and said == DEFINITION else said, scope
+
+    def _name(self, node: Node, role: str, scope: int) -> None:
+        name = self._text(node)
+        if role == NOTHING or scope < 0 or name == "_":
+            return
+        if role == "var":
+            while not self._is_function[scope]:
+                scope = self._parents[scope]
+            role = DEFINITION
+        # A capital in a pattern of Rust is a constant or a variant.
+        if role in (PARAMETER, DEFINITION) and not (name[:1].isupper() and "function_item" in self._rules.functions):
+            self._bound[scope].add(name)
+        elif role == WRITE and self._rules.writes_bind:
+            self._bound[self._binding(scope, node)].add(name)
+        self._uses.append(_Use(name, node.start_byte, role, scope))
+
+    def _binding(self, scope: int, node: Node) -> int:
+        """`:=` in a comprehension of Python binds in the function around it."""
+        around = node.parent
+        if around is not None and around.type == "named_expression":
+            while not self._is_function[scope]:
+                scope = self._parents[scope]
+        return scope
+
+    def _joined(self) -> tuple[LocalName, ...]:
+        found: dict[tuple[str, int], list[LocalPlace]] = {}
+        for use in sorted(self._uses, key=lambda each: each.at):
+            scope = use.scope
+            while scope >= 0 and (use.name not in self._bound[scope] or use.name in self._elsewhere[scope]):
+                scope = self._parents[scope]
+            if scope >= 0:
+                found.setdefault((use.name, self._starts[scope]), []).append(LocalPlace(use.at, use.role))
+        return tuple(LocalName(name, scope, tuple(places)) for (name, scope), places in found.items())
+
+    def _text(self, node: Node) -> str:
+        return self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")

@@ -1,0 +1,58 @@
+"""One process of an indexer: how it ends is known, and what it said last."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cairn.clock import SYSTEM_CLOCK
+from cairn.limits import INDEXER_SAID_BYTES
+from cairn.semantic.process import Ended, run_to_end
+
+
+def run(code: str, cwd: str = "/") -> Ended:
+    command = [sys.executable, "-c", code]
+    return run_to_end(command, cwd=cwd, environ={}, look=lambda _: None, clock=SYSTEM_CLOCK)
+
+
+def test_what_is_said_just_before_the_end_is_heard() -> None:
+    for number in range(5):
+        assert run(f"import os; print({number}, flush=True); os._exit(3)") == Ended(3, f"{number}\n".encode())
+
+
+def test_of_much_that_is_said_the_end_is_kept() -> None:
+    found = run("import sys; sys.stdout.write('x' * 1_000_000 + 'the end')")
+    assert len(found.said) == INDEXER_SAID_BYTES
+    assert found.said.endswith(b"xthe end")
+
+
+def test_a_program_that_closes_its_output_is_waited_for() -> None:
+    assert run("import os, time; os.close(1); os.close(2); time.sleep(0.3); os._exit(5)") == Ended(5, b"")
+
+
+def test_others_go_before_it_and_it_leaves_no_core() -> None:
+    code = "import os, resource; print(os.getpriority(0, 0), resource.getrlimit(resource.RLIMIT_CORE))"
+    assert run(code).said == b"10 (0, 0)\n"
+
+
+def test_a_folder_that_is_gone_is_the_callers_to_explain(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        run("pass", str(tmp_path / "none"))
+
+
+@pytest.mark.parametrize(
+    ("ended", "reason"),
+    [
+        (Ended(1, b"starting\nError: it broke.\n    at line 3\n"), "it ended with status 1: Error: it broke"),
+        (Ended(2, b"one\ntwo\n"), "it ended with status 2: two"),
+        (Ended(137, b""), "it was killed by signal 9"),
+        (
+            Ended(1, "\x1b[31merror\x1b[0m: a\u202eb \xff".encode("latin-1", "replace")),
+            "it ended with status 1: error: a?b \ufffd",
+        ),
+    ],
+)
+def test_the_reason_is_the_last_line_that_sounds_like_one(ended: Ended, reason: str) -> None:
+    assert ended.reason == reason

@@ -1,0 +1,265 @@
+"""MCP servers as thin clients: the daemon answers for all of them, and each by itself when it does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from cairn.answer.envelope import load_schema
+from cairn.serve import client
+from cairn.serve.calls import OwnDesk, ThroughDaemon
+from cairn.serve.desk import Desk
+from cairn.sync.report import Phase, Progress
+from tests.serve.conftest import Agent
+from tests.serve.daemons import connected, daemons_started, end, is_alive, no_daemon_left, threaded, until
+from tests.serve.test_mcp import many_files
+from tests.serve.test_mcp_stdio import HELLO, READY, environment, said
+
+
+@pytest.fixture
+def agent_with_daemon(indexed: Agent) -> Iterator[Agent]:
+    indexed.environ["PATH"] = os.environ["PATH"]
+    with no_daemon_left(indexed.environ):
+        yield indexed
+
+
+def never() -> Desk:
+    raise AssertionError("the daemon was to answer")
+
+
+def through(agent: Agent, own: Callable[[], Desk] = never) -> ThroughDaemon:
+    return ThroughDaemon(str(agent.home), agent.environ, [str(agent.tree)], OwnDesk(own))
+
+
+def asked(calls: ThroughDaemon, tool: str, tell: Callable[[Progress], None] = lambda _: None, **arguments: Any) -> Any:
+    text, failed = calls.call(tool, arguments, tell, lambda: False)
+    envelope = json.loads(text)
+    jsonschema.validate(envelope, load_schema(envelope["schema"]))
+    assert failed == (envelope["status"] == "error")
+    return envelope
+
+
+def test_the_daemon_answers_to_the_byte_as_this_process_would(indexed: Agent) -> None:
+    with threaded(indexed.environ):
+        calls = through(indexed)
+        try:
+            for tool, arguments in (("find_symbol", {"name": "Lease"}), ("read_file", {"file": "lease.py"})):
+
+                def answer(
+                    of: ThroughDaemon | OwnDesk, tool: str = tool, arguments: dict[str, str] = arguments
+                ) -> tuple[str, bool]:
+                    return of.call(tool, dict(arguments), lambda _: None, lambda: False)
+
+                # Until it has caught up with the tree, the daemon says that it does.
+                until(lambda: answer(calls) == answer(OwnDesk(lambda: indexed.desk)))
+            assert calls.roots() == [str(indexed.tree)]
+            assert calls.tools() == OwnDesk(never).tools()
+        finally:
+            calls.close()
+
+
+def test_how_far_a_run_is_comes_through_and_so_does_that_nobody_waits_for_it(tmp_path: Path) -> None:
+    agent = Agent(tmp_path)
+    many_files(agent.tree)
+    with threaded(agent.environ) as daemon:
+        calls = through(agent)
+        told: list[Progress] = []
+        text, failed = calls.call("manage_index", {"action": "create"}, told.append, lambda: bool(told))
+        assert told[0].phase in set(Phase)
+        assert (failed, json.loads(text)["error"]["code"]) == (True, "cancelled")
+        until(lambda: daemon.report().running == 0)
+        assert asked(calls, "index_status")["status"] != "ok"
+        calls.close()
+    agent.desk.close()
+
+
+_LIGHT = """
+import sys, json
+from cairn.serve.calls import OwnDesk, ThroughDaemon
+import cairn.serve.mcp
+home, tree = sys.argv[1:]
+import os
+def never():
+    raise AssertionError
+calls = ThroughDaemon(home, os.environ, [tree], OwnDesk(never))
+assert json.loads(calls.call("search_codebase", {"query": "lease"}, lambda _: None, lambda: False).text)["results"]
+assert len(calls.tools()) >= 9
+print(sorted({"numpy", "tree_sitter", "sqlite3", "cairn.session", "cairn.serve.desk"} & set(sys.modules)))
+calls.close()
+"""
+
+
+def test_a_process_that_asks_the_daemon_loads_nothing_heavy(indexed: Agent) -> None:
+    with threaded(indexed.environ):
+        done = subprocess.run(
+            [sys.executable, "-c", _LIGHT, str(indexed.home), str(indexed.tree)],
+            env=environment(indexed), capture_output=True, text=True, check=True, timeout=60,
+        )  # fmt: skip
+    assert done.stdout == "['sqlite3']\n"
+
+
+@pytest.mark.long
+def test_when_the_daemon_is_killed_a_call_is_made_once_more_by_another(agent_with_daemon: Agent) -> None:
+    agent = agent_with_daemon
+    calls = through(agent, lambda: agent.desk)
+    assert asked(calls, "find_symbol", name="Lease")["status"] == "ok"
+    [first] = daemons_started(agent.environ)
+    end(first)
+    assert asked(calls, "find_symbol", name="Lease")["status"] == "ok"
+    calls.close()
+    assert not is_alive(first)
+
+
+def test_while_the_daemon_is_stopped_calls_are_answered_here(
+    agent_with_daemon: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stopped daemon: what was asked before and what is asked then is answered in bounded time, and it comes back."""
+    agent = agent_with_daemon
+    monkeypatch.setattr(client, "_QUIET_SECONDS", 0.3)
+    calls = through(agent, lambda: agent.desk)
+    assert asked(calls, "find_symbol", name="Lease")["status"] == "ok"
+    [pid] = daemons_started(agent.environ)
+    os.kill(pid, signal.SIGSTOP)
+    for _ in range(2):
+        assert asked(calls, "find_symbol", name="Lease")["status"] == "ok"
+    os.kill(pid, signal.SIGCONT)
+    calls.close()
+    back = through(agent)
+    assert asked(back, "find_symbol", name="Lease")["status"] == "ok"
+    back.close()
+    assert daemons_started(agent.environ) == [pid]
+
+
+# --- many agents ------------------------------------------------------------------------------------------------------
+
+_HOST = """
+import subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdin=0, stdout=1)
+sys.stderr.write(f"{process.pid}\\n")
+sys.stderr.flush()
+process.wait()
+"""
+
+
+class Host:
+    """A host that has started `cairn mcp`, whose pipes we hold."""
+
+    def __init__(self, agent: Agent) -> None:
+        call = [sys.executable, "-m", "cairn", "mcp", "--root", str(agent.tree)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self.process: subprocess.Popen[bytes] = subprocess.Popen(
+            [sys.executable, "-c", _HOST, *call], env=environment(agent), **pipes
+        )
+        assert self.process.stderr is not None
+        self.pid = int(self.process.stderr.readline())
+        self.number = 1
+        self.codes: set[str] = set()
+
+    def ask(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        self.number += 1
+        params = {"name": tool, "arguments": arguments}
+        message = {"jsonrpc": "2.0", "id": self.number, "method": "tools/call", "params": params}
+        reply = said(self.process, message)
+        while reply.get("id") != self.number:
+            reply = said(self.process)
+        envelope: dict[str, Any] = json.loads(reply["result"]["content"][0]["text"])
+        if envelope["status"] == "error":
+            self.codes.add(envelope["error"]["code"])
+        return envelope
+
+    def search(self, name: str) -> list[dict[str, Any]]:
+        """The definitions of this name. On a busy machine a comparing may take longer than a call waits for it."""
+        return list(self.ask("search_codebase", query=name, mode="symbol")["results"])
+
+    def work(self, rounds: int) -> None:
+        said(self.process, HELLO)
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(READY).encode() + b"\n")
+        for number in range(rounds):
+            self.ask("search_codebase", query=f"lease {number}")
+            self.ask("find_symbol", name="Lease")
+            self.ask("index_status")
+
+    def inotify(self) -> int:
+        """How many watches of its own the process has."""
+        folder = f"/proc/{self.pid}/fd"
+        return sum("inotify" in os.readlink(f"{folder}/{name}") for name in os.listdir(folder))
+
+    def maps(self, name: str) -> bool:
+        return name in Path(f"/proc/{self.pid}/maps").read_text()
+
+
+@contextmanager
+def hosts(agent: Agent, count: int) -> Iterator[list[Host]]:
+    with ExitStack() as stack:
+        found = []
+        for _ in range(count):
+            found.append(Host(agent))
+            stack.callback(found[-1].process.communicate)
+            stack.callback(end, found[-1].pid)
+            stack.callback(found[-1].process.kill)
+        yield found
+
+
+def check_many(agent: Agent, count: int, rounds: int) -> None:
+    # It runs before they come: that they could start one is shown elsewhere, and takes its time on a busy machine.
+    with subprocess.Popen([sys.executable, "-m", "cairn", "daemon", "start", "-q"], env=environment(agent)) as start:
+        assert start.wait(60) == 0
+    over = threading.Event()
+
+    def edit() -> None:
+        for number in range(100_000):
+            (agent.tree / f"edited_{number % 7}.py").write_text(f"def edited_{number}():\n    return {number}\n")
+            if over.wait(0.03):
+                return
+
+    with hosts(agent, count) as found:
+        editing = threading.Thread(target=edit)
+        editing.start()
+        threads = [threading.Thread(target=host.work, args=(rounds,)) for host in found]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(300)
+        over.set()
+        editing.join()
+        assert {code for host in found for code in host.codes} <= {"busy", "daemon_busy"}
+        assert all(host.number == 1 + 3 * rounds for host in found)
+        # What is saved last is seen by every one of them.
+        (agent.tree / "last.py").write_text("def the_last_of_all():\n    return 1\n")
+        for host in found:
+            until(lambda: [one["path"] for one in host.search("the_last_of_all")] == ["last.py"])  # noqa: B023
+        with connected(agent.environ) as connection:
+            status = connection.request("status", {})["status"]
+        # One daemon, which alone watches and writes; the others have not even loaded what that takes.
+        assert daemons_started(agent.environ) == [status["daemon"]["pid"]]
+        assert [row["root"] for row in status["roots"]] == [str(agent.tree)]
+        assert status["daemon"]["clients"] == count + 1
+        assert [(host.inotify(), host.maps("numpy")) for host in found] == [(0, False)] * count
+        for host in found:
+            host.process.kill()
+        until(lambda: not any(is_alive(host.pid) for host in found))
+    with connected(agent.environ) as connection:
+        until(lambda: connection.request("status", {})["status"]["daemon"]["clients"] == 1)
+        connection.request("leave", {})
+    until(lambda: not is_alive(status["daemon"]["pid"]))
+
+
+def test_two_agents_share_one_repository_while_its_files_change(agent_with_daemon: Agent) -> None:
+    check_many(agent_with_daemon, 2, 1)
+
+
+@pytest.mark.long
+def test_ten_agents_share_one_repository_while_its_files_change(agent_with_daemon: Agent) -> None:
+    check_many(agent_with_daemon, 10, 20)

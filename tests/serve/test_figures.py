@@ -1,0 +1,33 @@
+"""Counts and times of requests, bounded however many kinds clients invent."""
+
+from __future__ import annotations
+
+from cairn.serve.figures import Figures
+
+
+def test_counts_and_quantiles_are_those_of_each_kind() -> None:
+    figures = Figures()
+    for number in range(1, 101):
+        figures.add("search", float(number), failed=number % 10 == 0)
+    figures.add("read", 7.0, failed=False)
+    assert figures.total == 101
+    read, search = figures.kinds()
+    assert tuple(read) == ("read", 1, 0, 7.0, 7.0)
+    assert tuple(search) == ("search", 100, 10, 51.0, 96.0)
+
+
+def test_only_the_last_few_hundred_times_count_but_every_request() -> None:
+    figures = Figures()
+    for _ in range(1_000):
+        figures.add("x", 1_000.0, failed=False)
+    for _ in range(512):
+        figures.add("x", 1.0, failed=False)
+    assert tuple(figures.kinds()[0]) == ("x", 1_512, 0, 1.0, 1.0)
+
+
+def test_a_client_cannot_make_it_grow() -> None:
+    figures = Figures()
+    for number in range(1_000):
+        figures.add(f"kind {number}", 1.0, failed=False)
+    assert len(figures.kinds()) <= 65
+    assert figures.total == 1_000

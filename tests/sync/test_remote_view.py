@@ -1,0 +1,83 @@
+"""The copy of a snapshot for a reader: believed when it is proven, asked again after a while, never in the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cairn.embedding.identity import BUNDLED
+from cairn.engine.milvus_rows import MilvusRows
+from cairn.errors import EngineUnreachable
+from cairn.limits import ENGINE_REST_SECONDS
+from cairn.store.generations import published, read_claims
+from cairn.store.manifest import Completion
+from cairn.sync.remote_view import RemoteView
+from tests.store.little import StillClock
+from tests.sync.team import FILES, Person, person
+
+
+@pytest.fixture
+def me(tmp_path: Path) -> Person:
+    one = person(tmp_path, "me", "")
+    one.write(FILES)
+    one.index()
+    return one
+
+
+def test_without_a_server_nothing_is_asked_and_nothing_said(me: Person) -> None:
+    view = RemoteView(me.codebase.config, me.place, me.environ, BUNDLED, StillClock())
+    with me.disk() as disk:
+        manifest = next(published(disk, read_claims(disk), []))
+    assert view.rows_of(manifest) is None
+    assert view.said(None) == ()
+    assert not view.probe_failed
+    view.close()
+
+
+def test_a_server_is_asked_once_for_a_snapshot_and_again_after_a_while(
+    me: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me.names("http://127.0.0.1:1")
+    with me.disk() as disk:
+        manifest = next(published(disk, read_claims(disk), []))
+    answers: list[Completion | Exception | None] = []
+    asked: list[str] = []
+
+    def get_marker(_: MilvusRows, run: str) -> Completion | None:
+        asked.append(run)
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(MilvusRows, "get_marker", get_marker)
+    clock = StillClock()
+    view = RemoteView(me.codebase.config, me.place, me.environ, BUNDLED, clock)
+    answers[:] = [EngineUnreachable(uri="x", why="cut"), None, manifest.completion]
+    assert view.rows_of(manifest) is None
+    assert view.probe_failed
+    assert "probe_failed" in view.said(None)[0]
+    assert view.rows_of(manifest) is None
+    assert len(asked) == 1
+    clock.sleep(ENGINE_REST_SECONDS)
+    assert view.rows_of(manifest) is None
+    assert not view.probe_failed
+    assert "missing_marker_doc" in view.said(None)[0]
+    clock.sleep(ENGINE_REST_SECONDS)
+    assert view.rows_of(manifest) is not None
+    assert view.said(None) == ()
+    clock.sleep(ENGINE_REST_SECONDS)
+    assert view.rows_of(manifest) is not None
+    assert len(asked) == 3, "what is proven for a snapshot stays so"
+    assert "engine_unreachable" in view.said(EngineUnreachable(uri="x", why="cut"))[0]
+    view.close()
+
+
+def test_a_token_that_is_not_set_is_said_and_stops_no_search(me: Person) -> None:
+    me.names("http://127.0.0.1:1", 'token_env = "NOT_SET_ANYWHERE"\n')
+    view = RemoteView(me.codebase.config, me.place, me.environ, BUNDLED, StillClock())
+    with me.disk() as disk:
+        assert view.rows_of(next(published(disk, read_claims(disk), []))) is None
+    [said] = view.said(None)
+    assert said.startswith(f"The search server did not help with {me.place.store_id} (config_invalid);")

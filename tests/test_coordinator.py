@@ -1,0 +1,137 @@
+"""The calls of a coordinator, awaited; and that every service keeps its contract."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cairn.clock import SYSTEM_CLOCK
+from cairn.coordinator import Coordinator
+from cairn.errors import PathOutsideRoot
+from cairn.graph.outline import Definition
+from cairn.graph.repo_map import RepoMap
+from cairn.graph.uses import Use
+from cairn.search.types import Hit, Mode
+from cairn.semantic import coordinator as contracts
+from cairn.semantic.coordinator import RefreshJobs
+from cairn.semantic.gate import Verdict
+from cairn.semantic.model import Freshness, JobStatus
+from cairn.semantic.scopes import FULL, NOTHING
+from cairn.semantic.service import FileStateService
+from cairn.sync.report import RunReport
+from tests.conformance import conforms
+from tests.semantic.test_worker import World as Worker
+from tests.semantic.worlds import World
+from tests.sync.desk import extract_here
+
+# That these fit is proven by the type checker, which reads tests too.
+AsCoordinator = contracts.IndexCoordinator[Hit, Definition, Use, RepoMap, RunReport]
+
+
+def as_coordinator(one: Coordinator) -> AsCoordinator:
+    return one
+
+
+def as_states(one: FileStateService) -> contracts.FileStateService:
+    return one
+
+
+def as_jobs(one: RefreshJobs) -> contracts.RefreshJobService:
+    return one
+
+
+@conforms("002.IF1")
+@pytest.mark.parametrize(
+    ("ours", "contract", "calls"),
+    [
+        (
+            Coordinator,
+            contracts.IndexCoordinator,
+            "search get_symbol get_references get_map reindex_incremental reindex_full",
+        ),
+        (
+            FileStateService,
+            contracts.FileStateService,
+            "get_file_state get_file_states_batch check_mutation_gate",
+        ),
+        (RefreshJobs, contracts.RefreshJobService, "enqueue_refresh run_job get_job_status"),
+    ],
+)
+def test_a_service_has_the_calls_of_its_contract(ours: type, contract: Any, calls: str) -> None:
+    for name in calls.split():
+        wanted, found = getattr(contract, name), getattr(ours, name)
+        assert list(inspect.signature(found).parameters) == list(inspect.signature(wanted).parameters)
+        assert inspect.iscoroutinefunction(found) == inspect.iscoroutinefunction(wanted)
+
+
+@conforms("002.IF1")
+def test_a_codebase_is_asked_and_brought_up_to_date_from_a_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extract_here(monkeypatch, SYSTEM_CLOCK)
+    world = World(tmp_path.resolve())
+    world.refresh()
+
+    async def talk(one: AsCoordinator) -> None:
+        hits = await one.search("greet", Mode.SYMBOL, "all")
+        assert hits[0].path == "lib.py"
+        greet = await one.get_symbol("greet", "lib.py")
+        assert greet is not None
+        assert await one.get_symbol("nothing_like_it", None) is None
+        uses = await one.get_references(greet, 1)
+        assert {use.layer for use in uses} == {"semantic"}
+        with pytest.raises(KeyError):
+            await one.get_references(greet, 99)
+        both = await asyncio.gather(one.get_map(["*.py"]), one.get_map(["lib.py"]))
+        assert "greet" in both[0].text
+        world.write("new.py", "def fresh(): ...\n")
+        report = await one.reindex_incremental([Path("new.py")])
+        assert (report.published, report.changes.added) == (True, 1)
+        assert await one.get_symbol("fresh", None) is not None
+        with pytest.raises(PathOutsideRoot):
+            await one.reindex_incremental([Path("/etc/passwd")])
+        assert (await one.reindex_full()).published
+        assert await one.get_symbol("fresh", None) is not None
+
+    with world.session() as session:
+        asyncio.run(talk(as_coordinator(Coordinator(session))))
+
+
+@conforms("002.IF1", "002.FS1", "002.FS2")
+def test_states_and_gates_are_asked_for_by_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    extract_here(monkeypatch, SYSTEM_CLOCK)
+    world = World(tmp_path.resolve())
+    world.refresh()
+    memory = world.memory()
+    with world.database.reading() as db:
+        assert db is not None
+        states = as_states(FileStateService(db, memory))
+        numbers = dict(db.execute("SELECT path, id FROM files"))
+        found = states.get_file_states_batch(list(numbers.values()), 1)
+        assert {state.freshness for state in found.values()} == {Freshness.CLEAN}
+        assert states.check_mutation_gate([numbers["lib.py"], numbers["app.py"]], 1).verdict is Verdict.AUTOMATIC
+        assert states.get_file_state(numbers["lib.py"], 9).freshness is Freshness.UNINDEXED
+        assert states.get_file_state(999, 1).freshness is Freshness.UNINDEXED
+        memory.files["lib.py"] += b"\n"
+        again = as_states(FileStateService(db, memory))
+        assert again.get_file_state(numbers["lib.py"], 1).freshness is Freshness.DIRTY
+        gate = again.check_mutation_gate([numbers["app.py"]], 1)
+        assert (gate.verdict, gate.files[0].context) == (Verdict.BLOCKED, "python:.")
+
+
+@conforms("002.IF1")
+def test_a_refresh_is_asked_for_run_and_looked_at(tmp_path: Path) -> None:
+    jobs = as_jobs(RefreshJobs(Worker(tmp_path).surroundings()))
+    job = jobs.enqueue_refresh(1, FULL)
+    assert job is not None
+    assert jobs.get_job_status(job) is JobStatus.QUEUED
+    jobs.run_job(job)
+    assert jobs.get_job_status(job) is JobStatus.COMPLETED
+    assert jobs.enqueue_refresh(1, NOTHING) is None
+    assert jobs.get_job_status(job + 1) is None
+    with pytest.raises(KeyError):
+        jobs.enqueue_refresh(99, FULL)
