@@ -79,6 +79,15 @@ class Project:
         assert found is not None
         return found
 
+    def heard(self, path: str, line: int, column: int) -> list[str]:
+        """What an indexer said of a place: how its symbols end."""
+        said = (
+            "SELECT i.symbol FROM occurrences o JOIN files f ON f.id = o.file_id JOIN identities i"
+            " ON i.id = o.identity_id WHERE (f.path, o.start_line, o.start_col) = (?, ?, ?)"
+        )
+        found = self.database.ask(lambda db: db.execute(said, (path, line, column)).fetchall())
+        return [symbol.rpartition("/")[2] for (symbol,) in found or ()]
+
     def jobs(self) -> list[tuple[JobStatus, Scope]]:
         found = self.database.ask(jobs.jobs)
         assert found is not None
@@ -322,3 +331,39 @@ def test_the_real_indexer_of_typescript_refreshes_what_has_changed(tmp_path: Pat
     )
     found = project.database.ask(lambda db: db.execute(uses).fetchall())
     assert found == [("app.ts", 1, 9), ("app.ts", 2, 0), ("lib.ts", 1, 16)]
+
+
+@pytest.mark.long
+def test_what_the_indexer_of_typescript_has_found_out_by_itself_makes_stale_too(tmp_path: Path) -> None:
+    project = Project(tmp_path, Path(real_indexer("scip-typescript")).parent)
+    for path in ("lib.py", "app.py", "other.py", "pyproject.toml"):
+        os.unlink(project.tree / path)
+    project.write("package.json", '{"name": "demo", "version": "1.0.0"}')
+    project.write("tsconfig.json", '{"include": ["**/*.ts"]}')
+    kinds = "export class Cat { speak() { return 1 } }\nexport class Dog { speak() { return 2 } }\n"
+    project.write("kinds.ts", kinds)
+    project.write("lib.ts", 'import { Cat, Dog } from "./kinds"\nexport function make() { return new Cat() }\n')
+    project.write("app.ts", 'import { make } from "./lib"\nmake().speak()\n')
+    assert project.refresh("typescript").outcome is Outcome.COMPLETED
+    assert project.heard("app.ts", 2, 7) == ["Cat#speak()."]
+
+    # No signature changes, and nobody wrote the type of what is returned.
+    project.write("lib.ts", 'import { Cat, Dog } from "./kinds"\nexport function make() { return new Dog() }\n')
+    assert project.states()["app.ts"] is Freshness.PENDING_CHECK
+    assert project.refresh("typescript", scope=of_files(["lib.ts"])).outcome is Outcome.COMPLETED
+    assert project.states()["app.ts"] is Freshness.STALE
+    assert project.refresh("typescript").outcome is Outcome.COMPLETED
+    assert project.states()["app.ts"] is Freshness.CLEAN
+    assert project.heard("app.ts", 2, 7) == ["Dog#speak()."]
+
+    # A new file that goes before the one that was meant.
+    (project.tree / "lib").mkdir()
+    os.rename(project.tree / "lib.ts", project.tree / "lib/index.ts")
+    project.write("lib/index.ts", 'import { Cat } from "../kinds"\nexport function make() { return new Cat() }\n')
+    assert project.refresh("typescript").outcome is Outcome.COMPLETED
+    assert project.heard("app.ts", 2, 7) == ["Cat#speak()."]
+    project.write("lib.ts", 'import { Dog } from "./kinds"\nexport function make() { return new Dog() }\n')
+    assert project.states()["app.ts"] is Freshness.PENDING_CHECK
+    assert project.refresh("typescript").outcome is Outcome.COMPLETED
+    assert set(project.states().values()) == {Freshness.CLEAN}
+    assert project.heard("app.ts", 2, 7) == ["Dog#speak()."]

@@ -10,7 +10,7 @@ from cairn.semantic.looking import Seen, look
 from cairn.semantic.model import Context, Family
 from cairn.source.root import find_root
 from cairn.syntax.analyze import analyze
-from cairn.types import FileStat, ParseState, StoredFile, Symbol
+from cairn.types import FileStat, Import, ParseState, StoredFile, Symbol
 from tests.semantic.indices import document, index, occurrence
 
 CONTEXT = Context("python:.", Family.PYTHON, "", "demo", "pyproject.toml", "settings", why="pyproject.toml")
@@ -64,6 +64,10 @@ class Snapshot:
     def symbols(self, path_key: str) -> list[Symbol]:
         data = self._files.get(path_key)
         return [] if data is None else list(analyze(data, "python")[0].symbols)
+
+    def imports(self, path_key: str) -> list[Import]:
+        data = self._files.get(path_key)
+        return [] if data is None else list(analyze(data, "python")[0].imports)
 
 
 def name(module: str, rest: str, version: str = "0.1") -> str:

@@ -24,6 +24,7 @@ from cairn.semantic.scopes import FULL, of_files
 from cairn.semantic.state import Now
 from cairn.syntax.analyze import analyze
 from cairn.types import FileStat, ParseState, StoredFile, Symbol, Syntax
+from cairn.types import Import as ImportLine
 from tests.semantic.indices import document, field, index, occurrence
 
 CONTEXT = Context("python:.", Family.PYTHON, "", "demo", "pyproject.toml", "settings", why="pyproject.toml")
@@ -69,6 +70,13 @@ class Memory:
         file = self.file(path)
         return None if file is None else Now(file.file_hash, file.interface_hash)
 
+    def paths(self) -> list[str]:
+        return list(self.files)
+
+    def imports(self, path_key: str) -> list[ImportLine]:
+        data = self.files.get(path_key)
+        return [] if data is None else list(_parsed(data)[1].imports)
+
     def lines(self, path: str) -> list[bytes]:
         return lines_of(self.files.get(path, b""))
 
@@ -110,7 +118,10 @@ def index_of(files: Mapping[str, bytes], only: set[str] | None = None) -> bytes:
             overrides = [
                 field(1, each) + field(4, field(1, base) + field(3, 1)) for each, base in _overrides(files, path)
             ]
-            documents.append(document(path, found, overrides, _UTF8))
+            types = [
+                field(1, each) + field(3, f"```python\n-> {made}\n```") for each, made in _found_out(files[path], path)
+            ]
+            documents.append(document(path, found, [*overrides, *types], _UTF8))
     return index(*documents)
 
 
@@ -138,6 +149,16 @@ def _overrides(files: Mapping[str, bytes], path: str) -> Iterator[tuple[str, str
                         target = f"{symbol}{method.name}()."
                         if any(target in module.defined.values() for module in modules.values()):
                             yield f"{own.symbol(node.name)}#{method.name}().", target
+
+
+def _found_out(data: bytes, path: str) -> Iterator[tuple[str, str]]:
+    """The functions of a file that return a new object, and of what class that is, which nobody wrote down."""
+    own = _Module(path, data)
+    for node in own.tree.body:
+        if isinstance(node, ast.FunctionDef):
+            for each in ast.walk(node):
+                if isinstance(each, ast.Return) and isinstance(each.value, ast.Call):
+                    yield own.defined[node.name], ast.unparse(each.value.func)
 
 
 class _Module:

@@ -108,7 +108,7 @@ def test_a_path_has_one_row_and_all_that_is_known_of_it_goes_with_it(database: S
         )
         db.execute("INSERT INTO exports VALUES (?, 1, 1, 'n')", (file_id,))
         db.execute("INSERT INTO relationships VALUES (?, 1, 1, 1, 'reference')", (file_id,))
-        db.execute("INSERT INTO edges VALUES (1, ?, ?, 'uses', 1, 'semantic', '')", (other, file_id))
+        db.execute("INSERT INTO edges VALUES (1, ?, ?, 'uses', 1, 'semantic', '', '')", (other, file_id))
     with database.writing() as db:
         db.execute("DELETE FROM files WHERE path = 'a.py'")
     emptied = ("file_semantic_facts", "symbols", "symbol_interface_hashes", "occurrences", "exports", "relationships")

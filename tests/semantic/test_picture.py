@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from cairn.semantic.catalog import register
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.model import Freshness
 from cairn.semantic.picture import Picture, picture_of, stamp_of
-from tests.semantic.small_indexer import Memory, refresh
+from tests.semantic.small_indexer import CONTEXT, Memory, refresh
 
 TREE = {"lib.py": b"def greet(): ...\n", "app.py": b"from lib import greet\ngreet()\n"}
 
@@ -23,7 +24,7 @@ def database(tmp_path: Path) -> SemanticDatabase:
 def picture(database: SemanticDatabase, memory: Memory) -> Picture:
     with database.reading() as db:
         assert db is not None
-        return picture_of(db, memory.now)
+        return picture_of(db, memory)
 
 
 def freshness(database: SemanticDatabase, memory: Memory) -> dict[str, Freshness]:
@@ -109,3 +110,70 @@ def test_a_file_that_another_context_knows_is_as_fresh_as_it_is_there(database: 
     memory.files["lib.py"] += b"\n"
     assert freshness(database, memory) == {"lib.py": Freshness.DIRTY, "app.py": Freshness.PENDING_CHECK}
     assert replace(picture(database, memory)).contexts.keys() == {1, 2}
+
+
+def test_a_type_that_nobody_wrote_down_is_a_part_of_what_a_file_offers(database: SemanticDatabase) -> None:
+    memory = Memory({**TREE, "lib.py": b"def greet():\n    return Cat()\n"})
+    refresh(database, memory)
+    memory.files["lib.py"] = b"def greet():\n    # The same.\n    return Cat()\n"
+    refresh(database, memory, ["lib.py"])
+    assert set(freshness(database, memory).values()) == {Freshness.CLEAN}
+    memory.files["lib.py"] = b"def greet():\n    return Dog()\n"
+    assert freshness(database, memory)["app.py"] is Freshness.PENDING_CHECK
+    refresh(database, memory, ["lib.py"])
+    assert freshness(database, memory)["app.py"] is Freshness.STALE
+    refresh(database, memory, ["app.py"])
+    assert set(freshness(database, memory).values()) == {Freshness.CLEAN}
+
+
+# --- files that nobody has told an indexer of -------------------------------------------------------------------------
+
+
+def test_who_may_import_a_new_file_waits_until_somebody_has_looked(database: SemanticDatabase) -> None:
+    memory = Memory({**TREE, "other.py": b"import json\n"})
+    refresh(database, memory)
+    memory.files["lib/__init__.py"] = b"def greet(): ...\n"
+    assert freshness(database, memory) == {
+        "lib.py": Freshness.CLEAN,
+        "app.py": Freshness.PENDING_CHECK,
+        "other.py": Freshness.CLEAN,
+        "lib/__init__.py": Freshness.UNINDEXED,
+    }
+    del memory.files["lib/__init__.py"]
+    memory.files["json.py"] = b""
+    assert freshness(database, memory)["app.py"] is Freshness.CLEAN
+    assert freshness(database, memory)["other.py"] is Freshness.PENDING_CHECK
+    # A run that has seen both knows what the import means.
+    refresh(database, memory)
+    assert set(freshness(database, memory).values()) == {Freshness.CLEAN}
+
+
+def test_a_run_that_reads_a_new_file_alone_makes_stale_who_may_mean_it(database: SemanticDatabase) -> None:
+    memory = Memory(TREE)
+    refresh(database, memory)
+    memory.files["lib/__init__.py"] = b"def greet(): ...\n"
+    refresh(database, memory, ["lib/__init__.py"])
+    assert freshness(database, memory)["app.py"] is Freshness.STALE
+    refresh(database, memory, ["app.py"])
+    assert set(freshness(database, memory).values()) == {Freshness.CLEAN}
+
+
+def test_a_new_file_of_which_the_indexer_had_nothing_to_say_makes_nobody_wait(database: SemanticDatabase) -> None:
+    memory = Memory({**TREE, "pack/lib.py": b""})
+    refresh(database, memory, ["lib.py", "app.py"])
+    assert freshness(database, memory)["app.py"] is Freshness.PENDING_CHECK
+    now = memory.now("pack/lib.py")
+    assert now is not None
+    change(database, "INSERT INTO silent_files VALUES (1, 'pack/lib.py', ?)", now.content_hash)
+    assert freshness(database, memory)["app.py"] is Freshness.CLEAN
+    memory.files["pack/lib.py"] = b"def greet(): ...\n"
+    assert freshness(database, memory)["app.py"] is Freshness.PENDING_CHECK
+
+
+def test_a_context_that_was_never_read_makes_nobody_wait(database: SemanticDatabase) -> None:
+    memory = Memory({**TREE, "x/lib.py": b""})
+    inner = replace(CONTEXT, id="python:x", root="x")
+    with database.writing() as db:
+        register(db, [replace(CONTEXT, punched=("x",)), inner])
+    refresh(database, memory, context=replace(CONTEXT, punched=("x",)))
+    assert set(freshness(database, memory).values()) == {Freshness.CLEAN}

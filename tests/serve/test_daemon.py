@@ -148,7 +148,8 @@ def test_status_tells_what_was_done_and_what_is_held(served: tuple[Agent, Daemon
     assert (kind["kind"], kind["count"], kind["failed"]) == ("search_codebase", 3, 0)
     assert 0 < kind["p50Ms"] <= kind["p95Ms"]
     assert facts["openHandles"] > 3
-    assert facts["memory"]["rssAnonBytes"] > 0  # of the whole test run here: a daemon of its own is measured in the soak
+    # That of the whole test run here; a daemon of its own is measured in the soak.
+    assert facts["memory"]["rssAnonBytes"] > 0
     assert facts["memory"]["ceilingBytes"] == 1 << 30
 
 

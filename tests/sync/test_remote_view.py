@@ -9,7 +9,7 @@ import pytest
 from cairn.embedding.identity import BUNDLED
 from cairn.engine.milvus_rows import MilvusRows
 from cairn.errors import EngineUnreachable
-from cairn.limits import ENGINE_REST_SECONDS
+from cairn.limits import ENGINE_REST_SECONDS, ENGINE_SEARCH_SECONDS
 from cairn.store.generations import published, read_claims
 from cairn.store.manifest import Completion
 from cairn.sync.remote_view import RemoteView
@@ -72,6 +72,33 @@ def test_a_server_is_asked_once_for_a_snapshot_and_again_after_a_while(
     assert len(asked) == 3, "what is proven for a snapshot stays so"
     assert "engine_unreachable" in view.said(EngineUnreachable(uri="x", why="cut"))[0]
     view.close()
+
+
+def test_a_server_that_lets_one_codebase_wait_is_not_asked_for_the_next(
+    me: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me.names("http://127.0.0.1:2")
+    with me.disk() as disk:
+        manifest = next(published(disk, read_claims(disk), []))
+    clock, asked, takes = StillClock(), [], [ENGINE_SEARCH_SECONDS]
+
+    def get_marker(_: MilvusRows, run: str) -> Completion | None:
+        asked.append(run)
+        clock.sleep(takes[0])
+        raise EngineUnreachable(uri="x", why="cut")
+
+    monkeypatch.setattr(MilvusRows, "get_marker", get_marker)
+    views = [RemoteView(me.codebase.config, me.place, me.environ, BUNDLED, clock) for _ in range(5)]
+    for view in views:
+        assert view.rows_of(manifest) is None
+        assert view.probe_failed
+        assert "probe_failed" in view.said(None)[0]
+    assert len(asked) == 1
+    # One that says no at once is asked by everybody: it costs no time, and one broken copy tells nothing of others.
+    clock.sleep(ENGINE_REST_SECONDS)
+    takes[0] = 0.0
+    assert [view.rows_of(manifest) for view in views] == [None] * 5
+    assert len(asked) == 6
 
 
 def test_a_token_that_is_not_set_is_said_and_stops_no_search(me: Person) -> None:

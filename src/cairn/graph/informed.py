@@ -6,6 +6,7 @@ that is defined here is left to the syntax, so an answer never loses what it had
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 from cairn.graph.facts import CLASSES, Place
@@ -35,6 +36,9 @@ class PinnedView:
     def now(self, path: str) -> Now | None:
         file = self._view.file(path)
         return None if file is None or file.skip is not None else Now(file.file_hash, file.interface_hash)
+
+    def paths(self) -> Iterable[str]:
+        return self._view.paths()
 
     def lines(self, path: str) -> list[bytes]:
         return lines_of(self._view.text(path) or b"")

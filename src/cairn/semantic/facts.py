@@ -47,6 +47,9 @@ class Pinned(Protocol):
     def now(self, path: str) -> Now | None:
         """A file as it is there."""
 
+    def paths(self) -> Iterable[str]:
+        """All files."""
+
     def lines(self, path: str) -> list[bytes]:
         """Its lines, as places count them."""
 
@@ -74,7 +77,7 @@ class SemanticFacts:
     @cached_property
     def picture(self) -> Picture:
         """How fresh every file is; it may be kept for as long as the snapshot and the stamp stay the same."""
-        return self._given or picture_of(self._db, self._pinned.now)
+        return self._given or picture_of(self._db, self._pinned)
 
     @property
     def contexts(self) -> dict[int, ContextRow]:

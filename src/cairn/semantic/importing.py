@@ -22,8 +22,10 @@ from cairn.semantic.looking import Seen
 from cairn.semantic.model import Context, Family, OccurrenceRole
 from cairn.semantic.scip import Document, Range, ScipIndex, byte_column
 from cairn.semantic.scopes import Scope
+from cairn.semantic.shadows import imported_keys, offered_keys
 from cairn.semantic.symbols import LOCAL, Normaliser, Symbol
 from cairn.source.root import path_key
+from cairn.types import Import as Written
 from cairn.types import StoredFile
 from cairn.types import Symbol as Defined
 
@@ -45,7 +47,7 @@ _SILENT = "INSERT OR REPLACE INTO silent_files VALUES (?, ?, ?)"
 _DEFINITION = OccurrenceRole.DEFINITION
 _MARK = "\ufeff".encode()
 _SEPARATORS = "\u2028".encode(), "\u2029".encode()
-_OF_FILE = ("file_semantic_facts", "symbols", "exports", "occurrences", "relationships")
+_OF_FILE = ("file_semantic_facts", "symbols", "exports", "occurrences", "relationships", "imported_keys")
 _REMOVE = (
     *(f"DELETE FROM {table} WHERE file_id = ? AND context_id = ?" for table in _OF_FILE),  # noqa: S608 - our own names
     "DELETE FROM edges WHERE source_file = ? AND context_id = ?",
@@ -55,8 +57,13 @@ _TARGETS = (
     " JOIN files f ON f.id = s.file_id WHERE o.file_id = ?1 AND o.context_id = ?2 AND s.file_id != ?1"
 )
 _EDGE = (
-    "INSERT INTO edges (source_file, target_file, dependency_type, context_id, layer, interface_hash_at_index)"
-    " VALUES (?, ?, 'uses', ?, 'semantic', ?)"
+    "INSERT OR IGNORE INTO edges (source_file, target_file, dependency_type, context_id, layer,"
+    " interface_hash_at_index, semantic_hash_at_index) VALUES (?, ?, 'uses', ?, 'semantic', ?, ?)"
+)
+_IS_KNOWN = "SELECT 1 FROM file_semantic_facts WHERE file_id = ? AND context_id = ?"
+_SAID_OF = (
+    "SELECT semantic_interface_hash FROM file_semantic_facts WHERE file_id = ?"
+    " ORDER BY context_id != ?, context_id LIMIT 1"
 )
 _UNUSED_FILES = (
     "DELETE FROM files WHERE NOT EXISTS (SELECT 1 FROM file_semantic_facts WHERE file_id = files.id)"
@@ -77,6 +84,8 @@ class Pinned(Protocol):
     def text(self, path_key: str) -> memoryview | None: ...
 
     def symbols(self, path_key: str) -> list[Defined]: ...
+
+    def imports(self, path_key: str) -> list[Written]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +227,7 @@ class _Writer:
         self._normaliser = Normaliser(about.context, lambda path: about.pinned.file(path) is not None)
         self._identities: dict[str, int] = {}
         self.files: dict[str, int] = {}
+        self._new: list[str] = []
         self._named: dict[int, set[str]] = {}
         self._relative: list[str | None] = []
         self.occurrences = self.dropped = 0
@@ -228,9 +238,14 @@ class _Writer:
         assert record is not None, "only what is in the snapshot is taken in"
         stamp = path, record.language, record.file_hash, record.interface_hash, self._about.now
         (file_id,) = self._db.execute(_FILE, stamp).fetchone()
+        here = file_id, self._context
+        if self._db.execute(_IS_KNOWN, here).fetchone() is None:
+            self._new.append(path)
         for statement in _REMOVE:
-            self._db.execute(statement, (file_id, self._context))
+            self._db.execute(statement, here)
         self.files[path] = file_id
+        keys = imported_keys(path, self._about.pinned.imports(path))
+        self._db.executemany("INSERT INTO imported_keys VALUES (?, ?, ?)", [(key, *here[::-1]) for key in keys])
         lines = lines_of(self._about.pinned.text(path) or b"")
         self._relative = []
         rows = list(self._rows(path, document, lines))
@@ -238,7 +253,7 @@ class _Writer:
         self._named[file_id] = {home for home in (*homes, *self._relative) if home is not None}
         self._db.executemany(_OCCURRENCE, [self._occurrence(file_id, row) for row in rows])
         self.occurrences += len(rows)
-        interface = self._define(path, file_id, rows, lines)
+        interface = self._define(path, file_id, rows, lines, self._said(path, document))
         self._db.execute(_FACTS, (file_id, self._context, interface, record.file_hash, self._about.now))
         self._relate(path, file_id, document)
 
@@ -268,8 +283,19 @@ class _Writer:
     def _occurrence(self, file_id: int, row: _Row) -> tuple[object, ...]:
         return (file_id, self._context, row.identity, *row.span, row.role, *row.around)
 
-    def _define(self, path: str, file_id: int, rows: Iterable[_Row], lines: list[bytes]) -> str:
-        """Write down what the file defines; the hash of what others can see of it."""
+    def _said(self, path: str, document: Document) -> dict[str, str]:
+        """What the indexer shows of each symbol as code: the type that it has found out among it."""
+        found = {}
+        for facts in document.symbols:
+            code = next((text for text in facts.documentation if text.startswith("```")), "")
+            if facts.symbol and code:
+                found[self._normaliser.symbol(facts.symbol, path).identity] = code
+        return found
+
+    def _define(
+        self, path: str, file_id: int, rows: Iterable[_Row], lines: list[bytes], said: Mapping[str, str]
+    ) -> str:
+        """Write down what the file defines; the hash of all of it that may decide what a name elsewhere means."""
         named = _by_place(self._about.pinned.symbols(path), self._about.pinned.text(path) or b"")
         shown = []
         for row in rows:
@@ -285,12 +311,13 @@ class _Writer:
             symbol_id = self._db.execute(_SYMBOL, values).lastrowid
             if row.symbol.kind == LOCAL:
                 continue
-            interface = _digest(row.symbol.kind, row.symbol.qualified_name, signature)
+            shape = signature, said.get(row.symbol.identity, "")
+            interface = _digest(row.symbol.kind, row.symbol.qualified_name, *shape)
+            shown.append(interface)
             self._db.execute("INSERT INTO symbol_interface_hashes VALUES (?, ?)", (symbol_id, interface))
             if known is not None and known.exported:
                 export = file_id, self._context, row.identity, name
                 self._db.execute("INSERT OR IGNORE INTO exports VALUES (?, ?, ?, ?)", export)
-                shown.append(interface)
         return _digest(*sorted(shown))
 
     def _relate(self, path: str, file_id: int, document: Document) -> None:
@@ -317,7 +344,19 @@ class _Writer:
             targets |= {self._row_of(path): path for path in self._named[file_id]}
             for target, path in targets.items():
                 if target != file_id:
-                    self._db.execute(_EDGE, (file_id, target, self._context, self._interface(path)))
+                    said = self._db.execute(_SAID_OF, (target, self._context)).fetchone()
+                    edge = file_id, target, self._context, self._interface(path), said[0] if said else ""
+                    self._db.execute(_EDGE, edge)
+        for path in self._new:
+            self._doubt(path, set(self.files.values()))
+
+    def _doubt(self, path: str, read: set[int]) -> None:
+        """Files that this run has not read may mean a new one by what they import: they know no interface of it."""
+        users = "SELECT file_id FROM imported_keys WHERE key = ? AND context_id = ?"
+        for key in offered_keys(path):
+            for (user,) in self._db.execute(users, (key, self._context)).fetchall():
+                if user not in read:
+                    self._db.execute(_EDGE, (user, self.files[path], self._context, "", ""))
 
     def _row_of(self, path: str) -> int:
         """The number of a file, which has one from now on."""

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
+from cairn.semantic.catalog import stored
 from cairn.semantic.database import Connection
+from cairn.semantic.families import family_of
+from cairn.semantic.importing import owns
+from cairn.semantic.model import Context, Family
+from cairn.semantic.shadows import offered_keys
 from cairn.semantic.state import Known, Now, Standing, standings
 
 Key = tuple[int, int]
 """A context and a file."""
+_Known = Known[Key]
+_Look = Callable[[str], Now | None]
 
 _STAMP = """SELECT count(*), total(refreshed_at), max(refreshed_at),
     (SELECT max(id) FROM refresh_jobs WHERE status = 'completed'),
     (SELECT group_concat(key || ' ' || config_hash || ' ' || enabled) FROM contexts) FROM file_semantic_facts"""
-_FACTS = "SELECT context_id, file_id, content_hash_at_index, ambiguity_flags FROM file_semantic_facts"
+_FACTS = """SELECT context_id, file_id, content_hash_at_index, ambiguity_flags, semantic_interface_hash
+    FROM file_semantic_facts"""
 _SILENT = "SELECT s.context_id, f.id, s.content_hash FROM silent_files s JOIN files f ON f.path = s.path"
-_EDGES = "SELECT context_id, source_file, target_file, interface_hash_at_index FROM edges"
+_EDGES = "SELECT context_id, source_file, target_file, interface_hash_at_index, semantic_hash_at_index FROM edges"
+_IMPORTERS = "SELECT file_id FROM imported_keys WHERE key = ? AND context_id = ?"
 _CONTEXTS = "SELECT id, key, language, root, name FROM contexts WHERE enabled = 1 ORDER BY id"
 
 
@@ -49,38 +58,85 @@ def stamp_of(db: Connection) -> str:
     return json.dumps(db.execute(_STAMP).fetchone())
 
 
-def picture_of(db: Connection, now: Callable[[str], Now | None]) -> Picture:
-    """The picture at a snapshot, of which `now` tells the files."""
+class Files(Protocol):
+    """The files of a snapshot."""
+
+    def now(self, path: str) -> Now | None:
+        """A file as it is there."""
+
+    def paths(self) -> Iterable[str]:
+        """All of them."""
+
+
+def picture_of(db: Connection, files: Files) -> Picture:
+    """The picture at a snapshot."""
     contexts = {row[0]: ContextRow(*row) for row in db.execute(_CONTEXTS)}
     paths: dict[int, str] = dict(db.execute("SELECT id, path FROM files"))
     indexed: dict[Key, str] = {}
     flags: dict[Key, tuple[str, ...]] = {}
-    for context, file, at, said in db.execute(_FACTS):
+    semantic: dict[Key, str] = {}
+    for context, file, at, said, interface in db.execute(_FACTS):
         if context in contexts:
             indexed[context, file] = at
+            semantic[context, file] = interface
             if said != "[]":
                 flags[context, file] = _flags(said)
     # A file of which an indexer had nothing to say can be leaned on, for as long as it is the same.
     silent = {(context, file): at for context, file, at in db.execute(_SILENT) if context in contexts}
-    known = _known(db, silent | indexed)
-    look = cache(now)
+    known = _known(db, silent | indexed, semantic)
+    look = cache(files.now)
+    numbers = {path: number for number, path in paths.items()}
+    met = {paths[file] for _, file in known}
+    knowing = {context: contexts[context] for context in {context for context, _ in known}}
+    for context, path, is_now in _arrivals(db, knowing, met, look, files.paths()):
+        # Whoever may import it leans on it; one that has no number gets one below 0.
+        number = numbers.setdefault(path, -len(numbers) - 1)
+        paths[number] = path
+        for word in offered_keys(path):
+            for (user,) in db.execute(_IMPORTERS, (word, context)):
+                if (context, user) in known:
+                    known[context, user].depends.setdefault((context, number), is_now.interface_hash)
+
+    def now(key: Key) -> Now | None:
+        is_now = look(paths[key[1]])
+        return is_now and Now(is_now.content_hash, is_now.interface_hash + semantic.get(key, ""))
+
     keys: dict[str, list[Key]] = {}
     for key in sorted(indexed):
         keys.setdefault(paths[key[1]], []).append(key)
-    return Picture(contexts, paths, standings(known, lambda key: look(paths[key[1]])), keys, flags)
+    return Picture(contexts, paths, standings(known, now), keys, flags)
 
 
-def _known(db: Connection, hashes: dict[Key, str]) -> dict[Key, Known[Key]]:
-    """What was recorded of each file, and what it leans on."""
+def _known(db: Connection, hashes: dict[Key, str], semantic: dict[Key, str]) -> dict[Key, _Known]:
+    """What was recorded of each file, and what it leans on: by its syntax, and by what an indexer says of it."""
     # A file that another context understands is as fresh as it is there.
     owners: dict[int, Key] = {key[1]: key for key in sorted(hashes, reverse=True)}
     depends: dict[Key, dict[Key, str]] = {key: {} for key in hashes}
-    for context, source, target, interface in db.execute(_EDGES):
+    for context, source, target, interface, said in db.execute(_EDGES):
         leans = depends.get((context, source))
         if leans is not None and source != target:
-            key = (context, target)
-            leans[key if key in hashes else owners.get(target, key)] = interface
+            key = (context, target) if (context, target) in hashes else owners.get(target, (context, target))
+            leans[key] = interface + (said if key in semantic else "")
     return {key: Known(at, depends[key]) for key, at in hashes.items()}
+
+
+def _arrivals(
+    db: Connection, contexts: dict[int, ContextRow], met: set[str], look: _Look, present: Iterable[str]
+) -> Iterator[tuple[int, str, Now]]:
+    """Files that no run of their context has seen as they are, with the number of that."""
+    silent = {(context, path): at for context, path, at in db.execute("SELECT * FROM silent_files")}
+    numbers = {row.key: number for number, row in contexts.items()}
+    owners: dict[Family, list[Context]] = {}
+    for owner in stored(db):
+        if owner.id in numbers:
+            owners.setdefault(owner.family, []).append(owner)
+    for path in present:
+        if path in met or (family := family_of(path)) not in owners or (is_now := look(path)) is None:
+            continue
+        for owner in owners[family]:
+            context = numbers[owner.id]
+            if owns(owner, path) and silent.get((context, path)) != is_now.content_hash:
+                yield context, path, is_now
 
 
 def _flags(said: str) -> tuple[str, ...]:

@@ -7,7 +7,10 @@ What a file leans on: one row of `edges` for each (source_file, target_file, con
 the syntactic interface hash (`StoredFile.interface_hash`) that the target had when the source was indexed, empty when
 that is not known because the target changed meanwhile. While the target is clean it is compared with that file's
 `files.syntactic_interface_hash`, which was taken down when the target itself was last indexed: another one makes the
-source stale. A file that others lean on keeps its row in `files` when it is gone, without facts: it is unindexed.
+source stale. So does another `semantic_hash_at_index`: what an indexer said of the target's definitions, types that
+nobody wrote down included. A file that others lean on keeps its row in `files` when it is gone, without facts: it is
+unindexed. `imported_keys` are what the files that have facts import (`shadows.py`): a file that is new, and offers one
+of them, may be what they mean from now on.
 
 `identities` holds each normalised symbol once, whatever contexts speak of it; occurrences refer to it and not to a
 definition, so that a file can be taken in anew without touching those that use it. `silent_files` are those of which
@@ -119,8 +122,15 @@ TABLES: tuple[str, ...] = (
     context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
     layer TEXT NOT NULL CHECK (layer IN ('syntactic', 'semantic')),
     interface_hash_at_index TEXT NOT NULL,
+    semantic_hash_at_index TEXT NOT NULL DEFAULT '',
     UNIQUE (source_file, target_file, context_id)
 )""",
+    """CREATE TABLE imported_keys (
+    key TEXT NOT NULL,
+    context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
+    file_id INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+    PRIMARY KEY (key, context_id, file_id)
+) WITHOUT ROWID""",
     """CREATE TABLE refresh_jobs (
     id INTEGER PRIMARY KEY,
     context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
@@ -170,4 +180,5 @@ TABLES: tuple[str, ...] = (
     "CREATE INDEX relationships_of_identity ON relationships (identity_id)",
     "CREATE INDEX relationships_of_target ON relationships (target_id)",
     "CREATE INDEX edges_of_target ON edges (target_file)",
+    "CREATE INDEX imported_keys_of_file ON imported_keys (file_id, context_id)",
 )

@@ -21,7 +21,7 @@ class Known(NamedTuple, Generic[K]):
     """What was recorded of a file: the hash of its bytes, and the interface that each dependency had then."""
 
     content_hash: str
-    depends: Mapping[K, str]
+    depends: dict[K, str]
 
 
 class Now(NamedTuple):

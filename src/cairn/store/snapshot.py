@@ -68,6 +68,13 @@ class SnapshotView(AbstractContextManager["SnapshotView"]):
             if file_id not in part.hidden
         }
 
+    def paths(self) -> Iterator[str]:
+        """The path of every live file, those that were read and left out included."""
+        for part in self._parts:
+            for file_id, key in enumerate(part.segment.keys()):
+                if file_id not in part.hidden:
+                    yield key
+
     def file(self, path_key: str) -> StoredFile | None:
         """What the snapshot knows of one file."""
         found = self._find(path_key)

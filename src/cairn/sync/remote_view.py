@@ -29,6 +29,10 @@ _UNPROVEN = (
     " `cairn engine push` sends it."
 )
 
+# Until when a server that let somebody wait in vain is left alone, by its address: of twenty codebases that are
+# searched together one waits for it, and not each in turn.
+_resting: dict[str, float] = {}
+
 
 class RemoteView:
     """The server that the settings name, if they name one."""
@@ -38,6 +42,7 @@ class RemoteView:
     ) -> None:
         self._clock = clock
         self._place = place
+        self._uri = config.engine.uri
         self._rows: MilvusRows | None = None
         self._trouble: CairnError | None = None
         # None: the server was not asked, which says nothing.
@@ -68,14 +73,19 @@ class RemoteView:
             return None
         now = self._clock.monotonic()
         if manifest.snapshot_id != self._snapshot or (not self._is_proven and now >= self._again):
-            from cairn.sync.remote_proof import validate_remote_proof  # noqa: PLC0415
+            from cairn.sync.remote_proof import PROBE_FAILED, validate_remote_proof  # noqa: PLC0415
 
             self._snapshot = manifest.snapshot_id
-            # Whatever it takes to look: a search that waits for it waits for one question.
-            self._rows.limit(now + ENGINE_SEARCH_SECONDS)
-            self._proof = validate_remote_proof(self._rows, manifest, self._place)
-            self._rows.limit(None)
+            if now < _resting.get(self._uri, now):
+                self._proof = PROBE_FAILED
+            else:
+                # Whatever it takes to look: a search that waits for it waits for one question.
+                self._rows.limit(now + ENGINE_SEARCH_SECONDS)
+                self._proof = validate_remote_proof(self._rows, manifest, self._place)
+                self._rows.limit(None)
             self._again = self._clock.monotonic() + ENGINE_REST_SECONDS
+            if self.probe_failed and self._again - ENGINE_REST_SECONDS - now > ENGINE_SEARCH_SECONDS / 2:
+                _resting[self._uri] = self._again
         return self._rows if self._is_proven else None
 
     @property
