@@ -16,7 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 VENV, STAMP, PYTHON = ROOT / ".venv", ROOT / ".venv/made-by-run.py", str(ROOT / ".venv/bin/python")
 PACKAGES = VENV / f"lib/python3.{sys.version_info[1]}/site-packages"
-PYTEST = ["pytest", "-n", "auto", "--maxprocesses", "8"]
+# One more than there are cores: many tests wait for a process or for time to pass.
+PYTEST = ["pytest", "-n", str(min(8, len(os.sched_getaffinity(0)) + 1))]
 CHECKS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"], PYTEST]
 
 

@@ -77,6 +77,7 @@ def test_only_a_test_that_passed_proves_a_row(tmp_path: Path, second: list[pytes
     assert watcher.unproven == ["900.A2"]
 
 
+@pytest.mark.long
 def test_claims_are_counted_across_worker_processes_and_fail_a_whole_run(tmp_path: Path) -> None:
     spread = '@conforms("900.A1")\ndef test_one():\n    pass\n\n@conforms("900.A2")\ndef test_two():\n    pass\n'
     assert suite(tmp_path, spread).returncode == 0

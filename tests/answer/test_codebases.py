@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import jsonschema
-
 from cairn.answer.codebases import codebase_list
-from cairn.answer.envelope import load_schema
 from cairn.store.standing import RunOutcome, StoreEntry, StoreTrouble, Tracked
+from tests.schemas import check
 
 
 def entry(store: str, root: str | None, **more: Any) -> StoreEntry:
@@ -21,7 +19,7 @@ def listed(
 ) -> dict[str, Any]:
     envelope = codebase_list(stores, roots=roots, tracked=tracked, budget=budget)
     answer: dict[str, Any] = json.loads(envelope.to_json())
-    jsonschema.validate(answer, load_schema("cairn.list/1"))
+    check(answer, "cairn.list/1")
     return answer
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import jsonschema
-
 from cairn.answer.contexts import ContextRow, DetachedRow, context_list
-from cairn.answer.envelope import load_schema
+from tests.schemas import check
 
 
 def row(number: int = 1, **more: Any) -> ContextRow:
@@ -33,7 +31,7 @@ def row(number: int = 1, **more: Any) -> ContextRow:
 
 def listed(*rows: ContextRow, detached: tuple[DetachedRow, ...] = (), budget: int = 65_536) -> dict[str, Any]:
     answer: dict[str, Any] = json.loads(context_list(rows, detached, path=".", root="/r", budget=budget).to_json())
-    jsonschema.validate(answer, load_schema("cairn.contexts/1"))
+    check(answer, "cairn.contexts/1")
     return answer
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
+
+import cairn.cli.main  # noqa: F401 - what a fork need not load again
+from cairn import thin
 
 
 class Typed(NamedTuple):
@@ -15,6 +23,62 @@ class Typed(NamedTuple):
     status: int
     stdout: str
     stderr: str
+
+
+def typed(arguments: Sequence[str], folder: str | Path, environment: Mapping[str, str]) -> Typed:
+    """What `python -m cairn` does there, in a process of its own: a fork of this one, which has loaded it already."""
+    if "grpc" in sys.modules:
+        # Its threads do not survive a fork.
+        command = [sys.executable, "-m", "cairn", *arguments]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        assert "Traceback" not in done.stderr, done.stderr
+        return Typed(done.returncode, done.stdout, done.stderr)
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        with warnings.catch_warnings():
+            # Newer Pythons warn of forks beside the thread that pytest-xdist listens in; it holds no lock of ours.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if pid == 0:
+            _become(arguments, folder, environment, stdout.fileno(), stderr.fileno())
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        said = []
+        for stream in (stdout, stderr):
+            stream.seek(0)
+            said.append(stream.read().decode("utf-8", "surrogateescape"))
+    assert "Traceback" not in said[1], said[1]
+    return Typed(status, *said)
+
+
+def _become(
+    arguments: Sequence[str], folder: str | Path, environment: Mapping[str, str], stdout: int, stderr: int
+) -> NoReturn:
+    status = 70
+    # Kept until the end: one that goes closes its number, which is another file by then.
+    _before = sys.stdin, sys.stdout, sys.stderr
+    try:
+        # The first three numbers may be free in a worker of pytest-xdist, so that one of these is among them.
+        files = [fcntl.fcntl(file, fcntl.F_DUPFD, 3) for file in (os.open(os.devnull, os.O_RDONLY), stdout, stderr)]
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        sys.argv = ["cairn", *arguments]
+        sys.stdin, sys.stdout, sys.stderr = (
+            open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
+            for number, mode, errors in ((0, "r", "strict"), (1, "w", "surrogateescape"), (2, "w", "backslashreplace"))
+        )
+        warnings.resetwarnings()
+        status = thin.main()
+    except SystemExit as left:
+        status = left.code if isinstance(left.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
 
 
 class Person:
@@ -39,12 +103,7 @@ class Person:
         }
 
     def cairn(self, *arguments: str) -> Typed:
-        command = [sys.executable, "-m", "cairn", *arguments]
-        found = subprocess.run(
-            command, cwd=self.tree, capture_output=True, text=True, check=False, env=self.environment
-        )
-        assert "Traceback" not in found.stderr
-        return Typed(found.returncode, found.stdout, found.stderr)
+        return typed(arguments, self.tree, self.environment)
 
     def git(self, *arguments: str) -> str:
         who = ["-c", "user.name=me", "-c", "user.email=me@example.org"]

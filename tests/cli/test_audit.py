@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from tests.cli.people import Person
 from tests.conformance import conforms
+from tests.schemas import check
 
 
 @pytest.fixture
@@ -24,7 +23,7 @@ def test_an_index_that_fits_its_files_is_clean(me: Person) -> None:
     assert (found.status, found.stderr) == (0, "")
     assert found.stdout.startswith("The index is what the files are: 3 files indexed, ")
     answer = json.loads(me.cairn("audit", "--json").stdout)
-    jsonschema.validate(answer, load_schema("cairn.audit/1"))
+    check(answer, "cairn.audit/1")
     coverage = answer["coverage"]
     assert answer["verdict"] == "clean"
     assert coverage["walked"] == coverage["indexed"] + coverage["skipped"] + coverage["missing"]
@@ -51,7 +50,7 @@ def test_a_damaged_index_is_told_with_the_way_to_mend_it(me: Person) -> None:
     assert found.stdout.splitlines()[-1].startswith("The index is damaged")
     assert "cairn repair" in found.stderr
     answer = json.loads(me.cairn("audit", "--json").stdout)
-    jsonschema.validate(answer, load_schema("cairn.audit/1"))
+    check(answer, "cairn.audit/1")
     assert answer["verdict"] == "damaged"
     assert {row["code"] for row in answer["results"]} == {"artifact_damaged"}
 

@@ -15,16 +15,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.store.document import seal
 from cairn.store.versions import MANIFEST, WRITER_LEASE, Artifact
 from tests.cli.people import Person, Typed
 from tests.conformance import conforms
+from tests.schemas import check
 
 WRITING, READING = ("index", "sync", "reindex", "clear"), ("status", "snapshots", "health")
 
@@ -62,7 +61,7 @@ def refused(home: Path, command: str, status: int, code: str, sentence: str) -> 
     answered = ask(command, "--json")
     assert (answered.status, answered.stderr) == (status, "")
     envelope = json.loads(answered.stdout)
-    jsonschema.validate(envelope, load_schema("cairn.error/1"))
+    check(envelope, "cairn.error/1")
     assert envelope["error"]["code"] == code
     assert (disk(home) if home.exists() else {}) == before, command
 
@@ -261,7 +260,7 @@ def test_too_few_open_files_are_named_as_the_reason(home: Path, indexed: Person,
             statuses.add(found.returncode)
             if found.returncode:
                 envelope = json.loads(found.stdout)
-                jsonschema.validate(envelope, load_schema("cairn.error/1"))
+                check(envelope, "cairn.error/1")
                 assert envelope["error"]["code"] in ("out_of_resources", "store_out_of_resources"), envelope
     assert statuses & {29, 84}
     assert statuses <= {0, 29, 84}

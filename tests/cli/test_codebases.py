@@ -7,12 +7,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from tests.cli.people import Person
 from tests.conformance import conforms
+from tests.schemas import check
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def me(tmp_path: Path) -> Person:
 def answer_of(me: Person, command: str) -> dict[str, Any]:
     found = me.cairn(command, "--json")
     answer: dict[str, Any] = json.loads(found.stdout)
-    jsonschema.validate(answer, load_schema(f"cairn.{command}/1"))
+    check(answer, f"cairn.{command}/1")
     return answer
 
 

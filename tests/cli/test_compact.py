@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.cli.compact import _summary
 from cairn.sync.compact import CompactReport, Shape
 from tests.cli.people import Person
+from tests.schemas import check
 
 BEFORE, AFTER = (
     Shape("01KA3M7Q2W0000000000000000", 12, 40, 9_100_000),
@@ -47,7 +46,7 @@ def test_a_person_merges_an_index_and_finds_the_same(tmp_path: Path) -> None:
     done = person.cairn("compact", "--json")
     assert done.status == 0
     envelope = json.loads(done.stdout)
-    jsonschema.validate(envelope, load_schema("cairn.compact/1"))
+    check(envelope, "cairn.compact/1")
     assert envelope["published"]
     assert (envelope["before"]["segments"], envelope["after"]["segments"]) == (2, 1)
     again = person.cairn("search", "steal the lease", "--no-sync", "--json")

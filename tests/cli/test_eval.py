@@ -8,15 +8,14 @@ import os
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from tests.cli.people import Typed
 from tests.evaluation.test_history import commit
 from tests.evaluation.test_judged import lay
+from tests.schemas import check
 from tests.source.test_git import run
 
 
@@ -30,7 +29,7 @@ def answer(*arguments: str, status: int = 0) -> dict[str, Any]:
     found = evaluate(*arguments, "--json")
     assert (found.status, found.stderr) == (status, "")
     value: dict[str, Any] = json.loads(found.stdout)
-    jsonschema.validate(value, load_schema(value["schema"]))
+    check(value, value["schema"])
     return value
 
 

@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.cli.gc import _summary
 from cairn.sync.collect import CollectReport
 from tests.cli.people import Person
+from tests.schemas import check
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def me(tmp_path: Path) -> Person:
 
 def answer(me: Person, *arguments: str) -> dict[str, Any]:
     value: dict[str, Any] = json.loads(me.cairn("gc", "--json", *arguments).stdout)
-    jsonschema.validate(value, load_schema("cairn.gc/1"))
+    check(value, "cairn.gc/1")
     return value
 
 

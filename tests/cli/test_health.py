@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from tests.cli.people import Person
 from tests.conformance import conforms
+from tests.schemas import check
 
 
 @pytest.fixture
@@ -20,7 +19,7 @@ def me(tmp_path: Path) -> Person:
 
 def findings(me: Person) -> dict[str, str | None]:
     answer = json.loads(me.cairn("health", "--json").stdout)
-    jsonschema.validate(answer, load_schema("cairn.health/1"))
+    check(answer, "cairn.health/1")
     return {row["code"]: row["path"] for row in answer["results"]}
 
 

@@ -12,10 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Timer
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.cli.index import notes, summary
 from cairn.cli.main import main
 from cairn.cli.output import Output
@@ -26,6 +24,7 @@ from cairn.sync.place import place_of
 from cairn.sync.report import Changes, FailedFile, RunReport
 from cairn.types import SkipReason
 from tests.cli.people import Person
+from tests.schemas import check
 
 REPORT = RunReport(
     kind="sync",
@@ -130,7 +129,7 @@ def test_json_is_one_envelope_of_the_published_schema(me: Person) -> None:
         found = me.cairn(command, "--json", "--root", "src")
         assert (found.status, found.stderr) == (0, "")
         answer = json.loads(found.stdout)
-        jsonschema.validate(answer, load_schema("cairn.run/1"))
+        check(answer, "cairn.run/1")
         assert (answer["kind"], answer["published"]) == (kind, published)
         assert (answer["path"], answer["codebaseRoot"]) == ("src", str(me.tree))
 

@@ -9,10 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
+from tests.cli.people import Typed, typed
+from tests.schemas import check
 
 CLAUDE = '{\n  // mine\n  "mcpServers": {\n    "other": {"command": "x", "env": {"TOKEN": "t"}},\n  },\n}\n'
 CODEX = '# mine\nmodel = "x"\n\n[mcp_servers.other]\ncommand = "x"'
@@ -31,13 +31,8 @@ class User:
         self.codex.write_text(CODEX)
         self.environment = {"HOME": str(self.home), "PATH": "/nonexistent", "LC_ALL": "C.UTF-8"}
 
-    def cairn(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "cairn", *arguments]
-        done = subprocess.run(
-            command, cwd=self.project, env=self.environment, capture_output=True, text=True, check=False
-        )
-        assert "Traceback" not in done.stderr
-        return done
+    def cairn(self, *arguments: str) -> Typed:
+        return typed(arguments, self.project, self.environment)
 
     def asked(self, answers: str, *arguments: str) -> str:
         """Everything that is shown at a terminal where these answers are typed."""
@@ -72,17 +67,17 @@ def user(tmp_path: Path) -> User:
 def test_without_consent_nothing_is_written(user: User) -> None:
     before = user.texts()
     shown = user.cairn("install")
-    assert shown.returncode == 2
+    assert shown.status == 2
     assert "+[mcp_servers.cairn]" in shown.stdout
     assert "say --yes" in shown.stderr
-    assert user.cairn("install", "--dry-run").returncode == 0
-    assert user.cairn("install", "--json").returncode == 2
+    assert user.cairn("install", "--dry-run").status == 0
+    assert user.cairn("install", "--json").status == 2
     assert user.texts() == before
 
 
 def test_it_is_written_once_and_taken_back_to_the_byte(user: User) -> None:
     before = user.texts()
-    assert user.cairn("install", "--yes", "--instructions").returncode == 0
+    assert user.cairn("install", "--yes", "--instructions").status == 0
     assert "// mine" in user.claude.read_text()
     assert user.claude.stat().st_mode & 0o777 == 0o600
     assert "`search_codebase`" in (user.home / ".codex" / "AGENTS.md").read_text()
@@ -90,7 +85,7 @@ def test_it_is_written_once_and_taken_back_to_the_byte(user: User) -> None:
     again = user.cairn("install", "--yes", "--instructions")
     assert again.stdout.count("has it already") == 4
     assert user.texts() == installed
-    assert user.cairn("uninstall", "--yes").returncode == 0
+    assert user.cairn("uninstall", "--yes").status == 0
     assert user.texts() == before
 
 
@@ -118,7 +113,7 @@ def test_at_a_terminal_each_kind_is_a_question_of_its_own(user: User) -> None:
 def test_a_project_gets_entries_that_name_it(user: User) -> None:
     done = user.cairn("install", "cursor", "vscode", "--project", "--yes", "--json", "--instructions")
     told = json.loads(done.stdout)
-    jsonschema.validate(told, load_schema("cairn.install/1"))
+    check(told, "cairn.install/1")
     assert told["codebaseRoot"] == str(user.project)
     assert [(row["agents"], row["outcome"]) for row in told["results"]] == [
         (["cursor"], "added"),
@@ -130,7 +125,7 @@ def test_a_project_gets_entries_that_name_it(user: User) -> None:
     assert os.path.isabs(entry["command"])
     assert entry["args"][-3:] == ["mcp", "--root", str(user.project)]
     gone = json.loads(user.cairn("uninstall", "--project", "--yes", "--json").stdout)
-    jsonschema.validate(gone, load_schema("cairn.install/1"))
+    check(gone, "cairn.install/1")
     assert {row["outcome"] for row in gone["results"]} == {"removed"}
     assert not any(user.project.iterdir())
 
@@ -150,7 +145,7 @@ def test_the_command_that_is_written_can_be_started(user: User) -> None:
 def test_one_file_that_cannot_be_read_does_not_keep_the_others_from_their_entry(user: User) -> None:
     user.claude.write_text("{ nothing")
     done = user.cairn("install", "--yes")
-    assert done.returncode == 34
+    assert done.status == 34
     assert f"{user.claude} was left as it is: it is not valid JSON (line 1)." in done.stderr
     assert user.claude.read_text() == "{ nothing"
     assert "mcp_servers.cairn" in user.codex.read_text()
@@ -164,7 +159,7 @@ def test_one_file_that_cannot_be_read_does_not_keep_the_others_from_their_entry(
 def test_a_project_cannot_lead_the_writing_out_of_it(user: User) -> None:
     (user.project / ".mcp.json").symlink_to(user.claude)
     done = user.cairn("install", "claude", "--project", "--yes")
-    assert done.returncode == 34
+    assert done.status == 34
     assert "it leads out of the project" in done.stderr
     assert user.claude.read_text() == CLAUDE
 
@@ -172,15 +167,15 @@ def test_a_project_cannot_lead_the_writing_out_of_it(user: User) -> None:
 def test_for_another_agent_the_entry_is_printed(user: User) -> None:
     before = user.texts()
     done = user.cairn("install", "windsurf")
-    assert done.returncode == 0
+    assert done.status == 0
     assert json.loads(done.stdout)["mcpServers"]["cairn"]["args"][-1] == "mcp"
     assert "Cairn does not know windsurf" in done.stderr
     told = json.loads(user.cairn("install", "windsurf", "--json").stdout)
-    jsonschema.validate(told, load_schema("cairn.install/1"))
+    check(told, "cairn.install/1")
     assert json.loads(told["snippet"])["mcpServers"]
     assert user.texts() == before
     wrong = user.cairn("uninstall", "windsurf")
-    assert (wrong.returncode, "There is no agent windsurf" in wrong.stderr) == (2, True)
+    assert (wrong.status, "There is no agent windsurf" in wrong.stderr) == (2, True)
 
 
 def test_where_there_is_nothing_it_says_so(user: User) -> None:
@@ -192,5 +187,5 @@ def test_where_there_is_nothing_it_says_so(user: User) -> None:
 def test_settings_that_may_not_be_written_are_left_alone(user: User) -> None:
     user.codex.chmod(0o444)
     done = user.cairn("install", "codex", "--yes", "-q")
-    assert (done.returncode, done.stdout) == (34, "")
+    assert (done.status, done.stdout) == (34, "")
     assert "it is read-only" in done.stderr

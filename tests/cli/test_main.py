@@ -11,24 +11,17 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.cli.main import COMMANDS
+from tests.cli.people import Typed, typed
+from tests.schemas import check
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
 
 
-def cairn(*arguments: str, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "cairn", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=ENVIRONMENT | environ,
-    )
+def cairn(*arguments: str, cwd: Path | None = None, **environ: str) -> Typed:
+    return typed(arguments, cwd or Path.cwd(), ENVIRONMENT | environ)
 
 
 @pytest.fixture
@@ -59,7 +52,7 @@ def open_folder() -> Iterator[Path]:
 
 def test_files_lists_the_eligible_set_and_sums_up_the_rest(repo: Path) -> None:
     found = cairn("files", cwd=repo)
-    assert found.returncode == 0
+    assert found.status == 0
     assert found.stdout.splitlines() == [".gitignore", "keep.log.py", "src/broken.py", "src/lease.py"]
     assert "4 files in 2 folders; 4 left out." in found.stderr
     assert "binary" in found.stderr
@@ -91,7 +84,7 @@ def test_json_is_one_envelope_of_the_published_schema_and_nothing_else(repo: Pat
         found = cairn(*arguments, "--json", cwd=repo)
         assert found.stderr == ""
         answer = json.loads(found.stdout)
-        jsonschema.validate(answer, load_schema(answer["schema"]))
+        check(answer, answer["schema"])
         assert answer["codebaseRoot"] == str(repo.resolve())
     listed = json.loads(cairn("files", "--json", cwd=repo).stdout)
     assert listed["coverage"] == {
@@ -113,7 +106,7 @@ def test_json_is_one_envelope_of_the_published_schema_and_nothing_else(repo: Pat
 )
 def test_why_names_the_rule(repo: Path, path: str, expected: str) -> None:
     found = cairn("why", path, cwd=repo)
-    assert found.returncode == 0
+    assert found.status == 0
     for part in expected.split("|"):
         assert part in found.stdout
 
@@ -145,15 +138,15 @@ def test_a_mistake_gets_one_sentence_what_to_do_and_its_exit_status(
     repo: Path, arguments: list[str], status: int, sentence: str
 ) -> None:
     found = cairn(*arguments, cwd=repo)
-    assert (found.returncode, found.stdout) == (status, "")
+    assert (found.status, found.stdout) == (status, "")
     first, advice = found.stderr.splitlines()
     assert first.startswith("cairn: ")
     assert sentence in first
     assert advice.startswith("  ")
     in_json = cairn(*arguments, "--json", cwd=repo)
     answer = json.loads(in_json.stdout)
-    jsonschema.validate(answer, load_schema("cairn.error/1"))
-    assert in_json.returncode == status
+    check(answer, "cairn.error/1")
+    assert in_json.status == status
 
 
 @pytest.mark.parametrize(
@@ -168,7 +161,7 @@ def test_a_mistake_gets_one_sentence_what_to_do_and_its_exit_status(
 def test_a_broken_configuration_is_named_and_nothing_is_lost(repo: Path, content: bytes, sentence: str) -> None:
     (repo / ".cairn.toml").write_bytes(content)
     found = cairn("files", cwd=repo)
-    assert 30 <= found.returncode <= 39
+    assert 30 <= found.status <= 39
     assert found.stdout == ""
     assert sentence in found.stderr
     assert "Traceback" not in found.stderr
@@ -178,7 +171,7 @@ def test_a_broken_configuration_is_named_and_nothing_is_lost(repo: Path, content
 def test_a_configuration_that_is_a_link_is_refused(repo: Path) -> None:
     (repo / ".cairn.toml").symlink_to("/etc/passwd")
     found = cairn("files", cwd=repo)
-    assert found.returncode == 31
+    assert found.status == 31
     assert "not a plain file" in found.stderr
 
 
@@ -230,11 +223,11 @@ def test_a_system_without_descriptors_left_loses_no_file_in_silence(repo: Path) 
 
 def test_help_has_examples_for_every_command() -> None:
     top = cairn("--help")
-    assert top.returncode == 0
+    assert top.status == 0
     for name, command in COMMANDS.items():
         assert f"  {name}" in top.stdout
         shown = cairn(name, "--help")
-        assert shown.returncode == 0
+        assert shown.status == 0
         assert all(example in shown.stdout for example in command.examples)
     assert cairn("--version").stdout.startswith("cairn ")
 

@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.store.versions import MANIFEST
 from tests.cli.people import Person
 from tests.cli.test_bad_stores import ask, disk, store
 from tests.conformance import conforms
+from tests.schemas import check
 from tests.store.future import document, make_later, put
 
 COMMANDS = (("search", "lease"), ("status",), ("snapshots",), ("health",))
@@ -26,7 +25,7 @@ SAID = (
 def answered(*arguments: str) -> dict[str, Any]:
     said = ask(*arguments, "--json")
     envelope: dict[str, Any] = json.loads(said.stdout)
-    jsonschema.validate(envelope, load_schema(envelope["schema"]))
+    check(envelope, envelope["schema"])
     return envelope
 
 

@@ -6,14 +6,13 @@ import json
 import re
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.cli.repair import plan_lines
 from cairn.store.standing import RepairAction, RepairPlan, RepairScope
 from tests.cli.people import Person
 from tests.conformance import conforms
+from tests.schemas import check
 
 DRY_RUN = """\
 point: ACTIVE_SNAPSHOT: It will name the snapshot that the repair publishes.
@@ -35,7 +34,7 @@ def nameless(text: str) -> str:
 
 def answer(me: Person, *options: str) -> dict[str, object]:
     found = json.loads(me.cairn("repair", "--json", *options).stdout)
-    jsonschema.validate(found, load_schema("cairn.repair/1"))
+    check(found, "cairn.repair/1")
     assert isinstance(found, dict)
     return found
 

@@ -13,10 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.cli.search import MODES
@@ -24,6 +22,7 @@ from cairn.search.types import Mode
 from cairn.sync import before
 from tests.cli.people import Person, Typed
 from tests.conformance import conforms
+from tests.schemas import check
 from tests.sync.desk import Desk, extract_here
 
 
@@ -42,7 +41,7 @@ def answer(*arguments: str, status: int = 0) -> dict[str, Any]:
     found = ask(*arguments, "--json")
     assert (found.status, found.stderr) == (status, "")
     value: dict[str, Any] = json.loads(found.stdout)
-    jsonschema.validate(value, load_schema(value["schema"]))
+    check(value, value["schema"])
     return value
 
 
@@ -457,7 +456,7 @@ def batch(tree: Path, *lines: str | bytes, options: tuple[str, ...] = ()) -> lis
     assert (found.returncode, found.stderr) == (0, b"")
     values = [json.loads(line) for line in found.stdout.splitlines()]
     for value in values:
-        jsonschema.validate(value, load_schema(value["schema"]))
+        check(value, value["schema"])
     return values
 
 

@@ -6,12 +6,11 @@ import io
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.cli.main import main
 from cairn.cli.output import Output
+from tests.schemas import check
 
 FILES = {
     "pyproject.toml": '[project]\nname = "shop"\n',
@@ -56,7 +55,7 @@ def test_it_shows_every_context_with_its_reason_and_what_is_missing(tree: Path) 
 
 def test_the_envelope_says_the_same_and_nothing_is_made(tree: Path, tmp_path: Path) -> None:
     answer = json.loads(discover("--json")[0])
-    jsonschema.validate(answer, load_schema("cairn.contexts/1"))
+    check(answer, "cairn.contexts/1")
     assert [one["id"] for one in answer["results"]] == ["go:a", "python:.", "python:libs/x"]
     assert [one["root"] for one in answer["detached"]] == ["b"]
     assert not (tmp_path / "home").exists()

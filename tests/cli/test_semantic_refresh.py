@@ -9,14 +9,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.cli.main import command_parser, main
 from cairn.cli.output import Output
 from cairn.cli.semantic import VERBS
 from tests.cli.people import Person
+from tests.schemas import check
 from tests.semantic import fake_indexer
 
 
@@ -30,7 +29,7 @@ def me(tmp_path: Path) -> Person:
 
 def answer(me: Person, schema: str, *arguments: str) -> dict[str, Any]:
     value: dict[str, Any] = json.loads(me.cairn("semantic", *arguments).stdout)
-    jsonschema.validate(value, load_schema(schema))
+    check(value, schema)
     return value
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from tests.cli.people import Person
+from tests.schemas import check
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def test_without_an_index_there_are_none_and_the_exit_status_is_10(me: Person) -
         "Run `cairn index` to index it.\n",
     )
     answer = json.loads(me.cairn("snapshots", "--json").stdout)
-    jsonschema.validate(answer, load_schema("cairn.snapshots/1"))
+    check(answer, "cairn.snapshots/1")
     assert answer["hints"]["status"]["args"] == {"action": "status", "path": str(me.tree)}
 
 
@@ -40,5 +39,5 @@ def test_they_are_listed_from_the_newest_with_a_star_at_the_one_that_answers(me:
     assert oldest.startswith("  ")
     assert oldest.endswith("3 files, 3 chunks; no commit")
     answer = json.loads(me.cairn("snapshots", "--json").stdout)
-    jsonschema.validate(answer, load_schema("cairn.snapshots/1"))
+    check(answer, "cairn.snapshots/1")
     assert [(row["files"], row["active"]) for row in answer["results"]] == [(2, True), (3, False)]

@@ -7,10 +7,8 @@ import json
 import re
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.cli.status import exit_status
@@ -18,6 +16,7 @@ from cairn.cli.surroundings import Surroundings
 from cairn.store.standing import State, StoreStatus
 from tests.cli.people import Person
 from tests.conformance import conforms
+from tests.schemas import check
 
 
 @pytest.fixture
@@ -30,7 +29,7 @@ def test_a_folder_that_is_not_indexed_gets_a_sentence_what_to_do_and_exit_status
     assert (found.status, found.stdout) == (10, f"{me.tree} is not indexed.\n")
     assert found.stderr == "Run `cairn index` to index it.\n"
     answer = json.loads(me.cairn("status", "--json").stdout)
-    jsonschema.validate(answer, load_schema("cairn.status/1"))
+    check(answer, "cairn.status/1")
     assert (answer["status"], answer["reason"]) == ("not_indexed", "not_indexed")
     assert answer["files_indexed"] == 0
 
@@ -72,7 +71,7 @@ def test_the_disk_budget_is_shown_part_by_part(me: Person) -> None:
     assert "5.0 kB of vectors for all indexes, at most 536.9 MB" in told
     assert "7 bytes not published yet, 3 bytes in quarantine" in told
     answer = json.loads(me.cairn("status", "--json").stdout)
-    jsonschema.validate(answer, load_schema("cairn.status/1"))
+    check(answer, "cairn.status/1")
     disk = answer["disk"]
     assert (disk["stagingBytes"], disk["quarantineBytes"], disk["embeddingCacheBytes"]) == (7, 3, 5000)
     assert answer["store"]["bytes"] == sum(
@@ -90,7 +89,7 @@ def test_json_is_one_envelope_of_the_published_schema(me: Person) -> None:
     found = me.cairn("status", "--json")
     assert (found.status, found.stderr) == (0, "")
     answer = json.loads(found.stdout)
-    jsonschema.validate(answer, load_schema("cairn.status/1"))
+    check(answer, "cairn.status/1")
     assert (answer["state"], answer["files_indexed"], answer["is_indexing"]) == ("indexed", 3, False)
     assert answer["codebaseRoot"] == str(me.tree)
 
@@ -109,7 +108,7 @@ def test_a_damaged_store_is_told_with_its_own_exit_status(me: Person) -> None:
     assert (found.status, found.stdout.splitlines()[0]) == (90, f"Store corrupt: no snapshot of {me.tree} is whole.")
     assert "cairn repair" in found.stderr
     answer = json.loads(me.cairn("status", "--json").stdout)
-    jsonschema.validate(answer, load_schema("cairn.status/1"))
+    check(answer, "cairn.status/1")
     assert answer["message"].startswith("Store corrupt")
 
 

@@ -10,12 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from tests.cli.people import Person
 from tests.conformance import conforms
+from tests.schemas import check
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def answer_of(me: Person, *arguments: str) -> dict[str, Any]:
     found = me.cairn("stores", "--json", *arguments)
     assert (found.status, found.stderr) == (0, "")
     answer: dict[str, Any] = json.loads(found.stdout)
-    jsonschema.validate(answer, load_schema("cairn.stores/1"))
+    check(answer, "cairn.stores/1")
     return answer
 
 

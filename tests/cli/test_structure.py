@@ -10,16 +10,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.cli.structure_answers import COMMANDS
 from tests.cli.people import Typed
 from tests.cli.test_search import WRITER
 from tests.conformance import conforms
+from tests.schemas import check
 from tests.sync.desk import Desk, extract_here
 
 LEASE = '''class Lease:
@@ -49,7 +48,7 @@ def answer(*arguments: str, status: int = 0) -> dict[str, Any]:
     found = ask(*arguments, "--json")
     assert (found.status, found.stderr) == (status, "")
     value: dict[str, Any] = json.loads(found.stdout)
-    jsonschema.validate(value, load_schema(value["schema"]))
+    check(value, value["schema"])
     return value
 
 

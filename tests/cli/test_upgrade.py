@@ -6,14 +6,13 @@ import io
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from tests.cli.people import Person, Typed
 from tests.conformance import conforms
+from tests.schemas import check
 from tests.store.raising import SNAPSHOT, raised
 
 MANUAL = Path(__file__).parent.parent.parent / "docs" / "manual"
@@ -51,7 +50,7 @@ def test_an_index_of_today_has_nothing_to_upgrade(me: Person) -> None:
     assert (found.status, found.stderr) == (0, "")
     assert found.stdout == "There is nothing to upgrade: the index has the format of this version.\n"
     answer = json.loads(me.cairn("upgrade-store", "--json").stdout)
-    jsonschema.validate(answer, load_schema("cairn.upgrade/1"))
+    check(answer, "cairn.upgrade/1")
     assert (answer["published"], answer["raised"], answer["coverage"]["indexed"]) == (False, [], 3)
 
 
@@ -64,7 +63,7 @@ def test_what_was_older_is_named_with_both_versions(me: Person) -> None:
         assert said.stdout.endswith(": manifest 1 to 2, chunk row schema 1 to 2, data file of a segment 1 to 2.\n")
     with raised(*SNAPSHOT, written=3):
         answer = json.loads(ask("upgrade-store", "--json").stdout)
-        jsonschema.validate(answer, load_schema("cairn.upgrade/1"))
+        check(answer, "cairn.upgrade/1")
         assert (answer["published"], answer["segments"], answer["snapshot"]["generation"]) == (True, 1, 3)
         assert answer["raised"][0] == {"artifact": "manifest", "from": 2, "to": 3}
 

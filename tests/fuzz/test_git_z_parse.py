@@ -20,7 +20,7 @@ SOUP = st.lists(
 )
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=150, deadline=None)
 @given(st.lists(st.builds(GitChange, st.sampled_from("AMDT"), NAMES), max_size=20))
 def test_changes_survive_the_round_trip(changes: list[GitChange]) -> None:
     printed = b"".join(change.status.encode() + b"\0" + change.raw + b"\0" for change in changes)
@@ -37,14 +37,14 @@ def test_any_other_bytes_are_refused_whole(printed: bytes) -> None:
     assert b"".join(change.status.encode() + b"\0" + change.raw + b"\0" for change in changes) == printed
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([b"100644", b"100755", b"120000", b"160000"]), NAMES), max_size=20))
 def test_the_index_gives_every_path_but_submodules(entries: list[tuple[bytes, bytes]]) -> None:
     printed = b"".join(mode + b" " + b"0" * 40 + b" 0\t" + name + b"\0" for mode, name in entries)
     assert parse_index(printed) == {name for mode, name in entries if mode != b"160000"}
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=150, deadline=None)
 @given(st.one_of(st.binary(max_size=200), SOUP.map(b"".join)))
 def test_no_bytes_make_the_index_reader_stumble(printed: bytes) -> None:
     assert all(raw and b"\0" not in raw for raw in parse_index(printed))

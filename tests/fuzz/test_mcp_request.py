@@ -19,7 +19,8 @@ from cairn.serve import runs as runs_module
 from cairn.serve.desk import Desk
 from cairn.serve.runs import Action
 from cairn.serve.tools import TOOLS, call
-from tests.serve.conftest import AT_ONCE, Agent, validator
+from tests.schemas import validator
+from tests.serve.conftest import AT_ONCE, Agent
 
 SCHEMAS = {tool.name: tool.schema for tool in TOOLS}
 # What has led others astray: places elsewhere, half characters, marks that terminals obey, patterns without end.
@@ -130,7 +131,7 @@ def test_every_call_of_the_corpus_is_answered(desk: Desk) -> None:
 
 
 @given(CALLS)
-@settings(max_examples=300, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_call_is_answered_with_an_envelope(desk: Desk, asked: tuple[str, Any]) -> None:
     check(desk, *asked)
 

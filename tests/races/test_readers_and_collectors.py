@@ -59,11 +59,11 @@ def happened(said: dict[str, dict[str, Any]]) -> Iterator[str]:
 @conforms("003.ISO1", "003.ISO2", "003.RDR4", "003.GC2", "003.GC4")
 def test_readers_get_whole_answers_while_others_sync_merge_and_collect(tmp_path: Path) -> None:
     # A quarter of the readers, since the fast run may have two cores for all of it; the long one has them all.
-    undone = set(happened(run_crowd(tmp_path, 6.0, 8)))
+    undone = set(happened(run_crowd(tmp_path, 4.0, 8)))
     # On a machine with much else to do some of them may not get their turn at first.
     for _ in range(5):
         if undone:
-            undone &= set(happened(run_crowd(tmp_path, 6.0, 8)))
+            undone &= set(happened(run_crowd(tmp_path, 4.0, 8)))
     assert undone == set()
 
 

@@ -6,14 +6,11 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.clock import SystemClock
 from cairn.serve.desk import Desk, Patience
 from cairn.serve.guard import Allowed
@@ -22,16 +19,11 @@ from cairn.store.lease import RunKind
 from cairn.store.writer import open_writer
 from cairn.sync.codebase import open_codebase
 from cairn.sync.place import place_of
+from tests.schemas import check
 from tests.sync.desk import extract_here
 
 LEASE = "class Lease:\n    def steal(self):\n        return take()\n\n\ndef take():\n    return 1\n"
 AT_ONCE = Patience(seconds=0.0, sync_seconds=0.0)
-
-
-@cache
-def validator(schema: str) -> jsonschema.Draft202012Validator:
-    """To check a schema takes far longer than to check an answer by it."""
-    return jsonschema.Draft202012Validator(load_schema(schema))
 
 
 class Agent:
@@ -48,7 +40,7 @@ class Agent:
         """The answer of a tool; whatever it is, it has the shape that is promised."""
         envelope = call(self.desk, tool, arguments, patience=patience)
         answer: dict[str, Any] = json.loads(envelope.to_json())
-        validator(envelope.schema).validate(answer)
+        check(answer, envelope.schema)
         return answer
 
     def index(self, tree: Path | None = None) -> None:

@@ -13,14 +13,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from cairn.serve import client
 from cairn.serve.calls import OwnDesk, ThroughDaemon
 from cairn.serve.desk import Desk
 from cairn.sync.report import Phase, Progress
+from tests.schemas import check
 from tests.serve.conftest import Agent
 from tests.serve.daemons import connected, daemons_started, end, is_alive, no_daemon_left, threaded, until
 from tests.serve.test_mcp import many_files
@@ -45,7 +44,7 @@ def through(agent: Agent, own: Callable[[], Desk] = never) -> ThroughDaemon:
 def asked(calls: ThroughDaemon, tool: str, tell: Callable[[Progress], None] = lambda _: None, **arguments: Any) -> Any:
     text, failed = calls.call(tool, arguments, tell, lambda: False)
     envelope = json.loads(text)
-    jsonschema.validate(envelope, load_schema(envelope["schema"]))
+    check(envelope, envelope["schema"])
     assert failed == (envelope["status"] == "error")
     return envelope
 

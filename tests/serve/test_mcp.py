@@ -9,16 +9,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
-import jsonschema
 import pytest
 from mcp import Client, MCPError
 
-from cairn.answer.envelope import load_schema
 from cairn.errors import Cancelled, ConfigError
 from cairn.serve.calls import OwnDesk
 from cairn.serve.desk import Desk
@@ -27,6 +24,7 @@ from cairn.serve.tools import TOOLS
 from cairn.store.lease import RunKind
 from cairn.sync.report import Phase, Progress
 from tests.conformance import conforms
+from tests.schemas import validator
 from tests.serve.conftest import Agent
 from tests.serve.test_tools import QUESTIONS
 
@@ -58,11 +56,6 @@ def asked(desk: Desk, calls: list[Call], *, mode: str = "auto", structured: bool
         return [await answer(client, tool, structured=structured, **arguments) for tool, arguments in calls]
 
     return served(desk, work, mode=mode, structured=structured)
-
-
-@cache
-def validator(schema: str) -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(load_schema(schema))
 
 
 async def answer(client: Client, tool: str, *, structured: bool = False, **arguments: Any) -> Answer:

@@ -7,12 +7,13 @@ import json
 import jsonschema
 import pytest
 
-from cairn.answer.envelope import error, load_schema
+from cairn.answer.envelope import error
 from cairn.errors import CairnError
 from cairn.serve.calls import OwnDesk
 from cairn.serve.desk import Desk
 from cairn.serve.mcp_shapes import ANSWERS, answer_schema, tools
 from cairn.serve.tools import CHECK_EDIT, TOOLS
+from tests.schemas import check
 
 
 def never() -> Desk:
@@ -48,7 +49,7 @@ def test_a_schema_refers_only_to_itself(tool: str) -> None:
 def test_a_schema_takes_what_the_shipped_ones_take_and_nothing_else(tool: str) -> None:
     validator = jsonschema.Draft202012Validator(answer_schema(tool))
     failed = json.loads(error(CairnError()).to_json())
-    jsonschema.validate(failed, load_schema("cairn.error/1"))
+    check(failed, "cairn.error/1")
     assert validator.is_valid(failed)
     assert not validator.is_valid(failed | {"extra": 1})
     assert not validator.is_valid({**failed, "error": {}})

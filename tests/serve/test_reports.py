@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
-
-from cairn.answer.envelope import load_schema
 from cairn.serve.reports import repair_envelope, run_envelope
 from cairn.store.standing import RepairPlan, RepairScope
 from cairn.sync.codebase import open_codebase
 from cairn.sync.repair import RepairReport
 from cairn.sync.report import Changes, FailedFile, RunReport
 from cairn.types import SkipReason
+from tests.schemas import check
 
 SNAPSHOT = "0" * 26
 
@@ -37,7 +35,7 @@ def test_a_report_says_what_changed_what_failed_and_what_was_left_out(tmp_path: 
         warnings=("careful",),
     )
     answer = json.loads(run_envelope("here", codebase, report).to_json())
-    jsonschema.validate(answer, load_schema("cairn.run/1"))
+    check(answer, "cairn.run/1")
     assert answer["changes"] == {"added": 1, "modified": 2, "deleted": 3, "renamed": 4}
     assert answer["coverage"] == {"indexed": 5, "chunks": 6, "skipped": {"binary": 7}}
     assert (answer["failed"][0]["path"], answer["degraded"], answer["warnings"]) == ("a.py", True, ["careful"])
@@ -49,6 +47,6 @@ def test_a_repair_is_told_as_a_plan_or_as_what_was_done(tmp_path: Path) -> None:
     planned = json.loads(repair_envelope("here", codebase, plan, None).to_json())
     done = json.loads(repair_envelope("here", codebase, plan, RepairReport(plan, changes=Changes(added=2))).to_json())
     for answer in (planned, done):
-        jsonschema.validate(answer, load_schema("cairn.repair/1"))
+        check(answer, "cairn.repair/1")
     assert (planned["dryRun"], planned["done"]) == (True, None)
     assert (done["dryRun"], done["done"]["changes"]["added"]) == (False, 2)

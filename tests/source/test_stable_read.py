@@ -386,7 +386,7 @@ def read_against_a_writer(tree: Tree, path: Path, seconds: float, least: int) ->
 @conforms("003.SR1")
 def test_no_read_ever_mixes_two_versions_of_a_file(tmp_path: Path) -> None:
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
-        read_against_a_writer(tree, tmp_path / "busy.py", seconds=3.0, least=0)
+        read_against_a_writer(tree, tmp_path / "busy.py", seconds=1.5, least=0)
 
 
 @pytest.mark.long

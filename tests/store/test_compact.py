@@ -72,7 +72,7 @@ STATES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(STATES, STATES, st.data())
 def test_whatever_is_merged_and_published_meanwhile_the_files_stay_the_same(
     states: list[dict[str, bytes]], later: list[dict[str, bytes]], data: st.DataObject

@@ -28,20 +28,20 @@ class Output:
 
     def __init__(
         self,
-        stdout: TextIO = sys.stdout,
-        stderr: TextIO = sys.stderr,
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
         environ: Mapping[str, str] = os.environ,
         clock: Clock = SYSTEM_CLOCK,
         *,
         around: Surroundings | None = None,
     ) -> None:
-        self.stdout, self.stderr = stdout, stderr
+        self.stdout, self.stderr = stdout or sys.stdout, stderr or sys.stderr
         self.around = around or Surroundings()
         self.verbosity = 0
         self.json = False
         self._clock = clock
         self._no_color = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
-        for stream in (stdout, stderr):
+        for stream in (self.stdout, self.stderr):
             # A terminal that is not UTF-8 must show an escape, never end the command.
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
