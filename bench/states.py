@@ -67,7 +67,7 @@ def measure(files: int, edges: int) -> States:
             rows = [(key, f"pack/module{key}.py", _NOW.content_hash, _NOW.interface_hash) for key in leads]
             db.executemany("INSERT INTO files VALUES (?, ?, 'python', ?, ?, 0)", rows)
             facts = [(key, known[key].content_hash) for key in leads]
-            db.executemany("INSERT INTO file_semantic_facts VALUES (?, 1, '', ?, '[]', 0)", facts)
+            db.executemany("INSERT INTO file_semantic_facts VALUES (?, 1, '', ?, '[]', 0, '')", facts)
             db.executemany(_EDGE, [(key, to, _NOW.interface_hash) for key in leads for to in leads[key]])
         with database.reading() as reading:
             assert reading is not None

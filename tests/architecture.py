@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"session", "structure", "relations", "meaning", "source", "search", "graph", "answer", "sync"},
     # What may be edited by it.
     "edits": SETTINGS
-    | {"session", "structure", "relations", "meaning", "source", "search", "graph", "semantic", "answer"},
+    | {"session", "structure", "relations", "meaning", "source", "search", "graph", "semantic", "answer", "syntax"},
     "meaning": SETTINGS | {"session", "graph", "semantic", "store"},
     # Runs the indexers over it.
     "refreshing": SETTINGS | {"session", "source", "sync", "graph", "semantic", "answer", "store"},

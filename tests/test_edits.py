@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from cairn import edits
 from cairn.answer.edits import decision_answer, gate_answer, rename_answer
 from cairn.clock import SYSTEM_CLOCK
 from cairn.edits import Renaming, check_edit, decide, rename
 from cairn.errors import NotFound, UsageError
-from cairn.limits import MAX_EDIT_FILES
+from cairn.limits import MAX_EDIT_FILES, MAX_PARSE_BYTES
 from cairn.semantic import jobs
 from cairn.semantic.ambiguity import Source
 from cairn.semantic.decisions import ACCEPT, Decision
@@ -254,6 +255,36 @@ def test_a_use_that_the_indexer_does_not_know_must_be_decided(world: World) -> N
     assert meant.verdict is Verdict.AUTOMATIC
     world.git("apply", "-", data=meant.patch)
     assert "value.encounter()" in (world.tree / "guess.py").read_text()
+
+
+@pytest.mark.parametrize("use", ["print(value.meet, 1)", "value.meet = 3", "print(f'{value.meet}')", "value(meet=1)"])
+def test_a_place_that_is_no_call_and_that_the_indexer_does_not_know_must_be_decided(world: World, use: str) -> None:
+    world.write("guess.py", f"def run(value):\n    {use}  # meet\n")
+    world.refresh()
+    told = plan(world, "Host.meet", "encounter")
+    assert [(one.source, one.path, one.line) for one in told.open] == [(Source.UNRESOLVED_USE, "guess.py", 2)]
+    renaming = Renaming(asked_of("Host.meet", str(world.tree)), "encounter")
+    decided(world, told.open[0].signature, told.open[0].candidates[0].id, renaming)
+    world.git("apply", "-", data=plan(world, "Host.meet", "encounter").patch)
+    assert f"    {use}  # meet".replace("meet", "encounter", 1) in (world.tree / "guess.py").read_text()
+
+
+def test_a_file_that_was_not_parsed_is_not_called_certain_and_closes_the_gate(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.write("large.py", "from lib import greet\n\ngreet(1)\n" + "# ...\n" * (MAX_PARSE_BYTES // 6 + 1))
+    world.refresh()
+    (file,) = gate(world, "large.py").files
+    assert (file.state.freshness, file.state.certainty) == (Freshness.CLEAN, Certainty.UNKNOWN)
+    assert (file.verdict, file.reach) == (Verdict.BLOCKED, Reach.NONE)
+    assert file.witness is not None
+    assert "by hand" in file.witness.cure
+    parsed: list[int] = []
+    real = edits.places_of_name
+    monkeypatch.setattr(edits, "places_of_name", lambda data, *rest: parsed.append(len(data)) or real(data, *rest))
+    told = plan(world, "greet", "welcome")
+    assert (told.verdict, told.patch) == (Verdict.BLOCKED, b"")
+    assert 0 < max(parsed) < MAX_PARSE_BYTES, "what may have killed the one who tried is not tried again here"
 
 
 def test_an_override_is_renamed_with_what_it_overrides(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from cairn.answer.envelope import Status
 from cairn.answer.structure import Reply
 from cairn.errors import BadPathKey, PathOutsideRoot, UsageError
 from cairn.session import Session, Steps, whole
+from cairn.source.beneath import Tree
 from cairn.structure import Asked, asked_of, file_outline, find_symbol, read_file, similar_code
 
 LEASE = "class Lease:\n    def steal(self):\n        return 1\n"
@@ -142,6 +144,23 @@ def test_a_file_that_came_later_is_not_in_the_index_yet(session: Session) -> Non
     assert missing(reply) == "new.py is not in the index yet: it came after the last snapshot."
     assert reply.miss is not None
     assert "cairn sync" in reply.miss.error.advice
+
+
+def test_a_file_that_may_not_be_read_is_not_said_to_have_come_later(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    locked = Path(session.root) / "locked.py"
+    locked.write_text("def locked(): ...\n")
+    # To the superuser, who may run this, nothing is locked.
+    monkeypatch.setattr(Tree, "open_file", denied)
+    try:
+        reply = read_file(session, said(session, "locked.py"))
+    finally:
+        locked.unlink()
+    assert missing(reply).startswith("locked.py is left out of the index (unreadable).")
 
 
 # --- the questions ----------------------------------------------------------------------------------------------------

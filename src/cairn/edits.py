@@ -7,7 +7,7 @@ somebody has decided.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -33,7 +33,8 @@ from cairn.session import Session
 from cairn.source.beneath import Tree
 from cairn.source.moved import DiskState, disk_state, spellings
 from cairn.structure import Asked, file_asked_for, reply_of
-from cairn.types import StoredFile
+from cairn.syntax.named import places_of_name
+from cairn.types import NamePlace, StoredFile
 
 T = TypeVar("T")
 _NOT_SET_UP = "No indexer has read this codebase: `cairn semantic refresh` runs those that are installed."
@@ -176,13 +177,17 @@ def _planned(
     return plan_rename(service, symbols, one.name, new, _files_with(searcher, one))
 
 
-def _files_with(searcher: Searcher, one: Definition) -> Iterable[str]:
-    """The files of the family that hold the name of a definition anywhere, in order."""
+def _files_with(searcher: Searcher, one: Definition) -> dict[str, tuple[NamePlace, ...]]:
+    """The files of the family that hold the name of a definition anywhere, in order; with where it is code."""
     family, word = family_of(one.path), re.escape(one.name.encode("utf-8", "surrogateescape"))
     whole = re.compile(rb"(?<![\w$])" + word + rb"(?![\w$])")
+    found = {}
     for path, file in sorted(searcher.view.records().items()):
-        if file.skip is None and family_of(path) is family and whole.search(searcher.view.text(path) or b""):
-            yield path
+        text = searcher.view.text(path) if file.skip is None and family_of(path) is family else None
+        if text is not None and whole.search(text):
+            # What was not parsed may have killed the process that tried: it is not tried in this one.
+            found[path] = places_of_name(bytes(text), file.language, one.name) if has_outline(file) else ()
+    return found
 
 
 def _meant(told: MutationGate | RenamePlan, signature: str) -> Ambiguity | None:

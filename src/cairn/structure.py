@@ -207,13 +207,27 @@ def _not_there(session: Session, raw: bytes) -> NotFound:
             # The walk says in its own words what may not be looked at.
             pass
         walked = walk_to(tree, codebase.config, raw, tracked=codebase.tracked)
-    if any(candidate.raw == raw for candidate in walked.candidates):
+        found = any(candidate.raw == raw for candidate in walked.candidates)
+        if found and not _may_be_read(tree, raw):
+            return _left_out(raw, SkipReason.UNREADABLE)
+    if found:
         problem = f"{shown} is not in the index yet: it came after the last snapshot."
         return NotFound(problem=problem, advice="Run `cairn sync` to take it in")
     for skip in walked.skips:
         if skip.raw == raw or (skip.folder and raw.startswith(skip.raw + b"/")):
             return _left_out(raw, skip.reason)
     return NotFound(problem=f"{shown} is a folder.", advice="Name a file in it; `cairn files` lists them")
+
+
+def _may_be_read(tree: Tree, raw: bytes) -> bool:
+    try:
+        os.close(tree.open_file(raw))
+    except PermissionError:
+        return False
+    except OSError:
+        # Whatever else it is may pass.
+        return True
+    return True
 
 
 def not_parsed(file: StoredFile) -> Miss:

@@ -68,6 +68,12 @@ def terms_of(word: str) -> tuple[str, ...]:
     return _each(piece for piece in pieces if len(piece) <= MOST_LETTERS)
 
 
+def forget() -> None:
+    """Let go of what is remembered of words, all of which is made again when it is needed."""
+    for remembered in (_remembered, _inner, _part):
+        remembered.cache_clear()
+
+
 # --- one word ---------------------------------------------------------------------------------------------------------
 
 _JOINTS = re.compile("[-_]+")

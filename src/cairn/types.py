@@ -326,6 +326,26 @@ class ParseState(StrEnum):
     LINES = "lines"
 
 
+class Shorthand(StrEnum):
+    """Whether one name stands for a property and its value: in an object, or in a pattern that takes one apart.
+
+    `SAME` is where both can only have the same name: `const { name } = require(...)`, which indexers see through, and
+    a struct of Go that holds another one without a name of its own.
+    """
+
+    NONE = "none"
+    OBJECT = "object"
+    PATTERN = "pattern"
+    SAME = "same"
+
+
+class NamePlace(NamedTuple):
+    """A byte at which a name begins in code."""
+
+    start_byte: int
+    shorthand: Shorthand = Shorthand.NONE
+
+
 @dataclass(frozen=True, slots=True)
 class Syntax:
     """What the syntax of one file says. `partial` are the line ranges that could not be parsed."""

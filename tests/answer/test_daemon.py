@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 
-import jsonschema
-
 from cairn.answer.daemon import DaemonReport, KindRow, RootRow, daemon_status
-from cairn.answer.envelope import load_schema
 from cairn.limits import MAX_ENVELOPE_BYTES
+from tests.schemas import check
 
 
 def report(roots: int = 1) -> DaemonReport:
@@ -34,7 +32,7 @@ def report(roots: int = 1) -> DaemonReport:
 
 def test_one_that_runs_is_told_with_all_it_does_and_holds() -> None:
     told = json.loads(daemon_status(report()).to_json())
-    jsonschema.validate(told, load_schema("cairn.daemon/1"))
+    check(told, "cairn.daemon/1")
     assert told["running"] is True
     assert told["kinds"] == [{"kind": "find_symbol", "count": 3, "failed": 1, "p50Ms": 0.5, "p95Ms": 2.25}]
     assert told["daemon"]["memory"] == {"rssAnonBytes": 100, "ceilingBytes": 200, "sheds": 1}
@@ -44,7 +42,7 @@ def test_one_that_runs_is_told_with_all_it_does_and_holds() -> None:
 
 def test_that_there_is_none_is_an_answer_which_says_how_to_start_it() -> None:
     told = json.loads(daemon_status(None).to_json())
-    jsonschema.validate(told, load_schema("cairn.daemon/1"))
+    check(told, "cairn.daemon/1")
     assert (told["running"], told["daemon"], told["kinds"], told["roots"]) == (False, None, [], [])
     assert "cairn daemon start" in told["hints"]["next"]
 
@@ -52,7 +50,7 @@ def test_that_there_is_none_is_an_answer_which_says_how_to_start_it() -> None:
 def test_any_number_of_codebases_fits() -> None:
     text = daemon_status(report(roots=20_000)).to_json()
     told = json.loads(text)
-    jsonschema.validate(told, load_schema("cairn.daemon/1"))
+    check(told, "cairn.daemon/1")
     assert len(text.encode()) <= MAX_ENVELOPE_BYTES
     [hit] = told["limitsHit"]
     assert (hit["field"], hit["shown"] + hit["left"]) == ("roots", 20_000)

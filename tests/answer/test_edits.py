@@ -129,3 +129,14 @@ def test_a_patch_that_does_not_fit_is_left_out_and_said_to_be() -> None:
     answer = valid(rename_answer(told(replace(PLAN, patch=b"x" * 100_000))))
     assert answer["text"] == ""
     assert {"field": "text", "shown": 0, "left": 1} in answer["limitsHit"]
+
+
+def test_of_many_questions_those_come_first_that_nobody_has_decided() -> None:
+    many = tuple(replace(UNKNOWN, line=line) for line in range(1, 60))
+    plan = replace(PLAN, patch=b"", questions=many, open=many[40:])
+    file = replace(OPEN, questions=many, open=many[40:])
+    shown = dict(rename_answer(told(plan)).body)["questions"]
+    assert [one["line"] for one in shown[:19]] == list(range(41, 60))
+    assert [one["open"] for one in shown] == [True] * 19 + [False]
+    (row,) = dict(gate_answer(told(MutationGate((file,)))).body)["results"]
+    assert row["questions"] == shown

@@ -10,10 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
+from tests.schemas import check
 from tests.serve.daemons import is_alive, no_daemon_left, until
 
 
@@ -35,7 +34,7 @@ def status(environ: dict[str, str]) -> dict[str, object]:
     said = cairn(environ, "daemon", "status", "--json")
     assert (said.returncode, said.stderr) == (0, "")
     envelope: dict[str, object] = json.loads(said.stdout)
-    jsonschema.validate(envelope, load_schema("cairn.daemon/1"))
+    check(envelope, "cairn.daemon/1")
     return envelope
 
 
@@ -54,6 +53,21 @@ def test_it_is_started_once_seen_and_stopped(environ: dict[str, str]) -> None:
     assert status(environ)["running"] is False
     nothing = cairn(environ, "daemon", "stop")
     assert (nothing.returncode, nothing.stderr) == (0, "There is no daemon.\n")
+
+
+def test_one_with_other_settings_is_told_of_and_can_be_stopped(environ: dict[str, str]) -> None:
+    pid = json.loads(cairn(environ, "daemon", "start", "--json").stdout)["daemon"]["pid"]
+    other = {**environ, "CAIRN_DEBUG": "1"}
+    words = f"The daemon (process {pid}) was started with other settings"
+    assert cairn(other, "daemon", "status").stdout.startswith(words)
+    assert status(other)["warnings"] == [cairn(other, "daemon", "status").stdout.rstrip()]
+    refused = cairn(other, "daemon", "start")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"cairn: {words}")
+    assert "`cairn daemon stop` ends it" in refused.stderr
+    stopped = cairn(other, "daemon", "stop")
+    assert (stopped.returncode, stopped.stdout, stopped.stderr) == (0, "", "")
+    until(lambda: not is_alive(pid))
 
 
 @pytest.mark.long
@@ -75,6 +89,8 @@ def test_what_is_in_its_place_is_told_in_one_sentence(environ: dict[str, str]) -
     assert said.stderr.startswith("cairn: The daemon cannot listen at ")
     assert "Traceback" not in said.stderr
     assert (run / "daemon.sock").read_text() == "precious"
+    # In the background nobody hears it.
+    assert "`cairn daemon run` shows why" in cairn(environ, "daemon", "start").stderr
     # Whoever does not need it does not notice.
     assert cairn(environ, "list").returncode == 0
 
@@ -91,5 +107,5 @@ def test_one_that_does_not_answer_is_told_in_one_sentence(environ: dict[str, str
         for action in ("start", "stop"):
             said = cairn(environ, "daemon", action)
             assert said.returncode == 1
-            assert said.stderr.startswith("cairn: The daemon does not ")
+            assert said.stderr.startswith(f"cairn: The daemon (process {os.getpid()}) does not ")
         assert status(environ)["running"] is False

@@ -70,6 +70,7 @@ def test_an_extra_that_is_not_installed_comes_with_its_command(tmp_path: Path, m
     ("says", "severity", "words"),
     [
         ({"hello": {"version": __version__}}, "ok", __version__),
+        ({"hello": {"version": "99.0.0"}}, "note", "another version"),
         ({"refused": {"code": "version"}}, "note", "another version"),
         (None, "warning", "does not answer"),
     ],

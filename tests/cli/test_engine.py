@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from cairn.answer.envelope import load_schema
 from tests.cli.people import Person
 from tests.engine.servers import needs_milvus
+from tests.schemas import check
 
 
 def test_without_a_server_it_says_that_this_machine_searches(tmp_path: Path) -> None:
@@ -19,10 +18,10 @@ def test_without_a_server_it_says_that_this_machine_searches(tmp_path: Path) -> 
     assert done.status == 0
     assert done.stdout.startswith("Rows are searched on this machine")
     told = json.loads(person.cairn("engine", "status", "--json").stdout)
-    jsonschema.validate(told, load_schema("cairn.engine/1"))
+    check(told, "cairn.engine/1")
     assert (told["engine"]["kind"], told["engine"]["health"], told["engine"]["proof"]) == ("local", "ok", None)
     status = json.loads(person.cairn("status", "--json").stdout)
-    jsonschema.validate(status, load_schema("cairn.status/1"))
+    check(status, "cairn.status/1")
     assert status["engine"] == {"kind": "local", "health": "ok", "proof": None}
     assert person.cairn("engine", "push").status == 10
 
@@ -37,12 +36,12 @@ def test_a_server_that_does_not_answer_is_one_sentence_and_an_exit_status(tmp_pa
     done = person.cairn("engine", "status", "--json")
     assert done.status == 54
     told = json.loads(done.stdout)
-    jsonschema.validate(told, load_schema("cairn.engine/1"))
+    check(told, "cairn.engine/1")
     assert told["engine"]["trouble"]["code"] == "engine_unreachable"
     assert not told["engine"]["healthy"]
     assert (told["engine"]["health"], told["engine"]["proof"]) == ("engine_unreachable", None)
     status = json.loads(person.cairn("status", "--json").stdout)
-    jsonschema.validate(status, load_schema("cairn.status/1"))
+    check(status, "cairn.status/1")
     assert status["engine"] == {"kind": "milvus", "health": "engine_unreachable", "proof": None}
     line = "engine     milvus at http://127.0.0.1:1: engine_unreachable; this machine answers alone"
     assert line in person.cairn("status").stdout

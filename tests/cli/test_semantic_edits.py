@@ -65,6 +65,7 @@ def test_the_exit_status_of_the_gate_says_what_may_be_done(world: World) -> None
     needs = typed("semantic", "gate", "app.py", "twice.py")
     assert needs.status == 18
     assert "Choose: twice.py:1, twice.py:5, accept" in needs.stdout
+    assert "cairn semantic decide SIGNATURE CHOICE --file FILE" in needs.stderr
     world.replace("app.py", "main", "other")
     blocked = typed("semantic", "gate", "app.py", "twice.py")
     assert blocked.status == 19

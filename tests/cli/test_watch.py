@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from cairn.sync.codebase import open_codebase
+from cairn.sync.run import RunOptions, index
 from tests.conformance import conforms
 
 
@@ -47,6 +50,31 @@ def test_it_catches_up_follows_saves_and_ends_at_ctrl_c(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0
         assert process.stderr.read() == ""
+
+
+def test_it_ends_when_the_folder_goes(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/a.py").write_text("x = 1\n")
+    with watching(tmp_path, "--json") as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["published"]
+        shutil.rmtree(tmp_path / "tree")
+        out, _ = process.communicate(timeout=30)
+        assert process.returncode == 21
+        assert json.loads(out.splitlines()[-1])["error"]["code"] == "root_not_found"
+
+
+def test_an_index_of_another_version_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/a.py").write_text("x = 1\n")
+    root, environ = str(tmp_path / "tree"), {"CAIRN_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
+    with pytest.MonkeyPatch.context() as patching:
+        patching.setattr("cairn.sync.place.EXTRACTOR_VERSION", "another")
+        index(open_codebase(root, environ), RunOptions(environ["CAIRN_HOME"]), lambda _: None)
+    with watching(tmp_path, "--json") as process:
+        out, _ = process.communicate(timeout=30)
+        assert process.returncode == 12
+        assert json.loads(out)["error"]["code"] == "requires_reindex"
 
 
 @pytest.mark.long

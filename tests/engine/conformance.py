@@ -19,6 +19,7 @@ from cairn.clock import SYSTEM_CLOCK, Clock
 from cairn.engine.contract import RowSearch, Scope
 from cairn.engine.local_rows import LocalRows
 from cairn.engine.rows import scope_of, segments_of, term_number
+from cairn.errors import EngineDamaged
 from cairn.store.generations import published, read_claims
 from cairn.store.live import live_parts
 from cairn.store.manifest import Completion, Manifest
@@ -83,7 +84,14 @@ class SearchConformance:
         assert {near.segment for near in found} == {one}
         assert sorted(near.row for near in found) == list(range(view.manifest.segments[2].rows))
         assert place.search_dense(vector_of("lease"), Scope((), {}), 10) == []
-        assert place.search_dense(vector_of("lease"), Scope(("seg_nowhere_0",), {}), 10) == []
+
+    def test_who_does_not_hold_all_segments_does_not_answer(self, view: SnapshotView, place: RowSearch) -> None:
+        known = tuple(ref.name for ref in view.manifest.segments)
+        for scope in (Scope(("seg_nowhere_0",), {}), Scope((*known, "seg_nowhere_0"), {})):
+            with pytest.raises(EngineDamaged):
+                place.search_dense(vector_of("lease"), scope, 1)
+            with pytest.raises(EngineDamaged):
+                place.search_lexical({term_number("lease"): 1.0}, scope, 1)
 
     def test_words_find_the_rows_that_hold_them_by_their_weights(self, view: SnapshotView, place: RowSearch) -> None:
         scope = scope_of(view)

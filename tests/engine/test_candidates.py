@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pytest
 
 from cairn.engine.candidates import CandidateEngine
 from cairn.engine.contract import Held, Near, Scope, Vector
 from cairn.engine.local_rows import LocalRows
-from cairn.errors import EngineUnreachable
+from cairn.errors import EngineDamaged, EngineUnreachable
 from cairn.limits import ENGINE_REST_SECONDS
 from tests.search.corpora import MODEL, engine_of, project
 from tests.store.little import StillClock
@@ -72,4 +73,18 @@ def test_a_server_that_leaves_rows_out_is_not_believed() -> None:
     with engine_of(project(1, 12), 3) as local:
         odd = Odd(local.view)
         odd.less = 1
-        assert CandidateEngine(local.view, odd).nearest(VECTOR) is None
+        engine = CandidateEngine(local.view, odd)
+        assert engine.nearest(VECTOR) is None
+        assert isinstance(engine.trouble, EngineDamaged)
+
+
+def test_a_server_that_has_lost_rows_is_not_believed_however_many_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cairn.engine.candidates.ENGINE_CANDIDATES", 3)
+    with engine_of(project(1, 12), 3) as local:
+        odd = Odd(local.view)
+        engine = CandidateEngine(local.view, odd)
+        assert engine.nearest(VECTOR) is not None
+        # Somebody collected this segment while it was read.
+        del odd._parts[local.view.manifest.segments[0].name]
+        assert engine.nearest(VECTOR) is None
+        assert isinstance(engine.trouble, EngineDamaged)

@@ -42,6 +42,7 @@ def test_a_wrong_token_is_said_at_once_and_not_shown(server: RealServer) -> None
         with pytest.raises(EngineRefused) as told:
             wrong._server.call(lambda client, left: client.get_server_version(timeout=left), 20.0)
         assert TOKEN not in told.value.sentence + told.value.advice
+        assert "_InactiveRpcError" not in told.value.sentence, "what the server said, and not what Python makes of it"
         assert sum(proxy.calls.values()) <= 2, "a refusal is final"
 
 

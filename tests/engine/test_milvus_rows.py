@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -11,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from cairn.engine.contract import RowSearch, SealedFile
+from cairn.engine.contract import RowSearch, Scope, SealedFile
 from cairn.engine.milvus import Server
 from cairn.engine.milvus_rows import MilvusRows
 from cairn.engine.milvus_shape import RECEIPT, collection_name
 from cairn.engine.rows import SegmentRows, scope_of, segments_of
 from cairn.errors import EngineDamaged, EngineError, EngineForeign, EngineFull, EngineUnreachable
+from cairn.limits import ENGINE_PIECE_BYTES
 from cairn.store.live import live_parts
 from cairn.store.manifest import Completion
 from cairn.store.snapshot import SnapshotView
@@ -49,6 +51,12 @@ def rows(server: RealServer, request: pytest.FixtureRequest) -> Iterator[MilvusR
 def sealed(view: SnapshotView, number: int, files: tuple[SealedFile, ...] = ()) -> SegmentRows:
     ref = view.manifest.segments[number]
     return SegmentRows(ref.name, ref.sha256, live_parts(view)[number], files)
+
+
+def only(view: SnapshotView, number: int) -> Scope:
+    """What a view reads of one of its segments."""
+    name = view.manifest.segments[number].name
+    return Scope((name,), {name: scope_of(view).hidden.get(name, ())})
 
 
 @pytest.fixture(scope="module")
@@ -102,12 +110,36 @@ def test_what_was_put_is_there_once_however_often_it_is_put(view: SnapshotView, 
         rows.put_segment(sealed(view, 0, files))
     name = view.manifest.segments[0].name
     assert {one: receipt.rows for one, receipt in rows.receipts().items()} == {name: view.manifest.segments[0].rows}
-    assert len(rows.search_dense(vector_of("x"), scope_of(view), 1_000)) <= view.manifest.segments[0].rows
+    assert len(rows.search_dense(vector_of("x"), only(view, 0), 1_000)) <= view.manifest.segments[0].rows
     got: dict[str, bytes] = {}
     for file, place, data in rows.sealed_files(name):
         assert len(got.get(file, b"")) == place
         got[file] = got.get(file, b"") + data
     assert got == {file.name: bytes(file.data) for file in files}
+
+
+def test_everything_is_found_however_many_pages_it_takes_and_in_whatever_order_they_come(
+    view: SnapshotView, rows: MilvusRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A server gives the first so many that it comes upon, and ids are in order as texts: 96256 comes after 144384.
+    monkeypatch.setattr("cairn.engine.milvus_rows._PAGE", 4)
+    data = random.Random(1).randbytes(20 * ENGINE_PIECE_BYTES)
+    rows.put_segment(sealed(view, 0, (SealedFile("data.bin", memoryview(data)), SealedFile("z", memoryview(b"z")))))
+    name = view.manifest.segments[0].name
+    assert b"".join(part for file, _, part in rows.sealed_files(name) if file == "data.bin") == data
+    runs = [f"01JC00000000000000000000{number:02}" for number in range(9)]
+    for run in reversed(runs):
+        rows._put(3, run, "a marker")
+    assert rows.runs() == runs
+
+
+def test_pages_that_hold_what_was_not_asked_for_are_no_answer(
+    rows: MilvusRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cairn.engine.milvus_rows._PAGE", 2)
+    monkeypatch.setattr(rows, "_query", lambda *_: [{"id": "3:a", "segment": "a"}, {"id": "3:b", "segment": "b"}])
+    with pytest.raises(EngineDamaged, match="not asked for"):
+        rows.runs()
 
 
 def test_a_segment_that_was_dropped_is_gone_and_the_others_stay(view: SnapshotView, rows: MilvusRows) -> None:
@@ -117,7 +149,9 @@ def test_a_segment_that_was_dropped_is_gone_and_the_others_stay(view: SnapshotVi
     rows.drop_segment(gone)
     assert set(rows.receipts()) == {stays}
     assert rows.orphans() == set()
-    assert {near.segment for near in rows.search_dense(vector_of("x"), scope_of(view), 1_000)} == {stays}
+    assert {near.segment for near in rows.search_dense(vector_of("x"), only(view, 1), 1_000)} == {stays}
+    with pytest.raises(EngineDamaged, match=gone):
+        rows.search_dense(vector_of("x"), Scope((gone, stays), {}), 3)
     assert list(rows.sealed_files(gone)) == []
 
 
@@ -156,7 +190,7 @@ def test_a_marker_is_kept_to_the_letter_and_never_found_as_a_row(view: SnapshotV
     assert rows.runs() == [later.run_id]
     assert rows.get_marker(MARKER.run_id) is None
     assert rows.get_marker(later.run_id) == later
-    everything = rows.search_dense(vector_of("x"), scope_of(view), 10_000)
+    everything = rows.search_dense(vector_of("x"), only(view, 0), 10_000)
     assert len(everything) <= view.manifest.segments[0].rows
 
 
@@ -200,7 +234,7 @@ def test_what_was_flushed_is_there_after_the_server_was_killed(
         assert set(made.receipts()) == {view.manifest.segments[0].name}
         pieces = b"".join(data for _, _, data in made.sealed_files(view.manifest.segments[0].name))
         assert sha256(pieces).digest() == sha256(b"abc" * 50_000).digest()
-        found = made.search_dense(vector_of("x"), scope_of(view), 5)
+        found = made.search_dense(vector_of("x"), only(view, 0), 5)
         assert len(found) == 5
         made.close()
 
@@ -260,7 +294,7 @@ def test_a_collection_that_was_left_half_made_is_finished(server: RealServer, vi
     made = MilvusRows(door, own, DIMENSION)
     assert made.runs() == []
     made.put_segment(sealed(view, 0))
-    assert made.search_dense(vector_of("x"), scope_of(view), 3)
+    assert made.search_dense(vector_of("x"), only(view, 0), 3)
     made.close()
 
 

@@ -51,7 +51,8 @@ class Said:
             lines = (tree / path).read_bytes().split(b"\n")
             for one in document.occurrences:
                 first = one.range.start_line
-                if first >= len(lines):
+                # A module is said to begin at its first byte and to end there: no name stands for it.
+                if first >= len(lines) or one.range.start_column == one.range.end_column:
                     continue
                 column = byte_column(lines[first].removesuffix(b"\r"), one.range.start_column, document.encoding)
                 spot, key = Spot(path, first + 1, column), (path if is_local(one.symbol) else "", one.symbol)

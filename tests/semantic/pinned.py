@@ -57,6 +57,9 @@ class Snapshot:
             *(path_key, _STAT, digest, "python", ParseState.PARSED, None, "", len(data), 1, syntax.interface_hash)
         )
 
+    def paths(self) -> list[str]:
+        return list(self._files)
+
     def text(self, path_key: str) -> memoryview | None:
         data = self._files.get(path_key)
         return None if data is None else memoryview(data)

@@ -45,13 +45,13 @@ class Spot(NamedTuple):
 
 
 class Memory:
-    """Files in memory, as a snapshot of them."""
+    """Files in memory, as a snapshot of them; `others` are no Python."""
 
-    def __init__(self, files: Mapping[str, bytes]) -> None:
-        self.files = dict(files)
+    def __init__(self, files: Mapping[str, bytes], others: Mapping[str, bytes] | None = None) -> None:
+        self.files, self.others = dict(files), dict(others or {})
 
     def file(self, path_key: str) -> StoredFile | None:
-        data = self.files.get(path_key)
+        data = self.files.get(path_key, self.others.get(path_key))
         if data is None:
             return None
         digest, syntax = _parsed(data)
@@ -71,7 +71,7 @@ class Memory:
         return None if file is None else Now(file.file_hash, file.interface_hash)
 
     def paths(self) -> list[str]:
-        return list(self.files)
+        return [*self.files, *self.others]
 
     def imports(self, path_key: str) -> list[ImportLine]:
         data = self.files.get(path_key)

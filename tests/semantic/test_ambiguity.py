@@ -13,7 +13,6 @@ from cairn.semantic.ambiguity import (
     Evidence,
     Source,
     ambiguities,
-    unresolved_uses,
 )
 from cairn.semantic.families import family_of
 from cairn.syntax.analyze import analyze
@@ -102,13 +101,6 @@ def test_a_base_that_the_indexer_does_not_know_is_ambiguous() -> None:
     (one,) = ambiguities(evidence("a.py", text, known=("Known",)))
     assert (one.source, one.name, one.line) == (Source.UNRESOLVED_BASE, "Unknown", 1)
     assert ambiguities(evidence("a.py", text, known=("Known", "Unknown"))) == ()
-
-
-def test_a_use_that_the_indexer_does_not_know_may_mean_any_definition() -> None:
-    meant = (Candidate("lib.py", 1, "go"),)
-    given = evidence("a.py", "go()\nvalue.go()\nstay()\n", known=("go()\nv",))
-    (one,) = unresolved_uses("go", meant, given)
-    assert (one.source, one.line, one.candidates) == (Source.UNRESOLVED_USE, 2, meant)
 
 
 def test_a_signature_is_the_same_for_the_same_ambiguity_and_for_no_other() -> None:

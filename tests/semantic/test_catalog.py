@@ -33,7 +33,7 @@ def test_contexts_are_kept_and_what_was_known_under_other_settings_is_believed_n
         assert stored(db) == (CONTEXT, OTHER)
         db.execute("INSERT INTO files VALUES (1, 'a.py', 'python', 'h', 'i', 0)")
         (key,) = db.execute("SELECT id FROM contexts WHERE key = 'python:.'").fetchone()
-        db.execute("INSERT INTO file_semantic_facts VALUES (1, ?, '', 'h', '[]', 0)", (key,))
+        db.execute("INSERT INTO file_semantic_facts VALUES (1, ?, '', 'h', '[]', 0, '')", (key,))
     with database.writing() as db:
         register(db, [replace(CONTEXT, name="another name", why="another reason")])
         assert [context.name for context in stored(db)] == ["another name"]

@@ -100,7 +100,7 @@ def test_a_path_has_one_row_and_all_that_is_known_of_it_goes_with_it(database: S
         (file_id,) = db.execute("SELECT id FROM files WHERE path = 'a.py'").fetchone()
         (other,) = db.execute("SELECT id FROM files WHERE path = 'b.py'").fetchone()
         db.execute("INSERT INTO identities VALUES (1, 's')")
-        db.execute("INSERT INTO file_semantic_facts VALUES (?, 1, '', 'h', '[]', 0)", (file_id,))
+        db.execute("INSERT INTO file_semantic_facts VALUES (?, 1, '', 'h', '[]', 0, '')", (file_id,))
         db.execute("INSERT INTO symbols VALUES (1, ?, 1, 1, 'n', 'n', 'type', 1, 0, 1, 1, '', 'semantic')", (file_id,))
         db.execute("INSERT INTO symbol_interface_hashes VALUES (1, 'h')")
         db.execute(
@@ -122,7 +122,7 @@ def test_a_path_has_one_row_and_all_that_is_known_of_it_goes_with_it(database: S
 @conforms("002.DB2")
 def test_a_file_has_one_set_of_facts_in_each_context(database: SemanticDatabase) -> None:
     put(database, "a.py")
-    facts = "INSERT INTO file_semantic_facts VALUES (1, ?, '', 'h', '[]', ?)"
+    facts = "INSERT INTO file_semantic_facts VALUES (1, ?, '', 'h', '[]', ?, '')"
     with database.writing() as db:
         register(db, [CONTEXT, replace(CONTEXT, id="python:other")])
         db.execute(facts, (1, 0.0))
@@ -311,7 +311,7 @@ def test_trouble_of_the_disk_is_told_and_nothing_is_thrown_away(
 def test_damage_that_is_met_in_the_middle_of_a_transaction_is_thrown_away_for_the_next(
     database: SemanticDatabase,
 ) -> None:
-    put(database, *(f"{number:0200}" for number in range(200)))
+    put(database, *(f"{number:0200}" for number in range(400)))
     data = bytearray(Path(database.path).read_bytes())
     data[len(data) // 2 :] = b"\xff" * (len(data) - len(data) // 2)
     Path(database.path).write_bytes(data)

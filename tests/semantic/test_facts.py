@@ -21,12 +21,13 @@ TREE = {"lib.py": LIB, "app.py": APP, "hand.py": b"from lib import greet as hell
 
 
 def said(memory: Memory) -> set[Spot]:
-    """What the indexer itself says of these files, its symbols normalised."""
+    """What the indexer itself says of these files, its symbols normalised; a module begins nowhere."""
     normal = Normaliser(CONTEXT, lambda path: path in memory.files)
     return {
         spot._replace(symbol=normal.symbol(spot.symbol, spot.path).identity)
         for found in spots(memory.files).values()
         for spot in found
+        if spot.end > spot.column
     }
 
 
@@ -66,7 +67,7 @@ def test_an_edit_takes_back_what_was_known_of_the_file_and_of_those_who_lean_on_
     refresh(database, memory)
     # The same interface, another body.
     memory.files["lib.py"] = LIB.replace(b"return who", b"return who + who")
-    memory.files["new.py"] = b"x = 1\n"
+    memory.files["new.py"] = b"def x(): ...\n"
     states = {path: freshness(database, memory, path) for path in memory.files}
     assert states == {
         "lib.py": Freshness.DIRTY,
@@ -204,3 +205,60 @@ def test_after_random_edits_no_stale_occurrence_is_given_out(database: SemanticD
 @pytest.mark.long
 def test_after_two_thousand_random_edits_no_stale_occurrence_is_given_out(database: SemanticDatabase) -> None:
     assert edits_keep_the_facts_true(database, 2_000, 2_000) > 10_000
+
+
+def test_a_file_is_stale_while_something_far_beneath_it_is_another_although_what_it_names_says_the_same(
+    database: SemanticDatabase,
+) -> None:
+    memory = Memory(
+        {
+            "kinds.py": b"class A: ...\n\nclass B: ...\n",
+            "pick.py": b"from kinds import A, B\n\ndef pick():\n    return A()\n",
+            "wrap.py": b"from pick import pick\n\ndef wrap():\n    return pick()\n",
+            "user.py": b"from wrap import wrap\n\nwrap()\n",
+        }
+    )
+    refresh(database, memory)
+    memory.files["pick.py"] = memory.files["pick.py"].replace(b"return A()", b"return B()")
+    refresh(database, memory, ["pick.py"])
+    assert freshness(database, memory, "user.py") is Freshness.STALE
+    refresh(database, memory, ["wrap.py"])
+    assert freshness(database, memory, "wrap.py") is Freshness.CLEAN
+    assert freshness(database, memory, "user.py") is Freshness.STALE
+    refresh(database, memory, ["user.py"])
+    assert freshness(database, memory, "user.py") is Freshness.CLEAN
+
+
+@pytest.mark.parametrize(
+    ("classes", "member", "same"),
+    [
+        # An attribute that a subclass sets anew, a property that one replaces.
+        ("Sub:Base", "Base#kind.", "Base#kind. Sub#kind."),
+        ("Sub:Base", "Sub#kind.", "Base#kind. Sub#kind."),
+        ("Sub:Base", "Base#hue().", "Base#hue(). Sub#hue."),
+        # Two of one base that does not have it are strangers; with a class that is both of them they are not.
+        ("A:Base B:Base", "A#kind.", "A#kind."),
+        ("A:Base B:Base C:A C:B", "A#kind.", "A#kind. B#kind."),
+        ("A:Base B:Base Base:Top", "A#kind.", "A#kind. Top#kind. B#kind."),
+        ("Sub:Base", "Base#__own.", "Base#__own."),
+        ("A:B B:A", "A#kind.", "A#kind. B#kind."),
+    ],
+)
+def test_a_member_has_the_name_that_it_has_in_bases_and_heirs(
+    database: SemanticDatabase, classes: str, member: str, same: str
+) -> None:
+    pairs = [pair.split(":") for pair in classes.split()]
+    named = {"Base#kind.", "Base#hue().", "Sub#hue.", "Base#__own.", "Sub#__own.", "Sub#kind.", "Top#kind."}
+    others = {"A#kind.", "B#kind.", member}
+    strangers = {"Base#kind."} if ("A", "Base") in map(tuple, pairs) else set()
+    symbols = {f"{each}#" for pair in pairs for each in pair} | (named | others) - strangers
+    refresh(database, Memory(TREE))
+    with database.writing() as db:
+        for each in sorted(symbols):
+            db.execute("INSERT INTO identities (symbol) VALUES (?)", (each,))
+        number = dict(db.execute("SELECT symbol, id FROM identities").fetchall())
+        for heir, base in pairs:
+            ends = number[f"{heir}#"], number[f"{base}#"]
+            db.execute("INSERT INTO relationships SELECT min(id), 1, ?, ?, 'implementation' FROM files", ends)
+        facts = SemanticFacts(db, Memory(TREE))
+        assert {facts.symbol(each) for each in facts.related(number[member])} == set(same.split())

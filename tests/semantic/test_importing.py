@@ -327,3 +327,38 @@ def test_a_file_in_which_the_indexer_may_count_otherwise_is_not_taken_in(
         assert (found.files, places, silent) == ((), [], [(path,)])
     else:
         assert (places, silent) == ([(line + 1, column, column + 3)], [])
+
+
+def test_a_module_begins_nowhere_and_is_not_what_stands_at_its_first_byte(db: Connection, code: Codebase) -> None:
+    code.write("lib.py", "LIMIT = 3\n")
+    code.write("app.py", "import lib\n")
+    module = name("lib", "__init__:")
+    lib = document("lib.py", [occurrence([0, 0, 0], module, 1), occurrence([0, 0, 5], name("lib", "LIMIT."), 1)])
+    take(db, code, index(lib, document("app.py", [occurrence([0, 7, 10], module)])))
+    assert [(row[0], row[2], row[8]) for row in rows(db, OCCURRENCES)] == [
+        ("app.py", 7, "scip-python python demo . lib/__init__:"),
+        ("lib.py", 0, "scip-python python demo . lib/LIMIT."),
+    ]
+    assert rows(db, "SELECT name FROM exports") == [("LIMIT",)]
+    assert [row[:2] for row in rows(db, EDGES)] == [("app.py", "lib.py")]
+
+
+def test_a_property_of_an_object_is_written_as_a_module_is_and_is_none(db: Connection, code: Codebase) -> None:
+    take(db, code, index(document("app.py", [occurrence([2, 0, 5], name("lib", "greet0:"))])))
+    assert [(row[1], row[2]) for row in rows(db, OCCURRENCES)] == [(3, 0)]
+
+
+def test_what_an_indexer_writes_for_names_that_it_does_not_know_is_not_taken_in(db: Connection, code: Codebase) -> None:
+    code.write("app.py", "from lib import *\n\ngreet(other.x)\ny = y\n")
+    module, other, own = name("lib", "__init__:"), "local 0", "local 1"
+    app = document(
+        "app.py",
+        [
+            *(occurrence([0, 5, 8], module), occurrence([2, 0, 5], module), occurrence([2, 6, 11], other)),
+            *(occurrence([3, 0, 1], own, 1), occurrence([3, 4, 5], own)),
+        ],
+    )
+    take(db, code, index(app, document("lib.py", [occurrence([0, 4, 9], name("lib", "greet()."), 1)])))
+    found = [(row[1], row[2]) for row in rows(db, OCCURRENCES) if row[0] == "app.py"]
+    assert found == [(1, 5), (4, 0), (4, 4)]
+    assert [row[:2] for row in rows(db, EDGES)] == [("app.py", "lib.py")]

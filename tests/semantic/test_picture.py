@@ -177,3 +177,24 @@ def test_a_context_that_was_never_read_makes_nobody_wait(database: SemanticDatab
         register(db, [replace(CONTEXT, punched=("x",)), inner])
     refresh(database, memory, context=replace(CONTEXT, punched=("x",)))
     assert set(freshness(database, memory).values()) == {Freshness.CLEAN}
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        {"pyproject.toml": b"[project]\nname = 'other'\n"},
+        {},
+        {"pyproject.toml": b"[project]\n", "setup.cfg": b""},
+    ],
+)
+def test_a_context_is_stale_while_its_project_files_are_others(
+    database: SemanticDatabase, now: dict[str, bytes]
+) -> None:
+    then = Memory(TREE, {"pyproject.toml": b"[project]\n", "notes.toml": b""})
+    refresh(database, then)
+    assert set(freshness(database, then).values()) == {Freshness.CLEAN}
+    found = freshness(database, Memory(TREE, now))
+    assert {found[path] for path in TREE} <= {Freshness.STALE, Freshness.PENDING_CHECK}
+    # What lies elsewhere says nothing about this one.
+    below = Memory(TREE, {"pyproject.toml": b"[project]\n", "sub/pyproject.toml": b"", "package.json": b""})
+    assert {freshness(database, below)[path] for path in TREE} == {Freshness.CLEAN}

@@ -208,3 +208,53 @@ def test_a_rename_of_typescript_is_planned_applied_and_understood(
     assert back is not None
     world.git("apply", "-", data=back.patch)
     assert {path: (world.tree / path).read_text() for path in SMALL} == SMALL
+
+
+PITFALLS = {
+    "pyproject.toml": "[project]\nname = 'demo'\n",
+    "core.py": "LIMIT = 3\n\nclass Base:\n    kind = 'a'\n\n    def show(self):\n        return self.kind\n\n\n"
+    "class Sub(Base):\n    kind = 'b'\n",
+    "star.py": "from core import *\nimport core\n\nprint(LIMIT, core.LIMIT, Sub().kind)\n",
+}
+SHORT = {
+    "package.json": '{"name": "demo", "version": "1.0.0"}',
+    "util.ts": "export function format() {}\nexport const all = { format };\nall.format();\n",
+    "use.js": "const { format } = require('./util');\nformat();\nmodule.exports = { format };\n",
+    "late.ts": "export async function late() { const { format } = await import('./util'); format(); }\n",
+}
+
+
+def renamed(world: RealWorld, symbol: str, new: str) -> dict[str, str]:
+    """The files after a rename that needs no decision."""
+    with world.session() as session:
+        plan = rename(session, Renaming(asked_of(symbol, session.root), new)).value
+    assert plan is not None
+    assert plan.verdict is Verdict.AUTOMATIC, plan
+    world.git("apply", "-", data=plan.patch)
+    return {one.path: (world.tree / one.path).read_text() for one in plan.edits}
+
+
+def test_attributes_of_subclasses_go_along_and_names_of_a_star_import_are_asked_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = RealWorld(tmp_path.resolve(), PITFALLS, "scip-python", monkeypatch)
+    world.run()
+    with world.session() as session:
+        plan = rename(session, Renaming(asked_of("LIMIT", session.root), "CAP")).value
+    assert plan is not None
+    assert [(one.path, one.line) for one in plan.open] == [("star.py", 4)]
+    assert {one.path: one.places for one in plan.edits} == {"core.py": 1, "star.py": 1}
+    world.write("star.py", "from core import Sub\n\nprint(Sub().kind)\n")
+    world.run()
+    changed = renamed(world, "Base.kind", "sort")
+    assert [text.count("sort") for text in changed.values()] == [3, 1]
+
+
+def test_a_property_that_is_called_as_its_value_is_taken_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = RealWorld(tmp_path.resolve(), SHORT, "scip-typescript", monkeypatch)
+    world.run()
+    assert renamed(world, "util.ts:1", "render") == {
+        "late.ts": "export async function late() { const { render: format } = await import('./util'); format(); }\n",
+        "use.js": "const { render } = require('./util');\nrender();\nmodule.exports = { format: render };\n",
+        "util.ts": "export function render() {}\nexport const all = { format: render };\nall.format();\n",
+    }

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from cairn.errors import UsageError
-from cairn.semantic.ambiguity import Source
+from cairn.semantic.ambiguity import MOST_OF_A_KIND, Source
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.gate import Verdict
 from cairn.semantic.model import Family
 from cairn.semantic.rename import RenamePlan, checked_name, plan_rename
 from cairn.semantic.service import FileStateService
+from cairn.syntax.named import places_of_name
+from cairn.types import Shorthand
 from tests.conformance import conforms
 from tests.semantic.small_indexer import Memory, refresh
 
@@ -38,12 +40,42 @@ def changed(database: SemanticDatabase) -> Iterator[tuple[int, int]]:
         yield symbol, file
 
 
-def planned(database: SemanticDatabase, new: str = "welcome", memory: Memory | None = None) -> RenamePlan:
+def planned(
+    database: SemanticDatabase,
+    new: str = "welcome",
+    memory: Memory | None = None,
+    shorthand: Shorthand = Shorthand.NONE,
+) -> RenamePlan:
+    """The plan; `shorthand`, the last place in lib.py is said to be one."""
     with database.reading() as db:
         assert db is not None
         (symbol,) = db.execute("SELECT id FROM identities WHERE symbol LIKE '%greet().'").fetchone()
-        service = FileStateService(db, memory or Memory(TREE))
-        return plan_rename(service, frozenset([symbol]), "greet", new, sorted(TREE))
+        files = (memory or Memory(TREE)).files
+        named = {path: places_of_name(files[path], "python", "greet") for path in sorted(files)}
+        *others, last = named["lib.py"]
+        named["lib.py"] = (*others, last._replace(shorthand=shorthand))
+        return plan_rename(FileStateService(db, Memory(files)), frozenset([symbol]), "greet", new, named)
+
+
+def share(database: SemanticDatabase) -> None:
+    """Let the place on line 2 of lib.py stand for another symbol too."""
+    with changed(database) as (_, file):
+        pass
+    with database.writing() as db:
+        (other,) = db.execute("SELECT id FROM identities WHERE symbol LIKE 'other%'").fetchone()
+        db.execute(
+            "INSERT INTO occurrences (file_id, context_id, identity_id, start_line, start_col, end_line, end_col, role,"
+            " layer, anchor_before, anchor_after) SELECT file_id, context_id, ?, start_line, start_col, end_line,"
+            " end_col, 'definition', layer, anchor_before, anchor_after FROM occurrences"
+            " WHERE file_id = ? AND start_line = 2",
+            (other, file),
+        )
+        db.execute(
+            "INSERT INTO symbols (file_id, context_id, identity_id, name, qualified_name, kind, line, column,"
+            " signature, layer) SELECT file_id, context_id, ?, name, qualified_name, kind, 2, 4, signature, layer"
+            " FROM symbols WHERE file_id = ? LIMIT 1",
+            (other, file),
+        )
 
 
 def test_an_alias_stays_and_what_it_stands_for_is_renamed(database: SemanticDatabase) -> None:
@@ -62,6 +94,20 @@ def test_comments_and_texts_with_the_name_stay_and_are_counted(database: Semanti
     plan = planned(database, memory=Memory(tree))
     assert (plan.verdict, plan.left) == (Verdict.AUTOMATIC, 2)
     assert b"__all__ = ['greet']  # greet" in plan.patch
+
+
+def test_other_things_of_the_name_are_no_comments_and_texts(database: SemanticDatabase) -> None:
+    tree = TREE | {"lib.py": TREE["lib.py"] + b"\r\nclass Host:\r\n    def greet(self): ...  # greet\r\n"}
+    refresh(database, Memory(tree))
+    plan = planned(database, memory=Memory(tree))
+    assert (plan.verdict, plan.left) == (Verdict.AUTOMATIC, 1)
+    assert b"+    def" not in plan.patch
+
+
+def test_every_question_about_a_rename_is_put_however_many_there_are(database: SemanticDatabase) -> None:
+    tree = TREE | {"app.py": TREE["app.py"] + b"def f(o):\n" + b"    o.greet\n" * (MOST_OF_A_KIND + 50)}
+    refresh(database, Memory(tree))
+    assert len(planned(database, memory=Memory(tree)).open) == MOST_OF_A_KIND + 50
 
 
 def test_what_implements_something_of_another_project_keeps_its_name(database: SemanticDatabase) -> None:
@@ -88,19 +134,31 @@ def test_a_class_is_renamed_without_its_bases_and_without_those_it_is_a_base_of(
 
 
 def test_a_place_that_stands_for_two_symbols_must_be_decided(database: SemanticDatabase) -> None:
-    with changed(database) as (_, file):
-        pass
-    with database.writing() as db:
-        (other,) = db.execute("SELECT id FROM identities WHERE symbol LIKE 'other%'").fetchone()
-        db.execute(
-            "INSERT INTO occurrences (file_id, context_id, identity_id, start_line, start_col, end_line, end_col, role,"
-            " layer, anchor_before, anchor_after) SELECT file_id, context_id, ?, start_line, start_col, end_line,"
-            " end_col, role, layer, anchor_before, anchor_after FROM occurrences WHERE file_id = ? AND start_line = 2",
-            (other, file),
-        )
+    share(database)
     plan = planned(database)
     assert (plan.verdict, plan.patch) == (Verdict.NEEDS_DECISION, b"")
     assert [(one.source, one.path, one.line) for one in plan.open] == [(Source.SHARED_PLACE, "lib.py", 2)]
+
+
+@pytest.mark.parametrize(
+    ("shorthand", "becomes"),
+    [(Shorthand.OBJECT, b"greet: welcome"), (Shorthand.PATTERN, b"welcome: greet"), (Shorthand.SAME, b"welcome")],
+)
+def test_a_property_and_its_value_are_taken_apart_when_one_of_them_is_renamed(
+    database: SemanticDatabase, shorthand: Shorthand, becomes: bytes
+) -> None:
+    # The place is a use of what is renamed: in an object that is the value, in a pattern the property.
+    share(database)
+    plan = planned(database, shorthand=shorthand)
+    assert plan.verdict is Verdict.AUTOMATIC
+    assert b"+    " + becomes + b"()" in plan.patch
+
+
+def test_of_a_property_without_a_known_value_the_one_that_is_not_known_is_asked_about(
+    database: SemanticDatabase,
+) -> None:
+    plan = planned(database, shorthand=Shorthand.PATTERN)
+    assert [(one.source, one.path, one.line) for one in plan.open] == [(Source.UNRESOLVED_USE, "lib.py", 2)]
 
 
 def test_the_new_name_in_a_file_to_be_changed_must_be_decided(database: SemanticDatabase) -> None:
@@ -136,3 +194,19 @@ def test_a_new_name_must_be_a_name(family: Family, old: str, new: str, fits: boo
         return
     with pytest.raises(UsageError):
         checked_name(family, old, new)
+
+
+def test_a_subclass_elsewhere_that_has_the_new_name_already_must_be_decided(tmp_path: Path) -> None:
+    database = SemanticDatabase(str(tmp_path / "home"), str(tmp_path / "root"))
+    tree = {
+        "lib.py": b"class Host:\n    def greet(self): ...\n",
+        "inn.py": b"from lib import Host\n\nclass Inn(Host):\n    def welcome(self): ...\n",
+        "far.py": b"class Far:\n    def welcome(self): ...\n",
+    }
+    refresh(database, Memory(tree))
+    with database.writing() as db:
+        classes = [f"scip-python python demo . `{one}`/{two}#" for one, two in (("inn", "Inn"), ("lib", "Host"))]
+        relation = "INSERT INTO relationships SELECT 1, 1, a.id, b.id, 'implementation' FROM identities a, identities b"
+        db.execute(f"{relation} WHERE a.symbol = ? AND b.symbol = ?", classes)
+    plan = planned(database, memory=Memory(tree))
+    assert [(one.source, one.path, one.line) for one in plan.open] == [(Source.NAME_TAKEN, "inn.py", 4)]

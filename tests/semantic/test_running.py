@@ -70,6 +70,7 @@ def test_an_index_that_says_something_is_handed_over_and_the_folder_of_the_run_i
         ("os.kill(os.getpid(), signal.SIGSEGV)", IndexerFailed, "killed by signal 11"),
         ("print('JavaScript heap out of memory'); sys.exit(134)", IndexerMemory, "heap"),
         ("pass", IndexerEmpty, "said nothing"),
+        ("print('no project here')", IndexerEmpty, "no project here"),
         ("write(b'')", IndexerEmpty, "said nothing"),
         (f"write({index()!r})", IndexerEmpty, "said nothing"),
         ("os.symlink('/etc/passwd', output)", IndexerEmpty, "said nothing"),

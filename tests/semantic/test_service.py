@@ -77,3 +77,22 @@ def test_a_file_that_nobody_has_read_names_the_context_that_would(database: Sema
         assert other.context is None
         assert new.witness is not None
         assert "refresh" in new.witness.cure
+
+
+def test_a_file_that_the_indexer_is_silent_about_is_not_to_be_refreshed_again_and_again(
+    database: SemanticDatabase,
+) -> None:
+    memory = Memory(TREE | {"other.py": b"def greet(): ...\n"})
+    now = memory.now("other.py")
+    assert now is not None
+    with database.writing() as db:
+        db.execute("INSERT INTO silent_files VALUES (1, 'other.py', ?)", (now.content_hash,))
+        (file,) = FileStateService(db, memory).gate(["other.py"]).files
+        assert (file.state.freshness, file.verdict) == (Freshness.UNINDEXED, Verdict.BLOCKED)
+        assert file.witness is not None
+        assert "refresh" not in file.witness.cure
+        # Of other bytes it may have something to say.
+        memory.files["other.py"] += b"x = 1\n"
+        (file,) = FileStateService(db, memory).gate(["other.py"]).files
+        assert file.witness is not None
+        assert "cairn semantic refresh" in file.witness.cure

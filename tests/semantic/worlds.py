@@ -67,7 +67,11 @@ class World:
 
     def memory(self) -> Memory:
         """The files of Python as they are."""
-        return Memory({str(file.relative_to(self.tree)): file.read_bytes() for file in self.tree.rglob("*.py")})
+        python, others = (
+            {str(file.relative_to(self.tree)): file.read_bytes() for file in self.tree.rglob(names)}
+            for names in ("*.py", "*.toml")
+        )
+        return Memory(python, others)
 
     def refresh(self, only: Iterable[str] | None = None) -> None:
         """Index again: the files, and what is known of them."""

@@ -35,6 +35,11 @@ def test_a_tool_uses_only_words_that_are_checked(tool: Any) -> None:
             assert part["additionalProperties"] is False
 
 
+def test_a_tool_without_arguments_says_that_there_are_none() -> None:
+    with pytest.raises(InvalidRequest, match="there are none"):
+        checked(SCHEMAS["list_codebases"], {"path": "."})
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "field"),
     [

@@ -26,8 +26,9 @@ from cairn.serve.frames import encode, hello
 from cairn.store.versions import MANIFEST
 from tests.cli.test_bad_stores import rewrite
 from tests.conformance import conforms
-from tests.serve.conftest import Agent, validator
-from tests.serve.daemons import SECONDS, VERSION, Raw, connected, threaded, until
+from tests.schemas import validator
+from tests.serve.conftest import Agent
+from tests.serve.daemons import SECONDS, VERSION, Raw, connected, met, threaded, until
 
 pytestmark = pytest.mark.usefixtures("parsed_here")
 
@@ -511,6 +512,23 @@ def test_what_is_being_answered_is_answered_when_it_is_to_leave(
     assert not (indexed.home / "run" / "daemon.sock").exists()
 
 
+@pytest.mark.parametrize("instead", [None, "another socket"])
+def test_one_that_nobody_can_find_any_more_leaves(indexed: Agent, instead: str | None) -> None:
+    with threaded(indexed.environ) as daemon, socket.socket(socket.AF_UNIX) as other:
+        until(lambda: met(indexed.environ))
+        daemon._look_around()
+        assert not daemon._is_leaving()
+        # Somebody has removed the folder of Cairn by hand, and another daemon may be there by now.
+        path = indexed.home / "run/daemon.sock"
+        path.unlink()
+        if instead:
+            other.bind(str(path))
+        daemon._look_around()
+        assert daemon._is_leaving()
+    assert log_lines(indexed)[-1]["code"] == "lost"
+    assert path.exists() == bool(instead)
+
+
 def test_above_its_memory_nothing_is_taken_in_and_then_it_leaves(indexed: Agent) -> None:
     held = {"bytes": 0}
     small = ServeConfig(memory_mib=1)
@@ -527,6 +545,7 @@ def test_above_its_memory_nothing_is_taken_in_and_then_it_leaves(indexed: Agent)
         daemon._look_at_memory()
         told = ask(connection, indexed)
         assert told["error"]["code"] == "daemon_busy"
+        assert "memory_mib" in told["error"]["message"], "the user can do something about it"
         held["bytes"] = 0
         daemon._look_at_memory()
         assert ask(connection, indexed)["status"] == "ok"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.errors import InvalidRequest, PathNotFound, RootNotAllowed
+from cairn.errors import InvalidRequest, PathNotFound, RootNotAllowed, RootNotFound
 from cairn.serve.guard import Allowed
 from tests.serve.conftest import Agent
 
@@ -61,6 +61,14 @@ def test_a_folder_outside_is_refused_in_the_same_words_whether_it_is_there_or_no
             allowed.resolve(str(tmp_path / name))
         told.append(refused.value.sentence.replace(name, ""))
     assert told[0] == told[1]
+
+
+def test_a_folder_that_is_served_but_gone_is_told_as_such(tmp_path: Path, agent: Agent) -> None:
+    gone = str(tmp_path / "gone")
+    for asked in (None, gone):
+        with pytest.raises(RootNotFound) as refused:
+            Allowed(agent.environ, [gone]).resolve(asked)
+        assert gone in refused.value.sentence
 
 
 def test_a_path_that_is_not_there_is_named(agent: Agent) -> None:

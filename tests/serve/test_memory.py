@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 
 import pytest
+import re2
 
+from cairn import tokens
 from cairn.serve import memory
 from cairn.serve.memory import Ceiling, Pressure, give_back, open_handles, own_memory
 
@@ -21,6 +24,23 @@ def test_what_is_held_is_seen_and_what_is_let_go_is_given_back() -> None:
     held.clear()
     give_back()
     assert own_memory() < during - 30 * MIB
+
+
+def test_what_is_remembered_of_words_does_not_pile_up_for_as_long_as_a_daemon_lives() -> None:
+    caches = (tokens._remembered, tokens._inner, tokens._part)
+    tokens.terms(" ".join(f"one{number}_two{number}" for number in range(100)))
+    assert all(cache.cache_info().currsize >= 100 for cache in caches)
+    give_back()
+    assert [cache.cache_info().currsize for cache in caches] == [0, 0, 0]
+
+
+def test_patterns_that_were_looked_for_are_forgotten_with_all_that_they_have_learned() -> None:
+    for number in range(10):
+        re2.compile(f"looked for {number}")
+        re.compile(f"looked for {number}")
+    give_back()
+    assert re2._Regexp._make.cache_info().currsize == 0
+    assert not any("looked for" in str(key) for key in re._cache)
 
 
 def test_open_descriptors_are_counted() -> None:

@@ -116,6 +116,33 @@ def until(holds: Callable[[], bool]) -> bool:
     return any(holds() or tick.wait(0.01) for _ in range(int(LONG / 0.01)))
 
 
+def test_what_a_run_held_that_came_to_nothing_is_let_go_though_its_error_is_kept(
+    agent: Agent, runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers, descriptors and the half of an index: a run that was cancelled is remembered until the next one."""
+    let_go = threading.Event()
+
+    def holding() -> Iterator[None]:
+        try:
+            yield
+        finally:
+            let_go.set()
+
+    def cancelled(*_: object, **__: object) -> object:
+        held = holding()
+        next(held)
+        try:
+            raise KeyError
+        except KeyError:
+            raise Cancelled from None
+
+    monkeypatch.setattr(module, "_ENGINES", {**module._ENGINES, Action.CREATE: cancelled})
+    run = runs.start(Action.CREATE, codebase(agent))
+    assert run.wait(LONG)
+    assert isinstance(run.error, Cancelled)
+    assert let_go.is_set()
+
+
 def test_a_cancelled_run_publishes_nothing_and_the_next_one_begins_at_once(
     agent: Agent, runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -435,6 +435,48 @@ def test_a_root_that_goes_is_let_go_and_watched_again_when_it_is_back(server: Se
     assert list(server.texts()) == ["back.py"]
 
 
+def test_a_root_that_another_folder_has_replaced_is_compared_as_a_whole_and_watched_again(server: Server) -> None:
+    other = server.tree.with_name("other")
+    other.mkdir()
+    (other / "only.py").write_text("x = 1\n")
+    server.start()
+    codebase = open_codebase(server.root, server.agent.environ)
+    # Above all no name of the old folder is taken for all that has changed.
+    next(server.tree.glob("*.py")).unlink()
+    server.tree.rename(server.tree.with_name("old"))
+    other.rename(server.tree)
+    assert server.agent.desk.freshener.ensure(codebase, seconds=LONG).mode in ("synced", "coalesced")
+    assert list(server.texts()) == ["only.py"]
+    server.until(lambda: server.watching.state()[server.root]["mode"] == "watching")
+    (server.tree / "later.py").write_text("x = 1\n")
+    server.until(lambda: "later.py" in server.texts())
+
+
+def test_a_root_that_was_replaced_without_an_event_is_noticed_by_itself(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PLACE_SECONDS", 0.1)
+    server.start()
+    (server.tree / "lease.py").unlink()
+    server.until(lambda: server.texts() == {})
+    server.tree.rmdir()
+    server.tree.mkdir()
+    (server.tree / "new.py").write_text("x = 1\n")
+    server.until(lambda: list(server.texts()) == ["new.py"])
+
+
+def test_a_root_that_was_deleted_and_made_anew_at_once_is_not_taken_for_the_old_one(server: Server) -> None:
+    server.start()
+    codebase = open_codebase(server.root, server.agent.environ)
+    shutil.rmtree(server.tree)
+    server.tree.mkdir()
+    for name in ("new.py", "newer.py"):
+        (server.tree / name).write_text("x = 1\n")
+        server.agent.desk.freshener.ensure(codebase, seconds=LONG, rests=False)
+        assert name in server.texts()
+    assert sorted(server.texts()) == ["new.py", "newer.py"]
+
+
 def test_while_another_process_writes_a_save_waits_and_is_not_lost(server: Server) -> None:
     server.start()
     with server.agent.writing(RunKind.SYNC):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -169,6 +171,26 @@ def test_a_root_that_goes_away_ends_the_watch_with_a_sentence(tree: Path, watch:
     tree.rename(tmp_path / "elsewhere")
     with pytest.raises(WatchFailed, match="moved or deleted"):
         watch.poll(1)
+
+
+def test_a_root_that_was_made_anew_ends_the_watch_of_the_old_one(tree: Path, watch: Watch) -> None:
+    # While a descriptor of the old folder is open, the kernel does not tell that it was deleted.
+    shutil.rmtree(tree)
+    tree.mkdir()
+    with pytest.raises(WatchFailed, match="moved or deleted"):
+        watch.take()
+
+
+def test_a_root_that_moved_with_the_folder_above_it_ends_the_watch(tmp_path: Path) -> None:
+    root = tmp_path / "above/root"
+    root.mkdir(parents=True)
+    with contextlib.closing(watch_tree(Root(str(root), is_git=False), [])) as watch:
+        (tmp_path / "above").rename(tmp_path / "before")
+        root.mkdir(parents=True)
+        with pytest.raises(WatchFailed, match="moved or deleted"):
+            watch.take()
+        with pytest.raises(WatchFailed, match="moved or deleted"):
+            watch.follow([b""])
 
 
 def test_too_many_folders_are_refused_at_the_start_and_later(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

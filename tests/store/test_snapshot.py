@@ -101,6 +101,7 @@ def test_a_deleted_file_is_gone_even_while_its_rows_sit_in_an_old_segment() -> N
     assert b"alpha two\n" in old_rows
     with view_of(fs) as view:
         assert "a.txt" not in view.records()
+        assert "a.txt" not in set(view.paths())
         assert view.file("a.txt") is None
         assert view.text("a.txt") is None
         assert view.chunks("a.txt") == []
@@ -151,7 +152,7 @@ def test_hidden_skip_records_count_neither_as_files_nor_as_skips() -> None:
             assert publish(writer, wanted, lambda: True, clock)
     with view_of(fs) as view:
         assert view.counts() == LiveCounts(1, 1, 1)
-        assert sorted(view.records()) == ["a.txt", "y.bin"]
+        assert sorted(view.records()) == sorted(view.paths()) == ["a.txt", "y.bin"]
 
 
 # --- the manifest alone -----------------------------------------------------------------------------------------------

@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from cairn.config import EngineConfig
+from cairn.errors import EngineUnreachable
+from cairn.store.lease import RunKind
+from cairn.store.writer import open_writer
+from cairn.sync import remote_view
 from cairn.sync.attach import attached, attachment
+from tests.store.little import StillClock
 from tests.sync.team import FILES, person
 
 
@@ -17,9 +24,6 @@ def test_a_run_is_attached_to_the_server_that_the_settings_name_and_let_go_again
     assert attachment(me.codebase, me.place, lambda _: None) is None
     config = replace(me.codebase.config, engine=EngineConfig("milvus", "http://127.0.0.1:1"))
     attach = attachment(me.codebase._replace(config=config), me.place, lambda _: None)
-    from cairn.store.lease import RunKind
-    from cairn.store.writer import open_writer
-
     with me.disk() as disk, open_writer(disk, "here", RunKind.GC) as writer:
         with attached(None, writer) as away:
             assert away is None
@@ -28,3 +32,24 @@ def test_a_run_is_attached_to_the_server_that_the_settings_name_and_let_go_again
             assert away is not None
             assert writer.away is away
         assert writer.away is None
+
+
+def test_who_is_in_a_hurry_does_not_try_a_server_again_that_let_somebody_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me = person(tmp_path, "me", "")
+    me.write(FILES)
+    me.index()
+    uri = "http://127.0.0.1:1"
+    codebase = me.codebase._replace(config=replace(me.codebase.config, engine=EngineConfig("milvus", uri)))
+    clock = StillClock()
+    monkeypatch.setattr(remote_view, "_resting", {uri: clock.monotonic() + 1})
+    with me.disk() as disk, open_writer(disk, "here", RunKind.GC) as writer:
+        hurried = attachment(codebase, me.place, lambda _: None, clock=clock, hurried=True)
+        with attached(hurried, writer) as away:
+            assert away is not None
+            with pytest.raises(EngineUnreachable, match="no time was left"):
+                away.sweep()
+        with attached(attachment(codebase, me.place, lambda _: None, clock=clock), writer) as away:
+            assert away is not None
+            assert away._engine._server.until is None, "who was asked to do it tries"  # type: ignore[attr-defined]

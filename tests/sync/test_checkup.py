@@ -46,6 +46,13 @@ def test_a_home_that_others_can_look_into_or_that_is_no_folder_is_told(home: Pat
     assert found(file)["home"].severity is Severity.ERROR
 
 
+def test_a_home_that_may_not_be_written_is_told(home: Path) -> None:
+    home.chmod(0o500)
+    check = found(home)["home"]
+    assert check.severity is Severity.WARNING
+    assert "chmod u+w" in check.advice
+
+
 def test_a_home_of_another_user_is_an_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: own + 1)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import errno
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
 from cairn.clock import SYSTEM_PROCESSES
+from cairn.config import EngineConfig
 from cairn.errors import NotIndexed, StoreBusy
 from cairn.store.disk import Disk
 from cairn.store.lease import RunKind
@@ -60,6 +62,17 @@ def test_a_codebase_that_is_collected_keeps_five_snapshots_and_its_answers(desk:
     with desk.place.make_disk() as disk:
         assert check(disk) == []
     assert run(desk).snapshots == ()
+
+
+def test_a_server_that_cannot_be_asked_keeps_nothing_here_and_is_said(desk: Desk) -> None:
+    sync_often(desk, 8)
+    engine = EngineConfig("milvus", "http://127.0.0.1:1", "NOBODY_SET_THIS")
+    codebase = desk.codebase._replace(config=replace(desk.codebase.config, engine=engine))
+    with patch("cairn.sync.collect.place_of", lambda *_: desk.place):
+        done = gc(codebase, desk.options(), silent, clock=desk.clock)
+    assert len(done.snapshots) == 3
+    [told] = done.warnings
+    assert "(config_invalid)" in told
 
 
 @conforms("003.GC3")

@@ -63,6 +63,24 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
     assert found == expected
 
 
+def test_no_file_is_blamed_for_a_worker_that_was_killed_and_takes_its_time_to_die(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, candidates = tree_of(tmp_path, 1)
+    with contextlib.closing(pool._Pool(pool._Duty(root, LimitConfig(), 5.0), 1, candidates)) as crew:
+        [worker] = crew._workers
+        assert worker.process.pid is not None
+        os.kill(worker.process.pid, signal.SIGKILL)
+        worker.process.join()
+        monkeypatch.setattr(worker.process, "is_alive", lambda: True)
+        crew._waiting.append(pool._Task(0, candidates, suspect=True))
+        crew._feed()
+        crew._collect()
+        [facts] = crew._done.values()
+    assert isinstance(facts, FileFacts)
+    assert facts.syntax.state is ParseState.PARSED
+
+
 def test_a_file_that_spends_all_the_time_of_a_worker_is_cut_by_lines(tmp_path: Path) -> None:
     # Quadratic for the parser: within its own budget it takes up to a second, far above the 0.2 s given here.
     (tmp_path / "bomb.py").write_bytes(b"<a>" * 100_000)
@@ -124,6 +142,35 @@ def test_a_file_that_eats_all_memory_is_cut_by_lines_and_nobody_hears_of_it(
     assert states == ["eater.c lines", "fine.c parsed"]
     assert int(mib) < 1024
     assert found.stderr == ""
+
+
+# The connection to a search server runs threads that Python does not count.
+CONNECTED = """
+import socket, grpc
+silent = socket.create_server(("127.0.0.1", 0))
+channel = grpc.insecure_channel("127.0.0.1:%d" % silent.getsockname()[1])
+try:
+    channel.unary_unary("/a/b")(b"", timeout=0.3)
+except grpc.RpcError:
+    pass
+""" + EATER.lstrip()
+
+
+@pytest.mark.long
+def test_files_are_parsed_all_the_same_after_a_search_server_was_asked(tmp_path: Path) -> None:
+    pytest.importorskip("grpc")
+    top = tmp_path / "tree"
+    top.mkdir()
+    for number in range(4):
+        (top / f"{number}.py").write_text("def f(): pass\n")
+    program = tmp_path / "program.py"
+    program.write_text(CONNECTED)
+    command = [sys.executable, str(program), str(top), "2", "alone"]
+    for _ in range(3):
+        found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        assert found.returncode == 0, found.stderr
+        assert found.stdout.splitlines()[:-1] == [f"{number}.py parsed" for number in range(4)]
+        assert found.stderr == ""
 
 
 def test_a_file_that_kills_even_without_a_parser_is_a_bug_and_not_a_loop(tmp_path: Path) -> None:
@@ -200,6 +247,24 @@ def test_a_program_with_threads_gets_workers_that_give_the_same(tmp_path: Path) 
     finally:
         done.set()
         thread.join()
+
+
+def test_a_server_whose_own_folder_was_deleted_still_gets_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, candidates = tree_of(tmp_path / "tree", 3)
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        outcomes = list(pool.extract_all(root, candidates, LimitConfig(), workers=1))
+    finally:
+        done.set()
+        thread.join()
+    assert [isinstance(outcome, FileFacts) for outcome in outcomes] == [True] * 3
 
 
 def test_a_worker_holds_no_descriptor_of_its_parent(tmp_path: Path) -> None:

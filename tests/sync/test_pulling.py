@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import filecmp
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from cairn.errors import EngineDamaged, EngineUnreachable, NotFound
 from cairn.search.types import SearchRequest
 from cairn.sync.pulling import pull
-from cairn.sync.remote import push
+from cairn.sync.remote import engine_status, push
 from tests.engine.servers import RealServer, needs_milvus, running
 from tests.sync.team import FILES, Person, person
 
@@ -86,7 +87,7 @@ def test_a_pull_that_was_cut_goes_on_where_it_stood(sent: Person, server: RealSe
         def cut(name: str) -> str | None:
             nonlocal queries
             queries += name == "Query"
-            return "drop" if queries > 12 else None
+            return "drop" if queries > 7 else None
 
         proxy.fault = cut
         with pytest.raises(EngineUnreachable):
@@ -121,3 +122,37 @@ def test_a_server_that_holds_nothing_for_this_root_says_so(tmp_path: Path, serve
     one = person(tmp_path, "nobody", server.uri, tmp_path / "another")
     with pytest.raises(NotFound, match="holds no complete snapshot"):
         pull(one.codebase, str(one.home), lambda _: None, environ=one.environ)
+
+
+@pytest.mark.long
+def test_a_piece_that_was_lost_is_sent_again_by_a_push_and_then_pulled(sent: Person, server: RealServer) -> None:
+    other = person(sent.home.parent, "other", server.uri)
+    with sent.rows() as rows:
+        name = sorted(rows.receipts())[0]
+        [first, *_] = rows._pages(f'kind == 2 and segment == "{name}"', [])
+        rows._delete(f'id == "{first["id"]}"')
+    report = engine_status(sent.codebase, str(sent.home), environ=sent.environ)
+    assert report.there == report.segments - 1
+    with pytest.raises(EngineDamaged):
+        pull(other.codebase, str(other.home), lambda _: None, environ=other.environ)
+    assert push(sent.codebase, str(sent.home), lambda _: None, environ=sent.environ).sent == 1
+    pull(other.codebase, str(other.home), lambda _: None, environ=other.environ)
+    assert same_store(sent, other)
+
+
+@pytest.mark.long
+def test_one_damaged_snapshot_does_not_stand_before_the_others(sent: Person, server: RealServer) -> None:
+    other = person(sent.home.parent, "other", server.uri)
+    with sent.rows() as rows:
+        [whole] = rows.runs()
+        rows._put(3, "01JC000000000000000000000A", "no marker")
+        marker = rows.get_marker(whole)
+        assert marker is not None
+        rows.put_marker(replace(marker, run_id="01JC000000000000000000000B"), b"no manifest", {})
+    report = pull(other.codebase, str(other.home), lambda _: None, environ=other.environ)
+    assert report.snapshot_id == whole
+    assert same_store(sent, other)
+    with sent.rows() as rows:
+        rows.clear_marker(whole)
+    with pytest.raises(EngineDamaged):
+        pull(other.codebase, str(other.home), lambda _: None, environ=other.environ)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +18,7 @@ from cairn.store.lease import RunKind
 from cairn.store.manifest import Manifest
 from cairn.store.standing import PROVEN
 from cairn.store.writer import open_writer
+from cairn.sync.collect import gc
 from cairn.sync.remote import Away, engine_status, push
 from cairn.sync.remote_proof import validate_remote_proof
 from cairn.sync.repair import repair
@@ -88,6 +90,20 @@ def test_a_run_that_cannot_send_publishes_nothing_and_the_next_one_does(tmp_path
     me.sync()
     assert newest(me).generation > before.generation
     assert engine_status(me.codebase, str(me.home), environ=me.environ).marked
+
+
+def test_a_server_that_takes_calls_and_never_answers_costs_the_time_of_a_question(me: Person) -> None:
+    me.index()
+    me.write({"src/new.py": "def more():\n    return 2\n"})
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        me.names(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        began = time.monotonic()
+        with pytest.raises(EngineUnreachable):
+            me.sync()
+        done = gc(me.codebase, RunOptions(str(me.home)), lambda _: None)
+        assert "(engine_unreachable)" in done.warnings[0]
+        # Each may take two seconds; a write may take thirty.
+        assert time.monotonic() - began < 20
 
 
 def test_a_push_that_was_cut_goes_on_where_it_stood(me: Person, server: RealServer) -> None:
@@ -210,13 +226,42 @@ def test_only_what_a_kept_snapshot_names_stays_on_the_server(me: Person) -> None
     with me.rows() as rows, me.disk() as disk:
         rows._put(5, "seg_01JC000000000000000000000A_0", "")
         rows.put_marker(replace(manifest.completion, run_id="01JC000000000000000000000A"), b"{}", {})
+        # And a manifest whose marker never came, or went first.
+        rows.put_marker(replace(manifest.completion, run_id="01JC000000000000000000000B"), b"{}", {})
+        rows._delete('id == "3:01JC000000000000000000000B"')
         assert rows.orphans() == {"seg_01JC000000000000000000000A_0"}
         with open_writer(disk, "here", RunKind.GC):
-            assert Away(disk, rows).sweep() == (1, 1)
+            assert Away(disk, rows).sweep() == (1, 2)
         assert rows.orphans() == set()
-        assert rows.runs() == [manifest.snapshot_id]
+        assert rows.runs(marked=False) == [manifest.snapshot_id]
         assert set(rows.receipts()) == {ref.name for ref in manifest.segments}
         assert validate_remote_proof(rows, manifest, me.place) == PROVEN
+
+
+def test_a_snapshot_that_is_collected_while_it_is_read_still_answers_in_full(
+    me: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So few that the rows which are left would do for a list of the nearest.
+    monkeypatch.setattr("cairn.engine.candidates.ENGINE_CANDIDATES", 1)
+    me.index()
+    me.write({"src/new.py": "def collect(orphans):\n    '''Take away what no snapshot names.'''\n    return orphans\n"})
+    me.sync()
+    first = newest(me)
+    assert len(first.segments) == 2
+    with me.session() as session, me.rows() as rows:
+        wanted = session.ask(SearchRequest(query="take away orphans"))
+        assert wanted.source is not None
+        assert wanted.source.later == ()
+        # Another machine has another index of the same folder, and collects what that one does not name.
+        rows.drop_segment(first.segments[1].name)
+        answer = session.ask(SearchRequest(query="take away orphans"))
+        assert answer.found is not None
+        assert wanted.found is not None
+        assert answer.found.hits == wanted.found.hits
+        assert answer.source is not None
+        assert "engine_damaged" in answer.source.later[0]
+    report = engine_status(me.codebase, str(me.home), environ=me.environ)
+    assert (report.there, report.segments, report.marked) == (1, 2, True)
 
 
 def test_rows_that_were_lost_there_are_sent_again(me: Person) -> None:

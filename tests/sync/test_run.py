@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cairn.config import USER_CONFIG_NAME
-from cairn.errors import NameCollision, NotIndexed, StoreBusy
+from cairn.errors import NameCollision, NotIndexed, RootNotUtf8, StoreBusy
 from cairn.source.changes import detect
 from cairn.store.lease import RunKind
 from cairn.store.snapshot import open_view
@@ -56,6 +56,16 @@ def on_disk(desk: Desk, *left_out: str) -> dict[str, bytes]:
 
 
 # --- create -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_root_whose_path_is_not_utf8_is_told_and_nothing_is_made(tmp_path: Path) -> None:
+    odd = os.path.join(os.fsencode(tmp_path), b"od\xffd")
+    os.mkdir(odd)
+    desk = Desk(Path(os.fsdecode(odd)))
+    desk.put("a.py", ONE)
+    with pytest.raises(RootNotUtf8, match=r"od\\xffd/tree is not UTF-8"):
+        desk.sync()
+    assert not list(desk.home.glob("**/manifest*"))
 
 
 @conforms("003.ELIG", "003.GIT1", "004.CU3")

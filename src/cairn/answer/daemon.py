@@ -52,7 +52,7 @@ class DaemonReport:
     roots: tuple[RootRow, ...]
 
 
-def daemon_status(report: DaemonReport | None) -> Envelope:
+def daemon_status(report: DaemonReport | None, warnings: tuple[str, ...] = ()) -> Envelope:
     """Where the daemon stands; without a report that there is none that answers."""
     kinds = [] if report is None else [_kind(one) for one in report.kinds]
     roots = [] if report is None else [{"root": r.root, "watch": r.watch, "run": r.run} for r in report.roots]
@@ -62,8 +62,8 @@ def daemon_status(report: DaemonReport | None) -> Envelope:
         ("daemon", None if report is None else _facts(report)),
         ("kinds", kinds),
         ("roots", shown),
-        *tail((), cut("roots", len(shown), len(roots))),
-        ("hints", {"next": "`cairn daemon start` starts it."} if report is None else {}),
+        *tail(warnings, cut("roots", len(shown), len(roots))),
+        ("hints", {} if report is not None or warnings else {"next": "`cairn daemon start` starts it."}),
     ]
     return ok(SCHEMA, path=None, root=None, body=body)
 

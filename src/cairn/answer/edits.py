@@ -29,10 +29,11 @@ MESSAGES = {
     Verdict.NEEDS_DECISION: "Something is ambiguous, and somebody has to decide what is meant.",
     Verdict.BLOCKED: "What is known is not fresh or not there, so nothing may be edited by it.",
 }
-_NEXT = {
-    Verdict.NEEDS_DECISION: "`cairn semantic decide SIGNATURE CHOICE --file FILE` keeps a decision.",
-    Verdict.BLOCKED: "Each file says in `witness` what will cure it.",
-}
+DECIDE = "`cairn semantic decide SIGNATURE CHOICE --file FILE` keeps a decision."
+DECIDE_NAME = (
+    "`cairn semantic decide SIGNATURE CHOICE --rename SYMBOL NEW` keeps a decision; about a file, say `--file FILE`."
+)
+_CURES = "Each file says in `witness` what will cure it."
 _MOST_REASONS = 10
 _MOST_QUESTIONS = 20
 _MOST_CANDIDATES = 5
@@ -53,7 +54,7 @@ def gate_answer(
         return no_answer(GATE, reply, timings)
     shell = shell_of(GATE, reply, timings, ("verdict", told.verdict.value))
     page = filled(shell, [_file_row(one) for one in told.files], len(told.files), budget)
-    return _judged(page, told.verdict) if judged else page
+    return _judged(page, told.verdict, DECIDE) if judged else page
 
 
 def rename_answer(reply: Reply[RenamePlan], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
@@ -65,7 +66,7 @@ def rename_answer(reply: Reply[RenamePlan], *, timings: Timings = (), budget: in
     fields: list[tuple[str, Any]] = [
         ("verdict", told.verdict.value),
         ("rename", {"old": _name(told.old), "new": _name(told.new)}),
-        ("questions", [_question_row(one, told.open) for one in told.questions[:_MOST_QUESTIONS]]),
+        ("questions", _question_rows(told.questions, told.open)),
         ("mentions", len(told.mentions)),
         ("left", max(0, told.left)),
         ("outside", len(told.outside)),
@@ -85,7 +86,7 @@ def rename_answer(reply: Reply[RenamePlan], *, timings: Timings = (), budget: in
         cut("text", int(fits), 1),
     ]
     body["limitsHit"] = [*body["limitsHit"], *(hit for hit in hits if hit)]
-    return _judged(replace(page, body=tuple(body.items())), told.verdict)
+    return _judged(replace(page, body=tuple(body.items())), told.verdict, DECIDE_NAME)
 
 
 def decision_answer(reply: Reply[Decision], *, timings: Timings = ()) -> Envelope:
@@ -97,11 +98,11 @@ def decision_answer(reply: Reply[Decision], *, timings: Timings = ()) -> Envelop
     return replace(shell, body=tuple((name, value) for name, value in shell.body if name != "results"))
 
 
-def _judged(page: Envelope, verdict: Verdict) -> Envelope:
+def _judged(page: Envelope, verdict: Verdict, decide: str) -> Envelope:
     if verdict is Verdict.AUTOMATIC:
         return page
     body = {"message": MESSAGES[verdict]} | dict(page.body)
-    body["hints"] = body["hints"] | {"next": _NEXT[verdict]}
+    body["hints"] = body["hints"] | {"next": decide if verdict is Verdict.NEEDS_DECISION else _CURES}
     return replace(page, status=STATUS[verdict], body=tuple(body.items()))
 
 
@@ -113,7 +114,7 @@ def _file_row(one: GateFile) -> dict[str, Any]:
     row |= {"freshness": one.state.freshness.value, "certainty": one.state.certainty.value}
     row |= {"verdict": one.verdict.value, "reach": one.reach.value}
     row["reasons"] = [plain(reason, _MOST_REASON) for reason in one.state.reasons[:_MOST_REASONS]]
-    row["questions"] = [_question_row(each, one.open) for each in one.questions[:_MOST_QUESTIONS]]
+    row["questions"] = _question_rows(one.questions, one.open)
     row["questionCount"] = len(one.questions)
     row["decisions"] = [_decision_row(each) for each in one.decided[:_MOST_QUESTIONS]]
     if one.witness is not None:
@@ -121,6 +122,13 @@ def _file_row(one: GateFile) -> dict[str, Any]:
         shown = None if job is None else {"id": job.id, "status": job.status.value}
         row["witness"] = {"cure": plain(one.witness.cure), "job": shown}
     return row
+
+
+def _question_rows(questions: Sequence[Ambiguity], still_open: Sequence[Ambiguity]) -> list[dict[str, Any]]:
+    """As many as fit, those first that nobody has decided."""
+    undecided = set(still_open)
+    ordered = sorted(questions, key=lambda one: one not in undecided)
+    return [_question_row(one, still_open) for one in ordered[:_MOST_QUESTIONS]]
 
 
 def _question_row(one: Ambiguity, still_open: Sequence[Ambiguity]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ _LEAST_RESULT = 4_096
 # A name is one word. A heading of a document is a sentence that anybody may have written: it stays in the text.
 NAME = re.compile(r"[^\s\x00-\x1f]{1,200}")
 
-TROUBLE = "The files could not be compared with the index ({code}); the answer is from its last snapshot."
+TROUBLE = "The index could not catch up with the files ({code}); the answer is from its last snapshot."
 
 
 @dataclass(frozen=True, slots=True)

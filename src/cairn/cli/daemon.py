@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cairn import __version__
 from cairn.answer.daemon import daemon_status
-from cairn.answer.envelope import encode
+from cairn.answer.envelope import encode, plain
 from cairn.cli.output import Output, counted, sized
-from cairn.clock import SYSTEM_CLOCK
 from cairn.config import cairn_home, load_config, read_user_config, user_config_path
 from cairn.errors import DaemonFailed
-from cairn.limits import DAEMON_DRAIN_SECONDS, DAEMON_START_SECONDS
-from cairn.serve.client import Connection, Gone, connect
+from cairn.limits import DAEMON_DRAIN_SECONDS, DAEMON_HELLO_SECONDS, DAEMON_START_SECONDS
+from cairn.serve.address import dial, peer
+from cairn.serve.client import Connection, Gone, connect, dismiss
+from cairn.serve.frames import BadFrame, hello, receive, send
 from cairn.serve.logs import FOLDER, NAME
 from cairn.source.root import printable
 
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from cairn.serve.requests import Emit
 
 _FACE = "cli"
-_TICK_SECONDS = 0.05
+_NOT_STARTED = "could not be started; `cairn daemon run` shows why"
 # Beyond the time in which it finishes what it is doing.
 _GRACE_SECONDS = 5.0
 
@@ -48,7 +51,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.action == "start":
         return _start(home, environ, output)
     if options.action == "stop":
-        return _stop(home, environ, output)
+        return _stop(home, output)
     return _status(home, environ, output)
 
 
@@ -81,51 +84,63 @@ def _start(home: str, environ: Mapping[str, str], output: Output) -> int:
 
     found = ensure_daemon(home, environ, _FACE, seconds=2 * DAEMON_START_SECONDS)
     if found is None:
-        raise DaemonFailed(what="does not answer", log=_log(home))
+        raise DaemonFailed(what=_stranger(home, environ) or _NOT_STARTED, log=_log(home))
     return _show(found, output)
 
 
-def _stop(home: str, environ: Mapping[str, str], output: Output) -> int:
-    if not stop(home, environ):
+def _stop(home: str, output: Output) -> int:
+    if not stop(home):
         output.note("There is no daemon.")
     if output.json:
         output.line(daemon_status(None).to_json())
     return 0
 
 
-def stop(home: str, environ: Mapping[str, str]) -> bool:
-    """Whether there was a daemon; it is gone now, or `DaemonFailed` says that it does not go."""
-    from cairn.serve.starting import nobody_listens  # noqa: PLC0415 - see above
-
-    found = connect(home, environ, _FACE)
-    if found is None and nobody_listens(home):
-        return False
-    if found is None or not _has_left(found):
-        raise DaemonFailed(what="does not go", log=_log(home))
-    return True
-
-
-def _has_left(daemon: Connection) -> bool:
-    """Ask it to leave, and wait until it has: it ends the connection last of all."""
+def stop(home: str) -> bool:
+    """Whether there was a daemon, of whatever version and settings; it is gone now, or `DaemonFailed` says that not."""
     try:
-        daemon.request("leave", {})
-    except Gone:
-        return True
-    until = SYSTEM_CLOCK.monotonic() + DAEMON_DRAIN_SECONDS + 2 * _GRACE_SECONDS
-    while not daemon.is_gone and SYSTEM_CLOCK.monotonic() < until:
-        SYSTEM_CLOCK.sleep(_TICK_SECONDS)
-    return daemon.is_gone
+        wire = dial(home, DAEMON_HELLO_SECONDS)
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+        return False
+    except OSError:
+        raise DaemonFailed(what="does not go", log=_log(home)) from None
+    with contextlib.closing(wire):
+        if not dismiss(wire, DAEMON_DRAIN_SECONDS + 2 * _GRACE_SECONDS):
+            raise DaemonFailed(what=f"(process {peer(wire)[0]}) does not go", log=_log(home))
+    return True
 
 
 def _status(home: str, environ: Mapping[str, str], output: Output) -> int:
     found = connect(home, environ, _FACE)
     if found is not None:
         return _show(found, output)
+    stranger = _stranger(home, environ)
+    told = f"The daemon {stranger}. Commands from here read the index by themselves." if stranger else ""
     if output.json:
-        output.line(daemon_status(None).to_json())
+        output.line(daemon_status(None, (told,) if told else ()).to_json())
     else:
-        output.line("There is no daemon that answers; `cairn daemon start` starts one.")
+        output.line(told or "There is no daemon that answers; `cairn daemon start` starts one.")
     return 0
+
+
+def _stranger(home: str, environ: Mapping[str, str]) -> str | None:
+    """What is to be said of a daemon that does not speak with us; None when nobody listens."""
+    try:
+        wire = dial(home, DAEMON_HELLO_SECONDS)
+    except OSError:
+        return None
+    said = None
+    with contextlib.closing(wire):
+        who = f"(process {peer(wire)[0]})"
+        with contextlib.suppress(OSError, BadFrame):
+            send(wire, hello(__version__, os.getpid(), _FACE, environ))
+            reply = receive(wire) or {}
+            said = reply.get("refused") or reply.get("hello")
+    if not isinstance(said, dict):
+        return f"{who} does not answer"
+    if said.get("version") != __version__:
+        return f"{who} is of version {plain(str(said.get('version')))}; `cairn daemon stop` ends it"
+    return f"{who} was started with other settings (a CAIRN_* variable or HOME); `cairn daemon stop` ends it"
 
 
 def _show(daemon: Connection, output: Output) -> int:

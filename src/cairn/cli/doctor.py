@@ -77,8 +77,9 @@ def _daemon(environ: Mapping[str, str]) -> Check:
         send(wire, hello(__version__, os.getpid(), "cli", environ))
         said = receive(wire)
     if said is None:
-        return Check("daemon", Severity.WARNING, "It does not answer.", "`cairn daemon stop` ends it.")
-    if "hello" in said:
+        return Check("daemon", Severity.WARNING, "It does not answer.", "`cairn daemon stop` names its process.")
+    greeting = said.get("hello")
+    if isinstance(greeting, dict) and greeting.get("version") == __version__:
         return Check("daemon", None, f"version {__version__} answers")
     return Check("daemon", Severity.NOTE, "One of another version or with other settings runs; commands do without it.")
 

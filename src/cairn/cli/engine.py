@@ -73,7 +73,7 @@ def _fields(report: EngineReport) -> dict[str, object]:
         "segmentsMoved": report.sent,
         "rowsMoved": report.sent_rows,
         "orphans": report.orphans,
-        "complete": report.marked,
+        "complete": _is_complete(report),
     }
 
 
@@ -85,10 +85,16 @@ def _summary(action: str, report: EngineReport) -> str:
     where = f"{report.collection} on {report.uri} ({report.version})"
     moved = f"{counted(report.sent, 'segment')} with {counted(report.sent_rows, 'row')}"
     if action == "push":
-        return f"Sent {moved} to {where}; all {counted(report.segments, 'segment')} are there."
+        return f"Sent {moved} to {where}; the snapshot is complete there."
     if action == "pull":
         return f"Brought {moved} from {where}." if report.sent else f"Nothing newer is in {where}."
     if report.snapshot_id is None:
         return f"There is no snapshot here yet; {where} answers."
-    whole = "complete there" if report.marked else "not complete there; `cairn engine push` sends it"
-    return f"{report.there} of {counted(report.segments, 'segment')} are in {where}, and the snapshot is {whole}."
+    whole = "complete there" if _is_complete(report) else "not complete there; `cairn engine push` sends it"
+    verb = "is" if report.segments == 1 else "are"
+    return f"{report.there} of {counted(report.segments, 'segment')} {verb} in {where}, and the snapshot is {whole}."
+
+
+def _is_complete(report: EngineReport) -> bool:
+    """Whether the marker says so, and nobody has taken rows away since."""
+    return report.marked and report.there == report.segments

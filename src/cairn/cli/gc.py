@@ -63,13 +63,13 @@ def _snapshots(options: argparse.Namespace, output: Output) -> int:
             freed_bytes=report.freed_bytes,
             kept=report.kept,
             note=report.note,
-            warnings=codebase.config.warnings,
+            warnings=(*codebase.config.warnings, *report.warnings),
             budget=MAX_ENVELOPE_BYTES,
         )
         output.line(envelope.to_json())
         return 0
     output.line(_summary(report))
-    for warning in codebase.config.warnings:
+    for warning in (*codebase.config.warnings, *report.warnings):
         output.note(plain(warning))
     return 0
 

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 
-from cairn.answer.edits import MESSAGES, decision_answer, gate_answer, rename_answer
+from cairn.answer.edits import DECIDE, DECIDE_NAME, MESSAGES, decision_answer, gate_answer, rename_answer
 from cairn.answer.envelope import Envelope, plain
 from cairn.answer.gate import gate_error
 from cairn.answer.structure import Reply, Timings, Told
@@ -127,6 +127,8 @@ def _show_gate(told: MutationGate, output: Output, *, judged: bool) -> None:
         _show_file(one, output, judged=judged)
     if judged and told.verdict is not Verdict.AUTOMATIC:
         output.note(MESSAGES[told.verdict])
+        if told.verdict is Verdict.NEEDS_DECISION:
+            output.note(DECIDE)
 
 
 def _show_file(one: GateFile, output: Output, *, judged: bool) -> None:
@@ -170,9 +172,13 @@ def _show_plan(told: RenamePlan, output: Output) -> None:
             _show_file(one, output, judged=True)
     for question in told.open[:_MOST_QUESTIONS]:
         _show_question(question, output)
+    if len(told.open) > _MOST_QUESTIONS:
+        output.note(f"{counted(len(told.open) - _MOST_QUESTIONS, 'more question')} about this name.")
     for name in told.outside[:_MOST_QUESTIONS]:
         output.line(f"It implements {plain(name, _MOST_NAME)}, which lies outside and keeps its name.")
     output.note(MESSAGES[told.verdict])
+    if told.verdict is Verdict.NEEDS_DECISION:
+        output.note(DECIDE_NAME)
 
 
 def _print_patch(patch: bytes, output: Output) -> None:

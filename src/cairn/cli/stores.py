@@ -126,7 +126,7 @@ def _purge(options: argparse.Namespace, home: str, output: Output) -> int:
                 output.line("Nothing was removed.")
                 return 0
             # It would live on with everything gone, and nobody could reach it.
-            stop(home, os.environ)
+            stop(home)
             purged = purge(home, tell=tell)
     if options.json:
         dry_run = options.dry_run

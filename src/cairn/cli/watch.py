@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from cairn.sync.report import Gap
 
 _LOOK_SECONDS = 0.1
+# How soon it is noticed that nothing is left to watch.
+_STILL_SECONDS = 1.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,11 +30,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Watch until the user stops it, or somebody clears the index."""
+    """Watch until the user stops it, somebody clears the index, or the folder goes."""
     codebase = open_codebase(options.root, os.environ)
+    from cairn.answer.gate import gate_error  # noqa: PLC0415 - see below
+    from cairn.answer.runs import status_gate  # noqa: PLC0415
     from cairn.serve.guard import Allowed  # noqa: PLC0415 - brings numpy; a wrong root is told before
     from cairn.serve.refusing import refuse_other_model  # noqa: PLC0415
     from cairn.serve.startup import WatchedDesk  # noqa: PLC0415
+    from cairn.sync.status import look  # noqa: PLC0415
 
     root, home = codebase.root.path, cairn_home(os.environ)
     refuse_other_model(codebase, home)
@@ -41,12 +46,20 @@ def run(options: argparse.Namespace, output: Output) -> int:
         os.environ, Allowed(os.environ, [root]), roots=[root], create=True, told=shown.run, found=shown.gap
     )
     try:
-        _catch_up(desk, root, output)
-        if root in desk.watching.state():
-            output.note(f"{_how(desk, root)} {printable(os.fsencode(root))}; Ctrl-C stops it.")
-            output.stderr.flush()
-            shown.cleared.wait()
-        raise NotIndexed(path=printable(os.fsencode(root)), why="it was cleared")
+        while True:
+            _catch_up(desk, root, output)
+            watched = root in desk.watching.state()
+            if watched:
+                output.note(f"{_how(desk, root)} {printable(os.fsencode(root))}; Ctrl-C stops it.")
+                output.stderr.flush()
+                while not shown.cleared.wait(_STILL_SECONDS) and root in desk.watching.state():
+                    pass
+            # A folder that has gone is told as such by this.
+            gate = status_gate(look(open_codebase(root, os.environ), home))
+            if not (watched and gate.is_open):
+                raise gate_error(gate, printable(os.fsencode(root)))
+            # It had gone, and is there again.
+            desk.watching.add(root, create=True)
     except KeyboardInterrupt:
         # How one stops it.
         return 0

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cairn.clock import SYSTEM_CLOCK, Clock
 from cairn.engine.local import LocalEngine, Rows, exact_type
 from cairn.engine.rows import scope_of
-from cairn.errors import EngineError
+from cairn.errors import EngineDamaged, EngineError
 from cairn.limits import ENGINE_CANDIDATES, ENGINE_REST_SECONDS, ENGINE_SAMPLE
 from cairn.store.snapshot import SnapshotView
 from cairn.store.vectors import approximate, quantize
@@ -68,7 +68,8 @@ class CandidateEngine(LocalEngine):
         rows = np.unique(np.array([self._place(near.segment, near.row) for near in found], np.int64))
         rows = rows[rows >= 0]
         if len(rows) < min(ENGINE_CANDIDATES, self.rows):
-            # It does not hold all that it should: what it left out may be the nearest of all.
+            # What it left out may be the nearest of all.
+            self.trouble = EngineDamaged(why="its answer names rows that are none of this snapshot")
             return None
         others = None if len(rows) == self.rows else np.float32(found[-1].score + _ROUNDING)
         middle = np.float32(np.median(self._sampled(vector)))

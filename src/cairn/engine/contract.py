@@ -47,10 +47,14 @@ class Held(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """A segment that is there whole: its rows, the digest of them as they were sent, and of the sealed files."""
+    """A segment that is there whole: its rows, the digest of them as they were sent, and of the sealed files.
+
+    `pieces` is of how many parts the bytes of those are.
+    """
 
     segment: str
     rows: int
+    pieces: int
     rows_sha256: str
     sealed_sha256: str
 
@@ -92,7 +96,7 @@ class Scope:
 
 
 class RowSearch(Protocol):
-    """What a reader asks."""
+    """What a reader asks. A search is not answered where a segment of its scope is not there whole: `EngineDamaged`."""
 
     def search_dense(self, vector: Vector, scope: Scope, limit: int) -> list[Near]:
         """The rows whose vectors are nearest, best first; equal ones in order of their names."""
@@ -114,7 +118,7 @@ class RowHome(RowSearch, Protocol):
         """The segment is there and lasts, whatever happens to the server. Putting it twice is putting it once."""
 
     def receipts(self, *, counted: bool = False) -> dict[str, Receipt]:
-        """Every segment that was put whole; `counted`: and of which all rows are still there, one question for each."""
+        """Every segment that was put whole; `counted`: and of which all of it is still there, one question for each."""
 
     def orphans(self) -> set[str]:
         """Segments of which there are pieces without a receipt."""
@@ -134,8 +138,8 @@ class RowHome(RowSearch, Protocol):
     def snapshot(self, run: str) -> tuple[bytes, dict[str, bytes]]:
         """The manifest of a run, and the small files that came with it."""
 
-    def runs(self) -> list[str]:
-        """The runs that have a marker, oldest first."""
+    def runs(self, *, marked: bool = True) -> list[str]:
+        """The runs that have a marker, oldest first; else those of which anything is there."""
 
     def clear_marker(self, run: str) -> None:
         """There is no marker of this run, nor its manifest."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from cairn.engine.contract import Held, Near, Scope, Vector, best
 from cairn.engine.rows import segments_of
+from cairn.errors import EngineDamaged
 from cairn.store.live import live_parts
 from cairn.store.snapshot import SnapshotView
 from cairn.store.vectors import approximate
@@ -53,7 +54,9 @@ class LocalRows:
         return [Held(segment, row, file, keys[file]) for row, file in zip(there, files, strict=True)]
 
     def _known(self, scope: Scope) -> list[str]:
-        return [name for name in scope.segments if name in self._parts]
+        if missing := [name for name in scope.segments if name not in self._parts]:
+            raise EngineDamaged(why=f"segment {missing[0]} is not there")
+        return list(scope.segments)
 
     def _hidden(self, name: str, scope: Scope) -> list[bool]:
         starts = self._parts[name].row_starts.astype(np.int64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from cairn.clock import SYSTEM_CLOCK, Clock
@@ -39,6 +40,16 @@ class Server:
         client, self._client = self._client, None
         if client is not None:
             client.close()
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Meanwhile all calls together last no longer than about this."""
+        before, own = self.until, self._clock.monotonic() + seconds
+        self.until = own if before is None else min(before, own)
+        try:
+            yield
+        finally:
+            self.until = before
 
     def call(self, ask: Callable[[Any, float], Any], seconds: float = ENGINE_SEARCH_SECONDS) -> Any:
         """What `ask(client, seconds left)` gives; raises an `EngineError`, and within about so many seconds."""
@@ -98,7 +109,9 @@ def _chain(problem: BaseException | None) -> Iterator[str]:
         if problem is None:
             return
         kind = getattr(problem, "code", "")
-        yield f"{kind() if callable(kind) else kind} {getattr(problem, 'message', None) or problem}"
+        details = getattr(problem, "details", None)
+        text = getattr(problem, "message", None) or (details() if callable(details) else None) or problem
+        yield f"{kind() if callable(kind) else kind} {text}"
         problem = problem.__cause__ or problem.__context__
 
 

@@ -26,6 +26,7 @@ from cairn.engine.milvus_shape import (
     collection_name,
     description,
     is_name,
+    piece_count,
     pieces,
     problem_of,
     quoted,
@@ -84,8 +85,18 @@ class MilvusRows:
         return self._search("sparse", dict(weights), scope, limit) if weights else []
 
     def _search(self, field: str, wanted: Any, scope: Scope, limit: int) -> list[Near]:
-        if not scope.segments or not self._is_there():
+        if not scope.segments:
             return []
+        with self._server.within(ENGINE_SEARCH_SECONDS):
+            found = self._found(field, wanted, scope, limit) if self._is_there() else []
+            # Only now: what is collected loses its receipt before its rows, so whatever has one still was there whole.
+            whole = {owner for owner, _ in self._documents(RECEIPT, scope.segments)}
+        if missing := [name for name in scope.segments if name not in whole]:
+            raise EngineDamaged(why=f"segment {missing[0]} is not there")
+        # A row without one of the words is no match, whatever the server fills its list with.
+        return best((hit for hit in found if field == "dense" or hit.score > 0), limit)
+
+    def _found(self, field: str, wanted: Any, scope: Scope, limit: int) -> list[Near]:
         found = self._ask(
             lambda client, left: client.search(
                 self.collection,
@@ -101,14 +112,12 @@ class MilvusRows:
             ENGINE_SEARCH_SECONDS,
         )
         try:
-            hits = [
+            return [
                 Near(str(hit["entity"]["segment"]), int(hit["entity"]["row"]), float(hit["distance"]))
                 for hit in found[0]
             ]
         except (KeyError, TypeError, ValueError, IndexError):
             raise EngineDamaged(why="its answer to a search cannot be read") from None
-        # A row without one of the words is no match, whatever the server fills its list with.
-        return best((hit for hit in hits if field == "dense" or hit.score > 0), limit)
 
     def fetch_rows(self, segment: str, rows: Sequence[int]) -> list[Held]:
         if not rows or not self._is_there():
@@ -126,15 +135,17 @@ class MilvusRows:
     def put_segment(self, sealed: Sealed) -> Receipt:
         """Rows in small batches, whatever their number; then the files, the receipt, and the barrier."""
         self._make()
-        receipt = Receipt(sealed.name, sealed.rows, sealed.rows_sha256, sealed.sealed_sha256)
+        parts = sum(piece_count(len(file.data)) for file in sealed.files)
+        receipt = Receipt(sealed.name, sealed.rows, parts, sealed.rows_sha256, sealed.sealed_sha256)
         self._put(BEGUN, sealed.name, "")
         self._write((row_document(sealed.name, row) for row in sealed.read()), ENGINE_ROWS_PER_CALL)
         for file in sealed.files:
             self._write(self._pieces(PIECE, sealed.name, file.name, file.data), ENGINE_PIECES_PER_CALL)
         self._put(RECEIPT, sealed.name, json.dumps(receipt._asdict()))
         self.flush()
-        if (count := self._count(ROW, sealed.name)) != sealed.rows:
-            raise EngineDamaged(why=f"segment {sealed.name} has {count} rows there, and {sealed.rows} were sent")
+        if (count := self._count(sealed.name)) != receipt.rows + receipt.pieces:
+            sent = f"{receipt.rows} rows and {receipt.pieces} pieces were sent"
+            raise EngineDamaged(why=f"of segment {sealed.name} there are {count} documents, and {sent}")
         return receipt
 
     def flush(self) -> None:
@@ -148,8 +159,7 @@ class MilvusRows:
                 receipt = Receipt(**json.loads(payload))
             except (ValueError, TypeError, RecursionError):
                 continue
-            whole = receipt.segment == owner and (not counted or self._count(ROW, owner) == receipt.rows)
-            if whole:
+            if receipt.segment == owner and (not counted or self._count(owner) == receipt.rows + receipt.pieces):
                 found[receipt.segment] = receipt
         return found
 
@@ -177,7 +187,7 @@ class MilvusRows:
         self.flush()
 
     def get_marker(self, run: str) -> Completion | None:
-        found = [payload for owner, payload in self._documents(MARKER, run) if owner == run]
+        found = [payload for _, payload in self._documents(MARKER, [run])]
         if not found:
             return None
         try:
@@ -198,8 +208,9 @@ class MilvusRows:
         manifest = bytes(files.pop(MANIFEST))
         return manifest, {name: bytes(data) for name, data in files.items()}
 
-    def runs(self) -> list[str]:
-        return sorted(owner for owner, _ in self._documents(MARKER))
+    def runs(self, *, marked: bool = True) -> list[str]:
+        which = f"kind == {MARKER}" if marked else f"kind in [{MARKER}, {SNAPSHOT}]"
+        return sorted({owner for one in self._pages(which, ["segment"]) if is_name(owner := str(one["segment"]))})
 
     def clear_marker(self, run: str) -> None:
         self._delete(f"kind == {MARKER} and segment == {quoted(run)}")
@@ -299,15 +310,20 @@ class MilvusRows:
         if self._is_there():
             self._ask(lambda client, left: client.delete(self.collection, filter=which, timeout=left))
 
-    def _count(self, kind: int, owner: str) -> int:
-        which = f"kind == {kind} and segment == {quoted(owner)}"
-        found = self._query(which, ["count(*)"])
+    def _count(self, segment: str) -> int:
+        """How many rows and pieces of a segment there are."""
+        found = self._query(f"kind in [{ROW}, {PIECE}] and segment == {quoted(segment)}", ["count(*)"])
         return int(found[0]["count(*)"]) if found else 0
 
-    def _documents(self, kind: int, owner: str | None = None) -> list[tuple[str, str]]:
-        """Owner and payload of the documents of a kind."""
-        which = f"kind == {kind}" + (f" and segment == {quoted(owner)}" if owner else "")
-        found = self._pages(which, ["segment", "payload"])
+    def _documents(self, kind: int, owners: Sequence[str] | None = None) -> list[tuple[str, str]]:
+        """Owner and payload of the documents of a kind; those of some owners are asked for by id, which is cheap."""
+        if owners is None:
+            found: Iterable[dict[str, Any]] = self._pages(f"kind == {kind}", ["segment", "payload"])
+        else:
+            # Nothing beside the ids: with a second condition the server looks through all that it has.
+            ids = ", ".join(quoted(f"{kind}:{owner}") for owner in owners)
+            asked = self._query(f"id in [{ids}]", ["kind", "segment", "payload"])
+            found = [one for one in asked if one["kind"] == kind and one["segment"] in owners]
         # What has no name of ours is none of ours.
         return [(owner, str(one["payload"])) for one in found if is_name(owner := str(one["segment"]))]
 
@@ -334,15 +350,21 @@ class MilvusRows:
                 yield name, place, data
 
     def _pages(self, which: str, fields: list[str]) -> Iterator[dict[str, Any]]:
-        """Every document that fits, by pages of ids: no answer grows with their number."""
-        last = ""
-        while True:
-            page = self._query(f"({which}) and id > {json.dumps(last)}", [*fields, "id"], _PAGE)
-            if not page:
-                return
-            page.sort(key=lambda one: str(one["id"]))
-            yield from page
-            last = str(page[-1]["id"])
+        """Every document that fits, by ranges of ids: no answer grows with their number, nor must it be in order."""
+        ranges: list[tuple[str, str | None]] = [("", None)]
+        while ranges:
+            after, last = ranges.pop()
+            until = "" if last is None else f" and id <= {json.dumps(last)}"
+            page = self._query(f"({which}) and id > {json.dumps(after)}{until}", [*fields, "id"], _PAGE)
+            ids = sorted(str(one["id"]) for one in page)
+            if ids and (ids[0] <= after or (last is not None and ids[-1] > last)):
+                raise EngineDamaged(why="its answer holds what was not asked for")
+            if len(page) < _PAGE:
+                yield from page
+            else:
+                # There may be more, before these as well as after them.
+                middle = ids[len(ids) // 2 - 1]
+                ranges += [(middle, last), (after, middle)]
 
     def _query(self, which: str, fields: list[str], limit: int | None = None) -> list[dict[str, Any]]:
         if not self._is_there():

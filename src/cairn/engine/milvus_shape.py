@@ -103,6 +103,11 @@ def pieces(name: str, data: memoryview | bytes) -> Iterator[tuple[int, str]]:
         yield place, f"{name} {base64.b64encode(packed).decode()}"
 
 
+def piece_count(size: int) -> int:
+    """Of how many pieces a file of so many bytes is."""
+    return max(1, -(-size // ENGINE_PIECE_BYTES))
+
+
 def unpack(payload: str) -> tuple[str, bytes]:
     """Name and bytes of a piece; ValueError when it is none."""
     name, _, packed = payload.partition(" ")

@@ -137,6 +137,7 @@ __all__ = [
     "RootNotAFolder",
     "RootNotAllowed",
     "RootNotFound",
+    "RootNotUtf8",
     "RootUnreadable",
     "SemanticBusy",
     "SemanticError",
@@ -173,6 +174,15 @@ class UsageError(CairnError):
 
     code = "usage"
     exit_status = 2
+
+
+class RootNotUtf8(UsageError):
+    """The path of the folder {path} is not UTF-8, so no index could say where it is.
+
+    Rename what shows as an `x` and two digits in it, then run the command again; `cairn files` works without.
+    """
+
+    code = "root_not_utf8"
 
 
 class InvalidQuery(UsageError):

@@ -39,7 +39,7 @@ class ModelUnavailable(EmbeddingFailed):
 class EngineError(CairnError):
     """The search server could not do what it was asked: {why}.
 
-    The index on this machine is untouched and still answers. `cairn engine status` shows how the server stands.
+    What is indexed on this machine is untouched and still answers. `cairn engine status` shows how the server stands.
     """
 
     code = "engine_failed"
@@ -49,8 +49,8 @@ class EngineError(CairnError):
 class EngineUnreachable(EngineError):
     """The search server at {uri} does not answer: {why}.
 
-    The index on this machine is untouched and still answers. Check the server and `[engine]` in your own config.toml,
-    then run the command again.
+    What is indexed on this machine is untouched and still answers. Check the server and `[engine]` in your own
+    config.toml, then run the command again.
     """
 
     code = "engine_unreachable"
@@ -91,7 +91,8 @@ class EngineMissing(EngineError):
 class EngineDamaged(EngineError):
     """What the search server holds is not what was sent there: {why}.
 
-    The index on this machine is untouched. `cairn engine push` sends it again.
+    What is indexed on this machine is untouched. `cairn engine push`, where the index is, sends again what is missing;
+    what is wrong after that as well goes when you drop the collection that `cairn engine status` names and push anew.
     """
 
     code = "engine_damaged"
@@ -101,7 +102,7 @@ class EngineDamaged(EngineError):
 class EngineFull(EngineError):
     """The search server has no room left: {why}.
 
-    The index on this machine is untouched and still answers. Make room on the server, then run the command again.
+    What is indexed on this machine is untouched and still answers. Make room on the server, then run the command again.
     """
 
     code = "engine_full"

@@ -18,7 +18,7 @@ class SemanticError(CairnError):
 class SemanticUnreadable(SemanticError):
     """The semantic index {path} cannot be used: {why}.
 
-    Run its indexer again; answers go on without it, only less sure.
+    Run `cairn semantic refresh`; answers go on without it, only less sure.
     """
 
     code = "semantic_unreadable"
@@ -97,9 +97,9 @@ class IndexerMemory(IndexerFailed):
 
 
 class IndexerEmpty(IndexerFailed):
-    """{indexer} ended well on {context}, but said nothing of any file.
+    """{indexer} said nothing of any file of {context}: {why}.
 
-    What was known before still is. Look at what it needs to read this project; `-v` shows what it printed.
+    What was known before still is. Look at what it needs to read this project.
     """
 
     code = "indexer_empty"

@@ -1,4 +1,4 @@
-"""What makes a name mean more than one thing, each with a detector: six of a file, three more of a rename.
+"""What makes a name mean more than one thing, each with a detector: here the six of a file; `rename.py` has three more.
 
 They look at what the syntax of a file shows and at which of its names the indexer could resolve. A name that is found
 ambiguous is never edited without a decision, so in doubt they say so.
@@ -301,13 +301,3 @@ def unresolved_bases(evidence: Evidence) -> Iterator[Ambiguity]:
 
 
 DETECTORS: tuple[Detector, ...] = (written_twice, dynamic_attributes, star_imports, unresolved_bases)
-
-
-# --- names that are to be changed -------------------------------------------------------------------------------------
-
-
-def unresolved_uses(name: str, candidates: tuple[Candidate, ...], evidence: Evidence) -> Iterator[Ambiguity]:
-    """Uses of a name in a file that the indexer has no symbol for: they may mean any definition of that name."""
-    for use in evidence.references:
-        if use.name == name and not evidence.resolved(use.start_byte):
-            yield Ambiguity(Source.UNRESOLVED_USE, evidence.path, use.line, name, candidates)

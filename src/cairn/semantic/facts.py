@@ -6,6 +6,7 @@ identity in the database.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from typing import NamedTuple, Protocol
@@ -17,7 +18,6 @@ from cairn.semantic.picture import ContextRow, Key, Picture, picture_of, stamp_o
 from cairn.semantic.state import Now, Standing
 from cairn.types import Import, Reference, Symbol
 
-_MOST_IDENTITIES = 500
 # How the descriptor of a class, an interface or another type ends.
 _TYPE = "#"
 
@@ -30,6 +30,13 @@ _IN_FILE = """SELECT start_line, start_col, end_line, end_col, role, anchor_befo
     WHERE context_id = ? AND file_id = ? ORDER BY start_line, start_col, occurrences.id"""
 _RELATED = """SELECT target_id FROM relationships WHERE identity_id = ?1 AND kind IN ('implementation', 'reference')
     UNION SELECT identity_id FROM relationships WHERE target_id = ?1 AND kind IN ('implementation', 'reference')"""
+
+
+_BASES = "SELECT target_id FROM relationships WHERE identity_id = ? AND kind = 'implementation'"
+_HEIRS = "SELECT identity_id FROM relationships WHERE target_id = ? AND kind = 'implementation'"
+_NAMED = "SELECT id FROM identities WHERE symbol IN (?, ?)"
+# A member of a type. `__name` belongs to its class alone in Python, whatever its bases and heirs have.
+_MEMBER = re.compile(r"(?P<owner>.*#)(?P<name>(?!__)[\w$]+|__\w+__)(?:\(\))?\.")
 
 
 class FileSyntax(NamedTuple):
@@ -104,6 +111,12 @@ class SemanticFacts:
         """What the importer marked as ambiguous in a file."""
         return tuple(flag for key in self.picture.keys.get(path, ()) for flag in self.picture.flags.get(key, ()))
 
+    def is_silent(self, path: str) -> bool:
+        """Whether an indexer that should have spoken of a file, as it is, did not."""
+        is_now = self._pinned.now(path)
+        hashes = self._db.execute("SELECT content_hash FROM silent_files WHERE path = ?", (path,))
+        return is_now is not None and (is_now.content_hash,) in hashes.fetchall()
+
     def _clean(self, path: str) -> Key | None:
         """Where to look for what is known of a file; None when it is not clean."""
         context, standing = self.standing(path)
@@ -117,6 +130,10 @@ class SemanticFacts:
         """A symbol as it was normalised."""
         row = self._db.execute("SELECT symbol FROM identities WHERE id = ?", (identity,)).fetchone()
         return str(row[0]) if row else ""
+
+    def is_ours(self, identity: int) -> bool:
+        """Whether an indexer has seen its definition in a file of the codebase, clean or not."""
+        return self._db.execute("SELECT 1 FROM symbols WHERE identity_id = ?", (identity,)).fetchone() is not None
 
     def _symbols_at(self, path: str, line: int, column: int) -> frozenset[int]:
         """The symbols that the name at a place of a clean file stands for; none where the indexer knows none."""
@@ -152,12 +169,40 @@ class SemanticFacts:
         following = [] if self.symbol(identity).endswith(_TYPE) else [identity]
         for each in following:
             rows = self._db.execute(_RELATED, (each,))
-            fresh = [other for (other,) in rows if other not in found]
+            fresh = {*(other for (other,) in rows), *self.namesakes(each)} - found
             found.update(fresh)
-            following += fresh
-            if len(found) > _MOST_IDENTITIES:
-                break
+            following += sorted(fresh)
         return frozenset(found)
+
+    def namesakes(self, member: int, name: str | None = None) -> set[int]:
+        """The members of its name, or this one, in the bases and heirs of its class, and in the other bases of those.
+
+        Indexers say of methods what they override, and not all of them say it of attributes.
+        """
+        match = _MEMBER.fullmatch(self.symbol(member))
+        if match is None:
+            return set()
+        owners = {each for (each,) in self._db.execute(_NAMED, (match["owner"], ""))}
+        while True:
+            members: dict[int, set[int]] = {}
+            for kin in self._closure(self._closure(owners, _HEIRS), _BASES):
+                place = self.symbol(kin) + (name or match["name"])
+                same = {each for (each,) in self._db.execute(_NAMED, (f"{place}.", f"{place}()."))}
+                if same:
+                    members[kin] = same
+            if members.keys() <= owners:
+                return {each for same in members.values() for each in same}
+            owners |= members.keys()
+
+    def _closure(self, classes: Iterable[int], statement: str) -> set[int]:
+        """These, and all that one step after the other leads to."""
+        found = set(classes)
+        following = list(found)
+        for each in following:
+            fresh = {other for (other,) in self._db.execute(statement, (each,))} - found
+            found |= fresh
+            following += fresh
+        return found
 
     def in_file(self, path: str) -> Iterator[tuple[int, Occurrence]]:
         """Every occurrence in a clean file, in order, with the number of its symbol."""

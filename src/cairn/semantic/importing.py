@@ -6,25 +6,25 @@ it had before, and those of the snapshot. All others keep what was known of them
 
 from __future__ import annotations
 
-import os
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
-from cairn.errors import BadPathKey, SemanticUnreadable
+from cairn.errors import SemanticUnreadable
 from cairn.semantic.anchors import Span, anchors, lines_of
 from cairn.semantic.database import Connection
 from cairn.semantic.families import family_of
 from cairn.semantic.looking import Seen
 from cairn.semantic.model import Context, Family, OccurrenceRole
-from cairn.semantic.scip import Document, Range, ScipIndex, byte_column
+from cairn.semantic.places import MARK, folder_of, is_counted_alike, is_empty, path_of, span_of, text_at
+from cairn.semantic.reach import keep_reaches
+from cairn.semantic.scip import Document, Range, ScipIndex
 from cairn.semantic.scopes import Scope
+from cairn.semantic.settings import project_files, settings_of
 from cairn.semantic.shadows import imported_keys, offered_keys
 from cairn.semantic.symbols import LOCAL, Normaliser, Symbol
-from cairn.source.root import path_key
 from cairn.types import Import as Written
 from cairn.types import StoredFile
 from cairn.types import Symbol as Defined
@@ -34,7 +34,7 @@ _FILE = (
     " ON CONFLICT (path) DO UPDATE SET language = excluded.language, content_hash = excluded.content_hash,"
     " syntactic_interface_hash = excluded.syntactic_interface_hash, indexed_at = excluded.indexed_at RETURNING id"
 )
-_FACTS = "INSERT INTO file_semantic_facts VALUES (?, ?, ?, ?, '[]', ?)"
+_FACTS = "INSERT INTO file_semantic_facts VALUES (?, ?, ?, ?, '[]', ?, '')"
 _SYMBOL = (
     "INSERT INTO symbols (file_id, context_id, identity_id, name, qualified_name, kind, line, column, body_start_line,"
     " body_end_line, signature, layer) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'semantic')"
@@ -45,8 +45,6 @@ _OCCURRENCE = (
 )
 _SILENT = "INSERT OR REPLACE INTO silent_files VALUES (?, ?, ?)"
 _DEFINITION = OccurrenceRole.DEFINITION
-_MARK = "\ufeff".encode()
-_SEPARATORS = "\u2028".encode(), "\u2029".encode()
 _OF_FILE = ("file_semantic_facts", "symbols", "exports", "occurrences", "relationships", "imported_keys")
 _REMOVE = (
     *(f"DELETE FROM {table} WHERE file_id = ? AND context_id = ?" for table in _OF_FILE),  # noqa: S608 - our own names
@@ -58,13 +56,9 @@ _TARGETS = (
 )
 _EDGE = (
     "INSERT OR IGNORE INTO edges (source_file, target_file, dependency_type, context_id, layer,"
-    " interface_hash_at_index, semantic_hash_at_index) VALUES (?, ?, 'uses', ?, 'semantic', ?, ?)"
+    " interface_hash_at_index) VALUES (?, ?, 'uses', ?, 'semantic', ?)"
 )
 _IS_KNOWN = "SELECT 1 FROM file_semantic_facts WHERE file_id = ? AND context_id = ?"
-_SAID_OF = (
-    "SELECT semantic_interface_hash FROM file_semantic_facts WHERE file_id = ?"
-    " ORDER BY context_id != ?, context_id LIMIT 1"
-)
 _UNUSED_FILES = (
     "DELETE FROM files WHERE NOT EXISTS (SELECT 1 FROM file_semantic_facts WHERE file_id = files.id)"
     " AND NOT EXISTS (SELECT 1 FROM edges WHERE target_file = files.id)"
@@ -86,6 +80,8 @@ class Pinned(Protocol):
     def symbols(self, path_key: str) -> list[Defined]: ...
 
     def imports(self, path_key: str) -> list[Written]: ...
+
+    def paths(self) -> Iterable[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +125,15 @@ def import_index(db: Connection, indexed: Indexed, about: Import) -> Imported:
     index = ScipIndex(indexed.data, indexed.source)
     (context_id,) = db.execute("SELECT id FROM contexts WHERE key = ?", (about.context.id,)).fetchone()
     writer = _Writer(db, int(context_id), about)
-    place = _place(index.metadata.project_root, about)
+    place = folder_of(index.metadata.project_root, about.root, about.context)
     changed, foreign, otherwise = [], 0, 0
     for document in index.documents():
-        path = _path(place, document.path)
+        path = path_of(place, document.path)
         if path is None or not owns(about.context, path) or not _is_indexed(about.pinned, path):
             foreign += 1
         elif not held_still(path, about):
             changed.append(path)
-        elif not _is_counted_alike(about.pinned.text(path) or b"", about.context.family):
+        elif not is_counted_alike(about.pinned.text(path) or b"", about.context.family):
             otherwise += 1
         else:
             writer.take(path, document)
@@ -146,6 +142,8 @@ def import_index(db: Connection, indexed: Indexed, about: Import) -> Imported:
     writer.connect()
     writer.tidy(spoken_of={*writer.files, *changed})
     writer.note_silence(spoken_of={*writer.files, *changed})
+    writer.note_settings()
+    keep_reaches(db, {(int(context_id), file) for file in writer.files.values()})
     described = "UPDATE contexts SET tool_version = ?, refreshed_at = ? WHERE id = ?"
     db.execute(described, (indexed.tool_version, about.now, context_id))
     return Imported(tuple(writer.files), tuple(changed), foreign, writer.occurrences, writer.dropped)
@@ -173,36 +171,6 @@ def _is_indexed(pinned: Pinned, path: str) -> bool:
 
 def _is_below(path: str, folder: str) -> bool:
     return not folder or path == folder or path.startswith(folder + "/")
-
-
-# --- paths ------------------------------------------------------------------------------------------------------------
-
-
-def _place(project_root: str, about: Import) -> str:
-    """The folder, relative to the root, that the paths of the documents begin at."""
-    said = _decoded(project_root.removeprefix("file://")) if project_root.startswith("file://") else project_root
-    if said.startswith("/"):
-        found = os.path.relpath(os.path.normpath(said), about.root)
-        if found != os.pardir and not found.startswith(os.pardir + os.sep):
-            return found
-    return about.context.root
-
-
-def _decoded(uri: str) -> str:
-    """A path of a URI, `%20` and its like undone."""
-    raw = re.sub(rb"%([0-9A-Fa-f]{2})", lambda found: bytes.fromhex(found[1].decode()), uri.encode())
-    return raw.decode("utf-8", "replace")
-
-
-def _path(place: str, written: str) -> str | None:
-    """The path key of a document; None for one that lies outside of the root, or names nothing."""
-    found = os.path.normpath(os.path.join(place, written))
-    if not written or os.path.isabs(found):
-        return None
-    try:
-        return path_key(found.encode())
-    except (BadPathKey, UnicodeEncodeError):
-        return None
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -248,33 +216,40 @@ class _Writer:
         self._db.executemany("INSERT INTO imported_keys VALUES (?, ?, ?)", [(key, *here[::-1]) for key in keys])
         lines = lines_of(self._about.pinned.text(path) or b"")
         self._relative = []
-        rows = list(self._rows(path, document, lines))
+        rows = _known_by_name(self._rows(path, document, lines))
         homes = {self._normaliser.home(row.symbol) for row in rows if row.role is not _DEFINITION}
         self._named[file_id] = {home for home in (*homes, *self._relative) if home is not None}
-        self._db.executemany(_OCCURRENCE, [self._occurrence(file_id, row) for row in rows])
-        self.occurrences += len(rows)
+        # A module is said to be defined by nothing at the very beginning, where a name of its own may stand.
+        places = [self._occurrence(file_id, row) for row in rows if not is_empty(row.span)]
+        self._db.executemany(_OCCURRENCE, places)
+        self.occurrences += len(places)
         interface = self._define(path, file_id, rows, lines, self._said(path, document))
         self._db.execute(_FACTS, (file_id, self._context, interface, record.file_hash, self._about.now))
         self._relate(path, file_id, document)
 
     def _rows(self, path: str, document: Document, lines: list[bytes]) -> Iterator[_Row]:
         seen = set()
-        unseen = len(_MARK) if self._about.context.family is Family.TYPESCRIPT and lines[0].startswith(_MARK) else 0
+        unseen = len(MARK) if self._about.context.family is Family.TYPESCRIPT and lines[0].startswith(MARK) else 0
         for written in document.occurrences:
             if not written.symbol:
                 continue
-            span = _span(written.range, document, lines, unseen)
+            span = span_of(written.range, document, lines, unseen)
             around = span and anchors(lines, span)
             if span is None or around is None:
                 self.dropped += 1
                 continue
             symbol = self._normaliser.symbol(written.symbol, path)
-            if symbol.kind == "module" and _text_at(lines, span).startswith("."):
+            if symbol.kind == "module" and text_at(lines, span).startswith("."):
                 # `from .app import`: scip-python takes it for the module `app` at the top, which is another one.
-                self._relative.append(self._normaliser.beside(path, _text_at(lines, span)))
+                self._relative.append(self._normaliser.beside(path, text_at(lines, span)))
                 self.dropped += 1
                 continue
             role = _role(int(written.roles))
+            if role is not _DEFINITION and _is_mistaken(symbol, text_at(lines, span)):
+                # `from app import *`: scip-python takes every name that comes from there for the module itself.
+                self._relative.append(self._normaliser.home(symbol))
+                self.dropped += 1
+                continue
             if (key := (span, symbol.identity, role)) in seen:
                 continue
             seen.add(key)
@@ -302,8 +277,8 @@ class _Writer:
             if row.role is not _DEFINITION:
                 continue
             place = row.span.start_line, row.span.start_column
-            known = named.get(place)
-            name = row.symbol.name or _text_at(lines, row.span)
+            known = None if is_empty(row.span) else named.get(place)
+            name = row.symbol.name or text_at(lines, row.span)
             signature = known.signature if known else ""
             at = (row.body.start_line + 1, row.body.end_line + 1) if row.body else (None, None)
             symbol = row.identity, name, row.symbol.qualified_name or name, row.symbol.kind
@@ -344,9 +319,7 @@ class _Writer:
             targets |= {self._row_of(path): path for path in self._named[file_id]}
             for target, path in targets.items():
                 if target != file_id:
-                    said = self._db.execute(_SAID_OF, (target, self._context)).fetchone()
-                    edge = file_id, target, self._context, self._interface(path), said[0] if said else ""
-                    self._db.execute(_EDGE, edge)
+                    self._db.execute(_EDGE, (file_id, target, self._context, self._interface(path)))
         for path in self._new:
             self._doubt(path, set(self.files.values()))
 
@@ -356,7 +329,7 @@ class _Writer:
         for key in offered_keys(path):
             for (user,) in self._db.execute(users, (key, self._context)).fetchall():
                 if user not in read:
-                    self._db.execute(_EDGE, (user, self.files[path], self._context, "", ""))
+                    self._db.execute(_EDGE, (user, self.files[path], self._context, ""))
 
     def _row_of(self, path: str) -> int:
         """The number of a file, which has one from now on."""
@@ -393,6 +366,15 @@ class _Writer:
             if silent and held_still(path, self._about):
                 self._db.execute(_SILENT, (self._context, path, self._about.after[path].file_hash))
 
+    def note_settings(self) -> None:
+        """Write down by which project files all of this was understood."""
+        self._db.execute("DELETE FROM settings_files WHERE context_id = ?", (self._context,))
+        context, pinned = self._about.context, self._about.pinned
+        for path in settings_of(context.family, context.root, project_files(pinned.paths())):
+            if (record := pinned.file(path)) is not None and record.skip is None:
+                put = "INSERT INTO settings_files VALUES (?, ?, ?)"
+                self._db.execute(put, (self._context, path, record.file_hash))
+
     # --- help ---------------------------------------------------------------------------------------------------------
 
     def _identity(self, symbol: str) -> int:
@@ -418,39 +400,16 @@ def _by_place(symbols: Iterable[Defined], text: bytes | memoryview) -> dict[tupl
     return found
 
 
-def _text_at(lines: list[bytes], span: Span) -> str:
-    if span.start_line != span.end_line:
-        return ""
-    return lines[span.start_line - 1][span.start_column : span.end_column].decode("utf-8", "replace")
+def _known_by_name(rows: Iterable[_Row]) -> list[_Row]:
+    """Without what is local and defined nowhere in its file: so scip-python and others write what they do not know."""
+    every = list(rows)
+    defined = {row.identity for row in every if row.role is _DEFINITION}
+    return [row for row in every if row.symbol.kind != LOCAL or row.identity in defined]
 
 
-def _is_counted_alike(text: bytes | memoryview, family: Family) -> bool:
-    """Whether the indexer finds the same lines and columns in a text as we do.
-
-    Most know an end of a line that we do not, so that all behind it would be said of another line. Whether a mark at
-    the beginning of a file counts as a column is known of two of them.
-    """
-    data = bytes(text)
-    if re.search(rb"\r(?!\n)", data):
-        return False
-    if family is Family.TYPESCRIPT:
-        return not any(separator in data for separator in _SEPARATORS)
-    return family is Family.PYTHON or not data.startswith(_MARK)
-
-
-def _span(written: Range, document: Document, lines: list[bytes], unseen: int) -> Span | None:
-    """Where it is; the indexer does not see so many of the first bytes of the file."""
-    if written.end_line >= len(lines):
-        return None
-    start = _column(lines, written.start_line, written.start_column, document, unseen)
-    end = _column(lines, written.end_line, written.end_column, document, unseen)
-    return Span(written.start_line + 1, start, written.end_line + 1, end)
-
-
-def _column(lines: list[bytes], line: int, column: int, document: Document, unseen: int) -> int:
-    if line or not unseen:
-        return byte_column(lines[line], column, document.encoding)
-    return unseen + byte_column(lines[0][unseen:], column, document.encoding)
+def _is_mistaken(symbol: Symbol, text: str) -> bool:
+    """Whether a module of Python is said to stand where neither its name nor a part of that does."""
+    return symbol.names[1:] == ("__init__",) and f".{text}." not in f".{symbol.names[0]}."
 
 
 def _role(roles: int) -> OccurrenceRole:

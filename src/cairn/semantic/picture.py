@@ -13,6 +13,7 @@ from cairn.semantic.database import Connection
 from cairn.semantic.families import family_of
 from cairn.semantic.importing import owns
 from cairn.semantic.model import Context, Family
+from cairn.semantic.settings import project_files, settings_of
 from cairn.semantic.shadows import offered_keys
 from cairn.semantic.state import Known, Now, Standing, standings
 
@@ -24,10 +25,11 @@ _Look = Callable[[str], Now | None]
 _STAMP = """SELECT count(*), total(refreshed_at), max(refreshed_at),
     (SELECT max(id) FROM refresh_jobs WHERE status = 'completed'),
     (SELECT group_concat(key || ' ' || config_hash || ' ' || enabled) FROM contexts) FROM file_semantic_facts"""
-_FACTS = """SELECT context_id, file_id, content_hash_at_index, ambiguity_flags, semantic_interface_hash
+_FACTS = """SELECT context_id, file_id, content_hash_at_index, ambiguity_flags, reach_hash
     FROM file_semantic_facts"""
 _SILENT = "SELECT s.context_id, f.id, s.content_hash FROM silent_files s JOIN files f ON f.path = s.path"
 _EDGES = "SELECT context_id, source_file, target_file, interface_hash_at_index, semantic_hash_at_index FROM edges"
+_OTHER = "the project files were others"
 _IMPORTERS = "SELECT file_id FROM imported_keys WHERE key = ? AND context_id = ?"
 _CONTEXTS = "SELECT id, key, language, root, name FROM contexts WHERE enabled = 1 ORDER BY id"
 
@@ -97,6 +99,15 @@ def picture_of(db: Connection, files: Files) -> Picture:
                 if (context, user) in known:
                     known[context, user].depends.setdefault((context, number), is_now.interface_hash)
 
+    for context, path in _other_settings(db, knowing, look, files.paths()).items():
+        # All of the context leans on what has become another, which is as it is.
+        number = numbers.setdefault(path, -len(numbers) - 1)
+        paths[number] = path
+        for key in [key for key in known if key[0] == context]:
+            known[key].depends[context, number] = _OTHER
+        seen = look(path)
+        known[context, number] = Known(seen.content_hash if seen else "", {})
+
     def now(key: Key) -> Now | None:
         is_now = look(paths[key[1]])
         return is_now and Now(is_now.content_hash, is_now.interface_hash + semantic.get(key, ""))
@@ -118,6 +129,24 @@ def _known(db: Connection, hashes: dict[Key, str], semantic: dict[Key, str]) -> 
             key = (context, target) if (context, target) in hashes else owners.get(target, (context, target))
             leans[key] = interface + (said if key in semantic else "")
     return {key: Known(at, depends[key]) for key, at in hashes.items()}
+
+
+def _other_settings(
+    db: Connection, contexts: dict[int, ContextRow], look: _Look, present: Iterable[str]
+) -> dict[int, str]:
+    """The contexts that were read by other project files than there are, with one of those."""
+    then: dict[int, dict[str, str]] = {}
+    for context, path, at in db.execute("SELECT context_id, path, content_hash FROM settings_files"):
+        then.setdefault(context, {})[path] = at
+    candidates, found = project_files(present), {}
+    for context, row in contexts.items():
+        was = then.get(context, {})
+        here = settings_of(Family(row.language), row.root, candidates)
+        is_now = {path: seen.content_hash for path in here if (seen := look(path)) is not None}
+        others = sorted(path for path in was.keys() | is_now.keys() if was.get(path) != is_now.get(path))
+        if others:
+            found[context] = others[0]
+    return found
 
 
 def _arrivals(

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from cairn.errors import UsageError
-from cairn.semantic.ambiguity import MOST_OF_A_KIND, Ambiguity, Candidate, Source, unresolved_uses
+from cairn.semantic.ambiguity import Ambiguity, Candidate, Source
 from cairn.semantic.decisions import ACCEPT, Decision
 from cairn.semantic.gate import MutationGate, Verdict
 from cairn.semantic.model import Family, Freshness, Occurrence, OccurrenceRole
 from cairn.semantic.patch import Replacement, file_patch
 from cairn.semantic.service import FileStateService
+from cairn.types import NamePlace, Shorthand
 
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _ORDER = tuple(Verdict)
@@ -37,7 +38,7 @@ class RenamePlan:
     `questions` are those about the name, and `open` those that nobody has decided; those about a file stand in the
     gate. `mentions` are clean files that have the name and nothing of the symbol: other symbols, comments, texts.
     `outside` are symbols of other projects that it implements, whose name it has to keep. `left` counts the places in
-    changed files that have the name and stay: comments, and texts such as those in `__all__`.
+    changed files that have the name and stay: comments, and texts such as those in `__all__`; no code.
     """
 
     old: str
@@ -71,26 +72,31 @@ def checked_name(family: Family | None, old: str, new: str) -> None:
 
 
 def plan_rename(
-    service: FileStateService, symbols: frozenset[int], old: str, new: str, named: Iterable[str]
+    service: FileStateService, symbols: frozenset[int], old: str, new: str, named: Mapping[str, Sequence[NamePlace]]
 ) -> RenamePlan:
-    """The plan for these symbols. `named` are the files of the language that hold the old name anywhere."""
+    """The plan for these symbols.
+
+    `named` are the files of the language that hold the old name anywhere, with the places at which it is code.
+    """
     facts = service.facts
-    related = frozenset(one for symbol in symbols for one in facts.related(symbol))
+    code = {path: _code(service, path, places) for path, places in named.items()}
+    related = _related(service, symbols, code)
     found = facts.occurrences(related)
     defined = [one for one in found if one.role is OccurrenceRole.DEFINITION]
-    outside = {facts.symbol(one) for one in related} - {one.symbol for one in defined}
+    outside = {facts.symbol(one) for one in related if not facts.is_ours(one)}
     candidates = tuple(Candidate(one.path, one.start_line, old) for one in defined)
-    edits = _edits(service, found, old, new)
+    edits = _edits(service, found, related, old, new, code)
     fresh = {path: service.state(path).freshness is Freshness.CLEAN for path in named}
     questions = [
-        *_shared(service, found, related, candidates),
-        *(one for path, clean in fresh.items() if clean for one in _unresolved(service, path, old, candidates)),
+        *_shared(service, found, related, candidates, code),
+        *(one for path in named if fresh[path] for one in _unresolved(service, path, old, candidates, code[path])),
         *(one for path in edits for one in _taken(service, path, new)),
+        *_overridden(service, related, edits.keys(), new),
     ]
-    decisions = {one: service.decided(one) for one in questions[:MOST_OF_A_KIND]}
+    decisions = {one: service.decided(one) for one in questions}
     for one, decision in decisions.items():
         if decision is not None and one.source is Source.UNRESOLVED_USE and ACCEPT not in decision.selected:
-            edits[one.path] = (*edits.get(one.path, ()), *_on_line(service, one, new))
+            edits[one.path] = (*edits.get(one.path, ()), *_on_line(service, one, new, code[one.path]))
     plan = RenamePlan(
         old,
         new,
@@ -101,29 +107,66 @@ def plan_rename(
         decided=tuple(decision for decision in decisions.values() if decision is not None),
         mentions=tuple(path for path, clean in fresh.items() if clean and path not in edits),
         outside=tuple(sorted(outside)),
-        left=sum(_count(service, path, old) - len(places) for path, places in edits.items()),
+        left=sum(_left(service, path, old, places, code.get(path, {})) for path, places in edits.items()),
     )
     if plan.verdict is not Verdict.AUTOMATIC:
         return plan
     return replace(plan, patch=b"".join(_patch(service, path, places) for path, places in edits.items()))
 
 
+_Code = dict[tuple[int, int], Shorthand]
+"""The lines (from 1) and columns at which a name is code."""
+
+
+def _code(service: FileStateService, path: str, places: Iterable[NamePlace]) -> _Code:
+    syntax = service.facts.syntax(path)
+    return {_spot(syntax.text, at): shorthand for at, shorthand in places} if syntax is not None else {}
+
+
+def _related(service: FileStateService, symbols: frozenset[int], code: Mapping[str, _Code]) -> frozenset[int]:
+    """What has to keep the same name: what overrides it or is overridden, and what can only be called as it is."""
+    facts = service.facts
+    related = frozenset(one for symbol in symbols for one in facts.related(symbol))
+    taken = (
+        facts.symbols_at(one.path, one.start_line, one.start_column)
+        for one in facts.occurrences(related)
+        if code.get(one.path, {}).get((one.start_line, one.start_column)) is Shorthand.SAME
+    )
+    return related.union(*taken)
+
+
 def _edits(
-    service: FileStateService, found: Iterable[Occurrence], old: str, new: str
+    service: FileStateService,
+    found: Iterable[Occurrence],
+    related: frozenset[int],
+    old: str,
+    new: str,
+    code: Mapping[str, _Code],
 ) -> dict[str, tuple[Replacement, ...]]:
     """What becomes of each file, in order; an occurrence under another name stays as it is."""
     word = _whole(old)
-    edits: dict[str, dict[Replacement, None]] = {}
+    edits: dict[str, dict[tuple[int, int], Replacement]] = {}
     for one in found:
         if one.start_line != one.end_line:
             continue
         text = service.facts.lines(one.path)[one.start_line - 1][one.start_column : one.end_column]
         match = word.search(text)
         if match is not None:
-            at = one.start_column + match.start()
-            place = Replacement(one.start_line, at, at + len(match[0]), new.encode())
-            edits.setdefault(one.path, {})[place] = None
-    return {path: tuple(places) for path, places in sorted(edits.items())}
+            at = one.start_line, one.start_column + match.start()
+            shorthand = code.get(one.path, {}).get(at, Shorthand.NONE)
+            if shorthand is not Shorthand.NONE and service.facts.symbols_at(one.path, *at) - related:
+                is_property = (one.role is OccurrenceRole.DEFINITION) is (shorthand is Shorthand.OBJECT)
+                text = _apart(old, new, is_property=is_property)
+            else:
+                text = new.encode()
+            place = Replacement(*at, at[1] + len(match[0]), text)
+            edits.setdefault(one.path, {}).setdefault(at, place)
+    return {path: tuple(places.values()) for path, places in sorted(edits.items())}
+
+
+def _apart(old: str, new: str, *, is_property: bool) -> bytes:
+    """`{ name }` when the property is no longer called as its value is."""
+    return (f"{new}: {old}" if is_property else f"{old}: {new}").encode("utf-8", "surrogateescape")
 
 
 def _patch(service: FileStateService, path: str, places: Iterable[Replacement]) -> bytes:
@@ -137,27 +180,37 @@ def _shared(
     found: Iterable[Occurrence],
     related: frozenset[int],
     candidates: tuple[Candidate, ...],
+    code: Mapping[str, _Code],
 ) -> Iterator[Ambiguity]:
-    """Places that stand for another symbol too, such as `{ name }`, which is a property and its value."""
+    """Places that stand for another symbol too; those of `{ name }` can be told apart, so there is nothing to ask."""
     for one in found:
-        if service.facts.symbols_at(one.path, one.start_line, one.start_column) - related:
+        at = one.start_line, one.start_column
+        shorthand = code.get(one.path, {}).get(at, Shorthand.NONE)
+        if shorthand is Shorthand.NONE and service.facts.symbols_at(one.path, *at) - related:
             yield Ambiguity(Source.SHARED_PLACE, one.path, one.start_line, candidates[0].name, candidates)
 
 
 def _unresolved(
-    service: FileStateService, path: str, old: str, candidates: tuple[Candidate, ...]
+    service: FileStateService, path: str, old: str, candidates: tuple[Candidate, ...], code: _Code
 ) -> Iterator[Ambiguity]:
-    evidence = service.evidence(path)
-    return unresolved_uses(old, candidates, evidence) if evidence is not None else iter(())
+    """Places in the code of a clean file that the indexer does not know: any definition of the name may be meant."""
+    for at, shorthand in code.items():
+        if _is_unknown(service, path, at, shorthand):
+            yield Ambiguity(Source.UNRESOLVED_USE, path, at[0], old, candidates)
 
 
-def _on_line(service: FileStateService, one: Ambiguity, new: str) -> Iterator[Replacement]:
+def _is_unknown(service: FileStateService, path: str, at: tuple[int, int], shorthand: Shorthand) -> bool:
+    """Of `const { name } = value` only the new name is known when the value is not."""
+    return len(service.facts.symbols_at(path, *at)) < (1 if shorthand is Shorthand.NONE else 2)
+
+
+def _on_line(service: FileStateService, one: Ambiguity, new: str, code: _Code) -> Iterator[Replacement]:
     """The uses on a line that somebody has decided to mean the symbol."""
-    evidence = service.evidence(one.path)
-    assert evidence is not None, "the question came from what is known of the file"
-    for use in evidence.references:
-        if (use.line, use.name) == (one.line, one.name) and not evidence.resolved(use.start_byte):
-            yield Replacement(use.line, use.column, use.column + len(use.name.encode()), new.encode())
+    for at, shorthand in code.items():
+        if at[0] == one.line and _is_unknown(service, one.path, at, shorthand):
+            is_property = shorthand is not Shorthand.OBJECT
+            text = new.encode() if shorthand is Shorthand.NONE else _apart(one.name, new, is_property=is_property)
+            yield Replacement(*at, at[1] + len(one.name.encode("utf-8", "surrogateescape")), text)
 
 
 def _taken(service: FileStateService, path: str, new: str) -> Iterator[Ambiguity]:
@@ -169,9 +222,26 @@ def _taken(service: FileStateService, path: str, new: str) -> Iterator[Ambiguity
             return
 
 
-def _count(service: FileStateService, path: str, name: str) -> int:
-    word = _whole(name)
-    return sum(len(word.findall(line)) for line in service.facts.lines(path))
+def _overridden(service: FileStateService, related: frozenset[int], edited: Set[str], new: str) -> Iterator[Ambiguity]:
+    """Members of bases and heirs, in files that are not changed, that have the new name: they would be one with it."""
+    members = {each for one in related for each in service.facts.namesakes(one, new)}
+    for one in service.facts.occurrences(members):
+        if one.role is OccurrenceRole.DEFINITION and one.path not in edited:
+            at = Candidate(one.path, one.start_line, new)
+            yield Ambiguity(Source.NAME_TAKEN, one.path, one.start_line, new, (at,))
+
+
+def _left(service: FileStateService, path: str, name: str, places: Iterable[Replacement], code: _Code) -> int:
+    """How often the name stands in a file that is changed, stays, and is no code."""
+    syntax = service.facts.syntax(path)
+    text = syntax.text if syntax is not None else b""
+    every = {_spot(text, match.start()) for match in _whole(name).finditer(text)}
+    return len(every - {(one.line, one.start) for one in places} - code.keys())
+
+
+def _spot(text: bytes, at: int) -> tuple[int, int]:
+    """The line (from 1) and the column of a byte."""
+    return text.count(b"\n", 0, at) + 1, at - (text.rfind(b"\n", 0, at) + 1)
 
 
 def _whole(name: str) -> re.Pattern[bytes]:

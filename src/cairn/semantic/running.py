@@ -126,11 +126,11 @@ class _Run:
         except OSError as problem:
             if problem.errno == errno.EFBIG:
                 raise SemanticUnreadable(path=source, why=f"it has more than {MAX_SCIP_BYTES} bytes") from None
-            raise self._failed(IndexerEmpty, "") from None
+            raise self._failed(IndexerEmpty, ended.reason) from None
         index = ScipIndex(data, source)
         # One of them ends well and says nothing when it has not understood where it is.
         if next(index.documents(), None) is None:
-            raise self._failed(IndexerEmpty, "")
+            raise self._failed(IndexerEmpty, ended.reason)
         return Indexed(data, source, index.metadata.tool_version)
 
     def _ended(self) -> Ended:

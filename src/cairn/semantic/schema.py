@@ -7,14 +7,16 @@ What a file leans on: one row of `edges` for each (source_file, target_file, con
 the syntactic interface hash (`StoredFile.interface_hash`) that the target had when the source was indexed, empty when
 that is not known because the target changed meanwhile. While the target is clean it is compared with that file's
 `files.syntactic_interface_hash`, which was taken down when the target itself was last indexed: another one makes the
-source stale. So does another `semantic_hash_at_index`: what an indexer said of the target's definitions, types that
-nobody wrote down included. A file that others lean on keeps its row in `files` when it is gone, without facts: it is
-unindexed. `imported_keys` are what the files that have facts import (`shadows.py`): a file that is new, and offers one
+source stale. So does another `semantic_hash_at_index`: the target's `reach_hash` then, which is what an indexer said of
+its definitions (`semantic_interface_hash`, with types that nobody wrote down), and of all that they rest on. A file
+that others lean on keeps its row in `files` when it is gone, without facts: it is unindexed.
+`imported_keys` are what the files that have facts import (`shadows.py`): a file that is new, and offers one
 of them, may be what they mean from now on.
 
 `identities` holds each normalised symbol once, whatever contexts speak of it; occurrences refer to it and not to a
 definition, so that a file can be taken in anew without touching those that use it. `silent_files` are those of which
 an index should have spoken and did not, with the hash that they had then: unindexed, and no reason to run it again.
+`settings_files` are the project files that a context was read by: while one of them is another, all of it is stale.
 Lines are 1-based, columns count bytes from 0, and times are seconds since 1970. `layer` is `semantic` in all that an
 indexer said.
 """
@@ -54,7 +56,14 @@ TABLES: tuple[str, ...] = (
     content_hash_at_index TEXT NOT NULL,
     ambiguity_flags TEXT NOT NULL DEFAULT '[]',
     refreshed_at REAL NOT NULL,
+    reach_hash TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (file_id, context_id)
+) WITHOUT ROWID""",
+    """CREATE TABLE settings_files (
+    context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
+    path TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    PRIMARY KEY (context_id, path)
 ) WITHOUT ROWID""",
     """CREATE TABLE silent_files (
     context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,

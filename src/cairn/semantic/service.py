@@ -23,6 +23,9 @@ from cairn.semantic.picture import Key
 from cairn.semantic.state import Standing, state_of
 
 _REFRESH = "Run `cairn semantic refresh`."
+_NOT_PARSED = "It was not parsed (it may be too large), so what is ambiguous in it is not known."
+_SILENT = "The indexer has read the project, and said nothing of it: it may be for another system, or left out there."
+_BY_HAND = "Edit it by hand: reading it again would change nothing."
 _NO_CONTEXT = "No context holds it, so no indexer reads it; `cairn semantic discover` shows which there are."
 _QUEUED = "Job {id} waits and will refresh it; `cairn semantic refresh` runs it."
 _RUNNING = "Job {id} is refreshing it; `cairn semantic jobs` shows when it has ended."
@@ -107,8 +110,12 @@ class FileStateService:
     def _state(self, path: str, standing: Standing[Key] | None) -> FileState:
         flags: tuple[str, ...] = ()
         if standing is not None and standing.freshness is Freshness.CLEAN:
+            if self.facts.syntax(path) is None:
+                return FileState(Freshness.CLEAN, Certainty.UNKNOWN, (_NOT_PARSED,))
             flags = (*map(_sentence, self.ambiguous(path)), *self.facts.flags(path))
-        return state_of(standing, flags, lambda key: self.facts.paths[key[1]])
+        state = state_of(standing, flags, lambda key: self.facts.paths[key[1]])
+        is_silent = state.freshness is Freshness.UNINDEXED and self.facts.is_silent(path)
+        return FileState(state.freshness, state.certainty, (_SILENT,)) if is_silent else state
 
     def _file(self, path: str, context: str | None, state: FileState) -> GateFile:
         found = self.ambiguous(path) if state.certainty is Certainty.AMBIGUOUS else ()
@@ -130,6 +137,8 @@ class FileStateService:
 
     def _witness(self, context: str | None, state: FileState) -> Witness:
         job = next((one for one in self._pending if one.context == context), None)
+        if state.freshness is Freshness.CLEAN or state.reasons == (_SILENT,):
+            return Witness(state.reasons, _BY_HAND)
         if context is None:
             return Witness(state.reasons, _NO_CONTEXT)
         if job is None:

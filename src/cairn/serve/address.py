@@ -37,6 +37,15 @@ def at_socket(home: str, use: Callable[[str], T]) -> T:
         os.close(fd)
 
 
+def socket_id(home: str) -> tuple[int, int] | None:
+    """What tells the socket that is there now from any other that was, or will be; None when there is none."""
+    try:
+        found = os.lstat(os.path.join(home, RUN, SOCKET))
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def dial(home: str, seconds: float) -> socket.socket:
     """A socket that is connected to whoever listens there. `OSError` when nobody does, or it is another user."""
     found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

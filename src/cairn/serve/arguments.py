@@ -39,7 +39,9 @@ def _object(schema: Schema, value: Mapping[Any, Any], at: str) -> dict[str, Any]
     known: Mapping[str, Schema] = schema["properties"]
     for name in value:
         if name not in known:
-            raise _bad(f"{at}{name}"[:_MOST_SHOWN], f"there is none of that name; there are {', '.join(known)}")
+            raise _bad(
+                f"{at}{name}"[:_MOST_SHOWN], f"there is none of that name; there are {', '.join(known) or 'none'}"
+            )
     found = {}
     for name, part in known.items():
         if name in value:

@@ -68,6 +68,29 @@ def connect(
     return None
 
 
+def dismiss(wire: socket.socket, seconds: float) -> bool:
+    """Ask whoever is at the other end to leave, of whatever version and settings it is; whether it has, in this time.
+
+    It ends the connection last of all.
+    """
+    until = SYSTEM_CLOCK.monotonic() + seconds
+    wire.settimeout(2 * _QUIET_SECONDS)
+    try:
+        send(wire, {"id": 0, "leave": {}})
+        while receive(wire) is not None:
+            if SYSTEM_CLOCK.monotonic() > until:
+                return False
+            SYSTEM_CLOCK.sleep(_TICK_SECONDS)
+            # A guest that has not said hello and says nothing else is not waited for.
+            send(wire, {"ping": 0})
+    except TimeoutError:
+        return False
+    except (OSError, BadFrame):
+        # It went in the middle of a word.
+        return True
+    return True
+
+
 def _fits(said: Message, environ: Mapping[str, str]) -> bool:
     ours = (PROTOCOL, __version__, settings_digest(environ))
     return (said.get("protocol"), said.get("version"), said.get("settings")) == ours

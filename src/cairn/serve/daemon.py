@@ -19,7 +19,7 @@ from cairn.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.config import ServeConfig, cairn_home
 from cairn.errors import DaemonBusy
 from cairn.limits import DAEMON_CLIENTS, DAEMON_DRAIN_SECONDS, MIB
-from cairn.serve.address import peer
+from cairn.serve.address import peer, socket_id
 from cairn.serve.admission import Admission
 from cairn.serve.frames import settings_digest
 from cairn.serve.guest import Guest
@@ -50,9 +50,11 @@ class Daemon:
     ) -> None:
         settings = settings or ServeConfig()
         self._clock, self._idle_seconds, self._user_of = clock, settings.idle_seconds, user_of
+        self._home = cairn_home(environ)
+        self._socket = socket_id(self._home)
         self._began = self._used = clock.monotonic()
         self._began_at = rfc3339(clock.wall_ns())
-        self._log = Log(cairn_home(environ), environ, clock)
+        self._log = Log(self._home, environ, clock)
         self._admission = Admission(clock)
         self._workshop = Workshop(environ, clock, self._log, render)
         self._ceiling = Ceiling(settings.memory_mib * MIB, self._workshop.shed, held=held)
@@ -183,6 +185,9 @@ class Daemon:
         if now - self._looked >= _LEAST_LOOK_SECONDS:
             self._looked = now
             self._look_at_memory()
+        if socket_id(self._home) != self._socket:
+            # Somebody has removed the folder it was in: no command can find us, nor tell us to go.
+            self.leave("lost")
         if now - self._used >= self._idle_seconds and not self._workshop.is_at_work():
             self.leave("idle")
         return _LOOK_SECONDS if soonest is None else soonest
@@ -199,7 +204,8 @@ class Daemon:
 
     def _refusal(self) -> DaemonBusy | None:
         if self._ceiling.is_full:
-            return DaemonBusy(why="its memory is used up", retry_after_ms=_NO_MEMORY_MS)
+            most = self._ceiling.most // MIB
+            return DaemonBusy(why=f"its {most} MiB of memory (memory_mib) are used up", retry_after_ms=_NO_MEMORY_MS)
         return None
 
     def _expect(self, seconds: float) -> None:

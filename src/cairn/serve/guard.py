@@ -37,6 +37,9 @@ class Allowed:
         asked = self._first_served() if path is None else path
         full = self._real(asked)
         if not self._is_allowed(full):
+            if full in self._served:
+                # A folder that is served but cannot be used, most often because it has gone, is told as such.
+                find_root(full)
             raise self._refused(asked)
         if not os.path.lexists(full):
             raise PathNotFound(path=_shown(asked), root=_shown(self._base))
@@ -63,7 +66,7 @@ class Allowed:
         if served is not None:
             return served
         if self._served:
-            raise self._refused(self._served[0])
+            return self._served[0]
         raise InvalidRequest(field="path", why=f"it is missing, and no folder is served by itself; {self._named()}")
 
     def _real(self, path: str) -> str:

@@ -6,9 +6,12 @@ import contextlib
 import ctypes
 import gc
 import os
+import re
+import sys
 from collections.abc import Callable
 from enum import StrEnum
 
+from cairn import tokens
 from cairn.limits import DAEMON_SHED_SHARE, KIB
 
 # Looks in a row above the ceiling, after caches were shed, before the process makes place for a fresh one.
@@ -41,7 +44,15 @@ def open_handles() -> int:
 
 
 def give_back() -> None:
-    """Return to the system what was freed: without this the allocator keeps most of it."""
+    """Return to the system what was freed: without this the allocator keeps most of it.
+
+    What is made again in a moment is forgotten first: words and patterns that were met once pile up for weeks.
+    """
+    tokens.forget()
+    re.purge()
+    if (patterns := sys.modules.get("re2")) is not None:
+        # Each keeps what it has learned about texts, which may be megabytes. Only who has searched has loaded it.
+        patterns.purge()
     gc.collect()
     try:
         ctypes.CDLL(None).malloc_trim(0)

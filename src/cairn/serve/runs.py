@@ -103,7 +103,7 @@ class Run:
             with self._turn(slots):
                 self.report = _ENGINES[self.action](self.codebase, options, self.tell, clock=self._clock)
         except CairnError as problem:
-            self.error = problem
+            self.error = _bare(problem)
         except OSError:
             self.error = SourceError(path=printable(os.fsencode(self.root)))
         except Exception:
@@ -140,6 +140,12 @@ class Run:
         """Whether it closes the gate, and may not have taken its lease yet."""
         told = self.progress
         return self.action.closes_the_gate and (told is None or told.phase not in _TO_THE_END)
+
+
+def _bare(problem: CairnError) -> CairnError:
+    """The error without the frames that it came through, which hold workers and descriptors: a run is remembered."""
+    problem.__traceback__ = problem.__context__ = problem.__cause__ = None
+    return problem
 
 
 class Runs:

@@ -35,6 +35,10 @@ _AGAIN_SECONDS = 0.02
 # A flood of events is taken in by the armful.
 _PACE_SECONDS = 0.005
 _LET_ALONE_SECONDS = 60.0
+# So often it is looked whether the roots still are where they were: of some that are replaced nothing is told.
+_PLACE_SECONDS = 5.0
+# A root that is heard no more may have been replaced by another folder: so soon it is listened to anew.
+_ANEW_SECONDS = 0.5
 # So long the end of the thread is waited for; it lets go of what it holds by itself, however late that is.
 _LAST_SECONDS = 10.0
 
@@ -56,7 +60,7 @@ class _Root:
         return self.hearing.waits
 
     def _hear(self) -> None:
-        self.hearing.hear()
+        self._watching.listen_anew(self, self.hearing.hear)
         self._watching.wait_for(self)
 
     def found(self, gap: Gap) -> None:
@@ -162,6 +166,10 @@ class Watching:
             found.hearing.listen(_watch(codebase, self._clock))
         except WatchFailed as problem:
             found.hearing.fail(str(problem.fields["why"]))
+        except RootNotFound:
+            # Should it come back, whoever asks about it has it watched again.
+            self.remove(root)
+            return
         except (CairnError, OSError):
             # Who asks about it is told why.
             self._leave(root)
@@ -198,13 +206,21 @@ class Watching:
             with contextlib.suppress(OSError, ValueError):
                 self._ears.listen(found, watch.fileno())
 
+    def listen_anew(self, found: _Root, step: Callable[[], None]) -> None:
+        """Take a step in which a root may become deaf; then it is tried soon to hear it again."""
+        heard = found.hearing.watch is not None
+        step()
+        if heard and found.hearing.watch is None:
+            found.reconcile_at = self._clock.monotonic() + _ANEW_SECONDS
+            self._ears.wake()
+
     # --- the thread ---------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
         with contextlib.closing(self._ears):
             while not self._closed:
-                heard = self._ears.wait(self._until_next())
-                for one in heard:
+                heard = self._ears.wait(min(_PLACE_SECONDS, self._until_next()))
+                for one in heard or self._begun():
                     self._guarded(one, one.hear)
                 for one in self._due():
                     self._guarded(one, partial(self._start, one))
@@ -283,10 +299,13 @@ class Watching:
         self._found(root, gap)
 
     def _cover(self, found: _Root) -> None:
+        if found.hearing.watch is None:
+            # Its time to be tried again stays.
+            return
         found.reconcile_at = self._clock.monotonic() + WATCH_RECONCILE_SECONDS
         seen = self._desk.runs.remember(found.hearing.root).tree
         if seen is not None:
-            found.hearing.cover(seen.folders)
+            self.listen_anew(found, partial(found.hearing.cover, seen.folders))
 
 
 def _watch(codebase: Codebase, clock: Clock) -> Watch:

@@ -99,6 +99,14 @@ class Tree:
             self.fd = -1
             self._fd_argument = ctypes.c_long(-1)
 
+    @property
+    def is_in_place(self) -> bool:
+        """Whether the path of the root still leads to this folder."""
+        try:
+            return os.path.samestat(os.stat(self.path), os.fstat(self.fd))
+        except OSError:
+            return False
+
     def open_file(self, raw: bytes) -> int:
         """A descriptor of the regular file; the caller closes it. Never blocks."""
         return self.open_regular(raw)[0]

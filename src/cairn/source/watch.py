@@ -35,6 +35,7 @@ _ROOT_IS_GONE = _DELETE_SELF | _MOVE_SELF | _UNMOUNT | _IGNORED
 
 _EVENT = Struct("iIII")
 _READ_BYTES = 64 * KIB
+_NOT_IN_PLACE = "it was moved or deleted"
 _LONGEST_COALESCE_SECONDS = 1.0
 # The folder went away, may not be read, or became a link between being named and being watched: the walk skips it too.
 _NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG})
@@ -138,6 +139,7 @@ class _Inotify:
         return self._told(0.0, 0.0, self._clock.monotonic() + _LONGEST_COALESCE_SECONDS)
 
     def follow(self, folders: Iterable[bytes]) -> bool:
+        self._check_place()
         wanted = {b"", *folders}
         before = set(self._by_wd)
         try:
@@ -161,6 +163,7 @@ class _Inotify:
     def _told(self, wait: float, quiet: float, deadline: float) -> Hints | None:
         try:
             self._collect(wait, quiet, deadline)
+            self._check_place()
             if self._overflow:
                 # A folder made while events were lost is not watched: begin again before the caller looks.
                 self._start()
@@ -178,6 +181,15 @@ class _Inotify:
             self._fd = -1
         self._tree.close()
         self._by_wd.clear()
+
+    def _check_place(self) -> None:
+        """Raises when another folder, or none, is where the root was.
+
+        Nobody tells that a folder above it was moved. That it was deleted is told when the last descriptor of it is
+        closed, and one is ours.
+        """
+        if not self._tree.is_in_place:
+            raise self._failed(_NOT_IN_PLACE)
 
     # --- events -------------------------------------------------------------------------------------------------
 
@@ -200,7 +212,7 @@ class _Inotify:
         if folder is None:
             return
         if mask & _ROOT_IS_GONE and folder is self._top:
-            raise self._failed("it was moved or deleted")
+            raise self._failed(_NOT_IN_PLACE)
         if mask & _IGNORED:
             self._forget(folder)
             return

@@ -53,7 +53,7 @@ _DAMAGED = "Snapshot number {number} is damaged, so nothing was collected; run `
 class Collected(NamedTuple):
     """What went: the ids of snapshots, how many segments and staged pieces, and their bytes; `kept` snapshots stay.
 
-    `note` says why nothing was collected.
+    `note` says why nothing was collected, `warnings` what else could not be done.
     """
 
     snapshots: tuple[str, ...] = ()
@@ -62,6 +62,7 @@ class Collected(NamedTuple):
     freed_bytes: int = 0
     kept: int = 0
     note: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 class Plan(NamedTuple):

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from cairn.store.writer import Writer
     from cairn.sync.remote import Away
 
+NOT_LOOKED_AFTER = (
+    "The copy of {store} on the search server could not be looked after ({code}); the index here is as it should be."
+)
 Attach = Callable[["Writer"], AbstractContextManager["Away | None"]]
 
 
@@ -31,17 +34,24 @@ def attachment(
     *,
     embedding: EmbeddingIdentity | None = None,
     clock: Clock = SYSTEM_CLOCK,
+    hurried: bool = False,
 ) -> Attach | None:
-    """What attaches a writer to the server that the settings name; None where they name none."""
+    """What attaches a writer to the server that the settings name; None where they name none.
+
+    `hurried`: somebody waits for an answer, so a server that let somebody wait in vain just now is not tried again.
+    """
     if codebase.config.engine.kind == LOCAL:
         return None
     from cairn.sync.remote import Away, remote_rows  # noqa: PLC0415
+    from cairn.sync.remote_view import is_resting  # noqa: PLC0415
 
     @contextmanager
     def attach(writer: Writer) -> Iterator[Away]:
         engine = remote_rows(codebase.config, place, os.environ, embedding=embedding, clock=clock)
         assert engine is not None, "a kind that is not local has a server"
         with closing(engine):
+            if hurried and is_resting(codebase.config.engine.uri, clock):
+                engine.limit(clock.monotonic())
             writer.away = away = Away(writer.fs, engine, tell, writer.lease.beat)
             try:
                 yield away

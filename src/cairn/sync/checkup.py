@@ -96,6 +96,9 @@ def _mine(disk: Disk, shown: str) -> Check:
     if found.uid != os.geteuid():
         advice = "Set CAIRN_HOME to a folder of yours."
         return Check("home", Severity.ERROR, f"{shown} belongs to another user.", advice)
+    if not found.mode & stat.S_IWUSR:
+        advice = f"`chmod u+w {shown}` lets indexes be brought up to date."
+        return Check("home", Severity.WARNING, f"You may not write in {shown}.", advice)
     if found.mode & _OTHERS and not disk.modes.shared:
         advice = f"`chmod go= {shown}` closes it: indexes hold the text of your files."
         return Check("home", Severity.WARNING, f"Others can look into {shown}.", advice)

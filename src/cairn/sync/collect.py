@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import os
 from dataclasses import dataclass
 
 from cairn.clock import SYSTEM_CLOCK, Clock, wall_seconds
-from cairn.errors import EngineError, NotIndexed, StoreUnreadable
+from cairn.errors import ConfigError, EngineError, NotIndexed, StoreUnreadable
 from cairn.limits import RETAIN_SNAPSHOTS_MIN, RETAIN_SNAPSHOTS_MIN_AGE_SECONDS
 from cairn.store.fs import Fs
 from cairn.store.generations import read_generation
 from cairn.store.layout import GENERATIONS, generation_number
 from cairn.store.lease import RunKind
 from cairn.store.readers import NO_LOCKS, has_locks
-from cairn.sync.attach import Attach, attached, attachment
+from cairn.sync.attach import NOT_LOOKED_AFTER, Attach, attached, attachment
 from cairn.sync.codebase import Codebase
 from cairn.sync.place import place_of
 from cairn.sync.report import Phase, Progress, Tell
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class CollectReport:
     """What went, or with `dry_run` would go: ids of snapshots, segments, staged pieces, bytes. `kept` snapshots stay.
 
-    `note` says why nothing was collected.
+    `note` says why nothing was collected, `warnings` what else could not be done.
     """
 
     dry_run: bool
@@ -39,6 +39,7 @@ class CollectReport:
     kept: int
     note: str | None
     seconds: float
+    warnings: tuple[str, ...] = ()
 
 
 def gc(
@@ -75,6 +76,7 @@ def gc(
         kept=done.kept,
         note=done.note,
         seconds=clock.monotonic() - began,
+        warnings=done.warnings,
     )
 
 
@@ -94,15 +96,19 @@ def is_due(fs: Fs, clock: Clock) -> bool:
 def collect_store(
     fs: Fs, place: str, *, clock: Clock, wait_seconds: float = 0.0, attach: Attach | None = None
 ) -> Collected:
-    """One whole run: take the lease, collect, let go. What a server that does not answer keeps goes the next time."""
+    """One whole run: take the lease, collect, let go. What a server that cannot be asked keeps goes the next time."""
     from cairn.store.collect import collect  # noqa: PLC0415
     from cairn.store.writer import open_writer  # noqa: PLC0415
 
     with open_writer(fs, place, RunKind.GC, clock=clock, wait_seconds=wait_seconds) as writer:
         done = collect(writer, clock)
-        with suppress(EngineError, StoreUnreadable), attached(attach, writer) as away:
-            if away is not None and done.note is None:
-                away.sweep()
+        try:
+            with attached(attach, writer) as away:
+                if away is not None and done.note is None:
+                    away.sweep()
+        except (ConfigError, EngineError, StoreUnreadable) as trouble:
+            left = NOT_LOOKED_AFTER.format(store=os.path.basename(place), code=trouble.code)
+            return done._replace(warnings=(left,))
         return done
 
 

@@ -111,6 +111,7 @@ class _Worker:
         if not forked:
             # It would be started within and let the signal through again.
             resource_tracker.ensure_running()
+            _stand_somewhere()
         with _nameless_main(), _deaf_to_ctrl_c(), warnings.catch_warnings():
             # Newer Pythons warn of forks beside threads, and count those that numpy keeps and no fork has to fear.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -124,6 +125,18 @@ class _Worker:
         # A worker that is already dead shows at the next wait; the task is then taken back from `tasks`.
         with contextlib.suppress(BrokenPipeError):
             self.pipe.send(task)
+
+    def answers(self) -> bool:
+        """Whether one that has nothing to do lives. Who was killed may take a while to die, and seem alive meanwhile.
+
+        No file may be blamed for that death: only somebody who has just answered is given one that is suspected.
+        """
+        try:
+            self.pipe.send(_Task(0, ()))
+            self.pipe.recv()
+        except (EOFError, OSError):
+            return False
+        return True
 
     def stop(self) -> None:
         self.pipe.close()
@@ -180,6 +193,15 @@ def _folder(root: Root) -> tuple[int, int] | None:
     return None
 
 
+def _is_alone() -> bool:
+    """Whether no other thread runs here that a fork has to fear.
+
+    Those of gRPC (a search server was asked) are not Python's and not counted. They end a fork as soon as it lets go of
+    their descriptors, and it would look as if the file were to blame.
+    """
+    return threading.active_count() == 1 and "grpc" not in sys.modules
+
+
 def _open_files() -> set[int]:
     """Every descriptor of this process but the three that all have.
 
@@ -187,6 +209,17 @@ def _open_files() -> set[int]:
     are gone, and with our locks the store would stay locked when we are.
     """
     return {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2}
+
+
+def _stand_somewhere() -> None:
+    """Step out of a folder that was deleted, as that of a server is when its project is cloned anew.
+
+    A spawned process is told where its parent stands, and cannot be started from nowhere.
+    """
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        os.chdir("/")
 
 
 @contextlib.contextmanager
@@ -235,7 +268,7 @@ class _Pool:
         self._duty, self._candidates = duty, candidates
         # A fork costs milliseconds and a spawned worker a quarter of a second, and a whole one when it has to compile
         # the query of C++. But threads may hold locks that a fork would inherit locked for ever: so only alone.
-        self._forked = threading.active_count() == 1 and sys.platform == "linux"
+        self._forked = _is_alone() and sys.platform == "linux"
         if self._forked:
             _load_grammars(candidates)
         spare = _SPARES.take(duty) if self._keeps else None
@@ -272,15 +305,13 @@ class _Pool:
             kept.stop()
 
     def _feed(self) -> None:
+        suspicious = bool(self._waiting) and self._waiting[0].suspect
         for index, idle in enumerate(self._workers):
-            if not idle.tasks and not idle.process.is_alive():
+            if not idle.tasks and not (idle.answers() if suspicious else idle.process.is_alive()):
                 idle.stop()
                 self._workers[index] = self._worker()
         for worker in self._workers:
             while self._waiting and len(worker.tasks) < _TASKS_AHEAD:
-                # One that died a moment ago, and is not buried yet: no file may be blamed for that death.
-                if self._waiting[0].suspect and not worker.process.is_alive():
-                    break
                 # A suspect is worked on alone, so that a death names its file.
                 if worker.tasks and (self._waiting[0].suspect or worker.tasks[-1].suspect):
                     break

@@ -91,23 +91,35 @@ def pull(
 def _newest_there(engine: RowHome, place: Place) -> tuple[Manifest, bytes, dict[str, bytes]]:
     """The newest snapshot on the server that is complete, and meant for this root and these settings."""
     best: tuple[Manifest, bytes, dict[str, bytes]] | None = None
+    damaged: EngineDamaged | None = None
     for run in engine.runs():
-        marker = engine.get_marker(run)
-        data, others = engine.snapshot(run)
         try:
-            manifest = decode_manifest(data)
-        except StoreCorrupt as problem:
-            raise EngineDamaged(why=f"the manifest of {run} cannot be read ({problem.fields['why']})") from problem
+            marker = engine.get_marker(run)
+            data, others = engine.snapshot(run)
+            manifest = _decoded(run, data)
+        except EngineDamaged as problem:
+            # Whatever became of it, the others are as complete as before.
+            damaged = problem
+            continue
         if manifest.completion != marker or not judge(manifest, place).is_valid:
             continue
         if best is None or manifest.generation > best[0].generation:
             best = manifest, data, others
+    if best is None and damaged is not None:
+        raise damaged
     if best is None:
         raise NotFound(
             problem="The search server holds no complete snapshot of this root with these settings.",
             advice="Run `cairn engine push` where there is one",
         )
     return best
+
+
+def _decoded(run: str, data: bytes) -> Manifest:
+    try:
+        return decode_manifest(data)
+    except StoreCorrupt as problem:
+        raise EngineDamaged(why=f"the manifest of {run} cannot be read ({problem.fields['why']})") from problem
 
 
 def _fetch(fs: Fs, engine: RowHome, manifest: Manifest, tell: Tell) -> dict[str, int]:

@@ -26,6 +26,7 @@ from cairn.store.generations import published, read_claims, read_generation
 from cairn.store.layout import GENERATIONS, generation_number, segment_folder
 from cairn.store.manifest import Manifest, SegmentRef, encode_manifest
 from cairn.store.standing import PROVEN, Proof
+from cairn.sync.attach import NOT_LOOKED_AFTER
 from cairn.sync.codebase import Codebase
 from cairn.sync.place import Place, place_of
 from cairn.sync.remote_proof import PROBE_FAILED, believed, proof_there
@@ -37,10 +38,6 @@ if TYPE_CHECKING:
     from cairn.engine.contract import Receipt, RowHome
     from cairn.engine.milvus_rows import MilvusRows
     from cairn.store.snapshot import SnapshotView
-
-_NOT_THERE = (
-    "The copy of {store} on the search server could not be looked after ({code}); the index here is as it should be."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +172,7 @@ def keep_marked(
                     away.send(view, counted=True)
                     away.mark(manifest)
     except (EngineError, ConfigError) as trouble:
-        return (_NOT_THERE.format(store=place.store_id, code=trouble.code),)
+        return (NOT_LOOKED_AFTER.format(store=place.store_id, code=trouble.code),)
     return ()
 
 
@@ -197,6 +194,8 @@ class Away:
         from cairn.engine.contract import SealedFile  # noqa: PLC0415
         from cairn.engine.rows import SegmentRows, segments_of  # noqa: PLC0415
 
+        # The time of a question, not of a write, for a server that is away.
+        self._engine.ping()
         there = self._engine.receipts(counted=counted)
         wanted = zip(view.manifest.segments, segments_of(view), strict=True)
         owed = [(ref, rows) for ref, rows in wanted if not _is_there(there, ref)]
@@ -227,11 +226,13 @@ class Away:
 
         A manifest that cannot be read may name anything: then nothing goes.
         """
+        self._engine.ping()
         numbers = filter(None, map(generation_number, self._fs.list_folder(GENERATIONS)))
         kept = [manifest for number in numbers if (manifest := read_generation(self._fs, number)) is not None]
         named = {ref.name for manifest in kept for ref in manifest.segments}
         runs = {manifest.snapshot_id for manifest in kept if manifest.completion is not None}
-        markers = [run for run in self._engine.runs() if run not in runs]
+        # A run that was killed may have left its manifest there and no marker, or the collection the other way round.
+        markers = [run for run in self._engine.runs(marked=False) if run not in runs]
         segments = sorted(({*self._engine.receipts()} | self._engine.orphans()) - named)
         for run in markers:
             self._beat()

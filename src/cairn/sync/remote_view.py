@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from cairn.engine.milvus_rows import MilvusRows
 
 # By the id of the store: it tells several apart, and nobody else wrote it.
-_AWAY = "The search server did not help with {store} ({code}); the answer is from this machine alone."
+_AWAY = (
+    "The search server did not help with {store} ({code}); the answer is from this machine alone."
+    " `cairn engine status` says more."
+)
 _UNPROVEN = (
     "The snapshot of {store} is not complete on the search server ({reason}); the answer is from this machine alone."
     " `cairn engine push` sends it."
@@ -32,6 +35,11 @@ _UNPROVEN = (
 # Until when a server that let somebody wait in vain is left alone, by its address: of twenty codebases that are
 # searched together one waits for it, and not each in turn.
 _resting: dict[str, float] = {}
+
+
+def is_resting(uri: str, clock: Clock) -> bool:
+    """Whether a server let somebody wait in vain a moment ago."""
+    return clock.monotonic() < _resting.get(uri, -1.0)
 
 
 class RemoteView:
@@ -76,7 +84,7 @@ class RemoteView:
             from cairn.sync.remote_proof import PROBE_FAILED, validate_remote_proof  # noqa: PLC0415
 
             self._snapshot = manifest.snapshot_id
-            if now < _resting.get(self._uri, now):
+            if is_resting(self._uri, self._clock):
                 self._proof = PROBE_FAILED
             else:
                 # Whatever it takes to look: a search that waits for it waits for one question.

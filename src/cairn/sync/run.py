@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from cairn.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.embedding.choose import choose
-from cairn.errors import NotIndexed, StoreCorrupt
+from cairn.errors import NotIndexed, RootNotUtf8, StoreCorrupt
 from cairn.source.beneath import Tree
+from cairn.source.root import printable
 from cairn.store.digests import load_digests
 from cairn.store.disk import Disk
 from cairn.store.fs import store_trouble
@@ -151,6 +152,9 @@ def clear(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock =
 @contextlib.contextmanager
 def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[Place, Disk]]:
     """The codebase's store, made if it is not there. Trouble with its disk is told as an error of the store."""
+    raw = os.fsencode(codebase.root.path)
+    if raw != raw.decode("utf-8", "replace").encode():
+        raise RootNotUtf8(path=printable(raw))
     place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
     shared = codebase.config.store.shared if options.shared is None else options.shared
     refuse_second(place, codebase.root.path)
@@ -258,7 +262,7 @@ def _catch_up(
         writer = stack.enter_context(
             open_writer(disk, place.path, kind, clock=clock, wait_seconds=options.wait_seconds, rebuild=fresh)
         )
-        attach = attachment(codebase, place, tell, embedding=embedder.identity, clock=clock)
+        attach = attachment(codebase, place, tell, embedding=embedder.identity, clock=clock, hurried=not options.upkeep)
         stack.enter_context(attached(attach, writer))
         anew = kind is RunKind.REINDEX or _is_foreign(writer.base, place)
         task = _task(codebase, place, options, embedder, cache, anew=anew)

@@ -1,0 +1,84 @@
+"""Where in our tree a place of a semantic index is: its path, its line, and its column in bytes."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from cairn.errors import BadPathKey
+from cairn.semantic.anchors import Span
+from cairn.semantic.model import Context, Family
+from cairn.semantic.scip import Document, Range, byte_column
+from cairn.source.root import path_key
+
+MARK = "\ufeff".encode()
+"""What some editors write at the beginning of a file."""
+_SEPARATORS = "\u2028".encode(), "\u2029".encode()
+
+
+def folder_of(project_root: str, root: str, context: Context) -> str:
+    """The folder, relative to the root, that the paths of the documents begin at."""
+    said = _decoded(project_root.removeprefix("file://")) if project_root.startswith("file://") else project_root
+    if said.startswith("/"):
+        found = os.path.relpath(os.path.normpath(said), root)
+        if found != os.pardir and not found.startswith(os.pardir + os.sep):
+            return found
+    return context.root
+
+
+def _decoded(uri: str) -> str:
+    """A path of a URI, `%20` and its like undone."""
+    raw = re.sub(rb"%([0-9A-Fa-f]{2})", lambda found: bytes.fromhex(found[1].decode()), uri.encode())
+    return raw.decode("utf-8", "replace")
+
+
+def path_of(folder: str, written: str) -> str | None:
+    """The path key of a document; None for one that lies outside of the root, or names nothing."""
+    found = os.path.normpath(os.path.join(folder, written))
+    if not written or os.path.isabs(found):
+        return None
+    try:
+        return path_key(found.encode())
+    except (BadPathKey, UnicodeEncodeError):
+        return None
+
+
+def is_counted_alike(text: bytes | memoryview, family: Family) -> bool:
+    """Whether the indexer finds the same lines and columns in a text as we do.
+
+    Most know an end of a line that we do not, so that all behind it would be said of another line. Whether a mark at
+    the beginning of a file counts as a column is known of two of them.
+    """
+    data = bytes(text)
+    if re.search(rb"\r(?!\n)", data):
+        return False
+    if family is Family.TYPESCRIPT:
+        return not any(separator in data for separator in _SEPARATORS)
+    return family is Family.PYTHON or not data.startswith(MARK)
+
+
+def span_of(written: Range, document: Document, lines: list[bytes], unseen: int) -> Span | None:
+    """Where it is; the indexer does not see so many of the first bytes of the file."""
+    if written.end_line >= len(lines):
+        return None
+    start = _column(lines, written.start_line, written.start_column, document, unseen)
+    end = _column(lines, written.end_line, written.end_column, document, unseen)
+    return Span(written.start_line + 1, start, written.end_line + 1, end)
+
+
+def _column(lines: list[bytes], line: int, column: int, document: Document, unseen: int) -> int:
+    if line or not unseen:
+        return byte_column(lines[line], column, document.encoding)
+    return unseen + byte_column(lines[0][unseen:], column, document.encoding)
+
+
+def is_empty(span: Span) -> bool:
+    """Whether it holds no text."""
+    return (span.start_line, span.start_column) == (span.end_line, span.end_column)
+
+
+def text_at(lines: list[bytes], span: Span) -> str:
+    """What stands there; nothing when that is more than one line."""
+    if span.start_line != span.end_line:
+        return ""
+    return lines[span.start_line - 1][span.start_column : span.end_column].decode("utf-8", "replace")

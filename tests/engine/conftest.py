@@ -1,0 +1,48 @@
+"""A codebase on a real server, with a proxy between the two. A module that uses it has a fixture `server`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cairn.store.standing import PROVEN
+from tests.engine.servers import RealServer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tests.engine.cloud import Cloud
+
+
+@pytest.fixture
+def empty(tmp_path: Path, server: RealServer) -> Iterator[Cloud]:
+    """Nothing is indexed yet."""
+    from tests.engine.cloud import Cloud
+    from tests.engine.proxy import between
+
+    with between(server.uri) as proxy:
+        one = Cloud(tmp_path, proxy)
+        one.proxy = proxy
+        yield one
+        proxy.heal()
+        one.desk.close()
+
+
+@pytest.fixture
+def cloud(empty: Cloud) -> Cloud:
+    """Indexed, complete on the server, and nobody has asked anything yet."""
+    empty.index()
+    assert empty.proof() == PROVEN
+    empty.reopened()
+    empty.proxy.calls.clear()
+    return empty
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No rest after trouble: every question asks the server anew."""
+    for module in ("cairn.engine.candidates", "cairn.sync.remote_view"):
+        monkeypatch.setattr(f"{module}.ENGINE_REST_SECONDS", 0.0)
+    monkeypatch.setattr("cairn.engine.milvus.ENGINE_BACKOFF_SECONDS", 0.001)
+    monkeypatch.setattr("cairn.sync.remote_view.ENGINE_SEARCH_SECONDS", 0.5)
