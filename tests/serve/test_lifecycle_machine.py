@@ -60,11 +60,11 @@ class Fault(NamedTuple):
     number: int
 
 
-# One step in five: mostly at its first calls, where it looks at what is there, and now and then all of them.
+# Mostly at its first calls, where it looks at what is there, and now and then all of them.
 CALLS = st.integers(1, 4) | st.integers(1, 20) | st.integers(1, 150)
 FIRES = st.builds(Fault, CALLS, st.sampled_from([1, 3, 10_000]), st.sampled_from(NUMBERS))
-# Such a draw falls on its first choice more often than on the others.
-FAULTS = st.sampled_from([False, False, True]).flatmap(lambda turn: FIRES if turn else st.none())
+# Every second step or so, since many end before the call that is to fail: in one step of five one does.
+FAULTS = st.booleans().flatmap(lambda turn: FIRES if turn else st.none())
 
 
 class Trouble:
@@ -72,7 +72,7 @@ class Trouble:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.fault: Fault | None = None
-        self.count = self.fired = self.ever = 0
+        self.count = self.fired = self.steps = self.struck = 0
         self.die_at = 0
         for door in DOORS:
             monkeypatch.setattr(Disk, door, self._guarded(getattr(Disk, door)))
@@ -85,7 +85,6 @@ class Trouble:
             fault = self.fault
             if fault is not None and fault.at <= self.count < fault.at + fault.calls:
                 self.fired += 1
-                self.ever += 1
                 raise OSError(fault.number, os.strerror(fault.number), path)
             return real(disk, path, *given, **more)
 
@@ -99,6 +98,8 @@ class Trouble:
             yield
         finally:
             self.fault = None
+            self.steps += 1
+            self.struck += self.fired > 0
 
 
 class Truth(NamedTuple):
@@ -383,7 +384,8 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, examples: int, steps: 
         phases=[Phase.explicit, Phase.generate],
     )
     run_state_machine_as_test(lambda: Life(tmp_path / "life", trouble), settings=chosen)  # type: ignore[arg-type]
-    assert trouble.ever > examples
+    print(f"{trouble.struck} of {trouble.steps} steps met a call that failed")
+    assert trouble.struck >= trouble.steps / 5
 
 
 @conforms("001.AC1", "001.AC2", "001.AC3", "001.AC5", "001.AC7", "001.AC8", "001.INV2", "001.INV7", "001.DR1")
