@@ -31,6 +31,7 @@ from cairn.store.tombstones import tombstone_path
 from cairn.store.verify import check
 from cairn.sync.memory import TreeMemory, load_memory, save_memory
 from tests.conformance import conforms
+from tests.lengths import at_length
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.store.little import FewProcesses, all_files, contents, load, part_names, rewrite, save
 
@@ -260,8 +261,10 @@ def test_no_damage_to_one_file_is_ever_read_as_something_else(artifact: Artifact
 
 @pytest.mark.long
 def test_fifty_thousand_mutations_and_not_one_wrong_answer() -> None:
-    tried = sum(hurt(artifact, disk_for(artifact), most=4_000, seed=0, every=100) for artifact in artifacts())
-    assert tried >= 50_000
+    tried = sum(
+        hurt(artifact, disk_for(artifact), most=at_length(4_000), seed=0, every=100) for artifact in artifacts()
+    )
+    assert tried >= at_length(50_000)
 
 
 # --- files in each other's place --------------------------------------------------------------------------------------

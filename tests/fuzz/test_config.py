@@ -10,6 +10,7 @@ from cairn import limits
 from cairn.config import Config, load_config
 from cairn.errors import ConfigError
 from tests.conformance import conforms
+from tests.lengths import at_length
 
 TABLES = ["index", "limits", "query", "embedding", "engine", "a.b", '"a b"', '"\\u202e"']
 LIMITS = ["max_file_bytes", "max_chunks_per_file", "max_bytes_per_batch"]
@@ -118,6 +119,6 @@ def test_documents_of_known_and_unknown_keys_end_in_a_config_or_one_error(repo: 
 
 @pytest.mark.long
 @given(st.binary(max_size=4_000) | DOCUMENTS.map(str.encode))
-@settings(max_examples=50_000, derandomize=True, deadline=None)
+@settings(max_examples=at_length(50_000), derandomize=True, deadline=None)
 def test_many_more_documents(data: bytes):
     check(data, data)

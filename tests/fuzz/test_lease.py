@@ -13,6 +13,7 @@ from cairn.errors import Incompatible, StoreBusy, StoreCorrupt
 from cairn.limits import MAX_STATE_BYTES, MIB
 from cairn.store.lease import decode_lease, encode_lease
 from tests.fuzz.splices import Splices, spliced, splices
+from tests.lengths import at_length
 from tests.store.test_lease import HERE, RECORD, THERE, TTL, FakeClock, FakeProcesses, document, new_disk, put, sealed
 from tests.store.test_lease import take as take_lease
 
@@ -86,7 +87,7 @@ def test_bytes_made_to_hurt_cost_little(data: bytes) -> None:
 
 @pytest.mark.long
 @given(MUTATIONS)
-@settings(max_examples=20_000, derandomize=True, deadline=None)
+@settings(max_examples=at_length(20_000), derandomize=True, deadline=None)
 def test_many_more_changes_of_bytes(mutations: Splices) -> None:
     data = spliced(GOOD, mutations)
     assert check(data) is (data == GOOD)
@@ -94,6 +95,6 @@ def test_many_more_changes_of_bytes(mutations: Splices) -> None:
 
 @pytest.mark.long
 @given(EDITS)
-@settings(max_examples=20_000, derandomize=True, deadline=None)
+@settings(max_examples=at_length(20_000), derandomize=True, deadline=None)
 def test_many_more_documents_with_the_right_digest(edits: dict[str, Any]) -> None:
     check(sealed({**document(), **edits}))

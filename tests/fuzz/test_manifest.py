@@ -15,6 +15,7 @@ from cairn.errors import CairnError, Incompatible, StoreCorrupt
 from cairn.limits import MAX_MANIFEST_BYTES, MIB
 from cairn.store.manifest import decode_manifest, encode_manifest
 from tests.fuzz.splices import Splices, spliced, splices
+from tests.lengths import at_length
 from tests.store.test_manifest import PLACES, SAMPLE, at, document, resealed
 
 GOOD = encode_manifest(SAMPLE)
@@ -156,7 +157,7 @@ def test_a_sealed_flood_of_segments_is_refused_before_it_is_taken_apart() -> Non
 
 @pytest.mark.long
 @given(MUTATIONS, EDITS)
-@settings(max_examples=10_000, derandomize=True, deadline=None)
+@settings(max_examples=at_length(10_000), derandomize=True, deadline=None)
 def test_many_more_manifests(mutations: Splices, edits: list[tuple[str, tuple[Any, ...], Any]]) -> None:
     check(spliced(GOOD, mutations))
     check_edited(edits)

@@ -19,6 +19,7 @@ from cairn.serve import runs as runs_module
 from cairn.serve.desk import Desk
 from cairn.serve.runs import Action
 from cairn.serve.tools import TOOLS, call
+from tests.lengths import at_length
 from tests.schemas import validator
 from tests.serve.conftest import AT_ONCE, Agent
 
@@ -138,7 +139,7 @@ def test_any_call_is_answered_with_an_envelope(desk: Desk, asked: tuple[str, Any
 
 @pytest.mark.long
 @given(CALLS)
-@settings(max_examples=10_000, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=at_length(10_000), derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 def test_many_more_calls(desk: Desk, asked: tuple[str, Any]) -> None:
     check(desk, *asked)
 

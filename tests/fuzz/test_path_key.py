@@ -11,6 +11,7 @@ from cairn.errors import BadPathKey
 from cairn.source.root import path_key, path_key_ci, printable, relative_to_root
 from cairn.types import Root
 from tests.conformance import conforms
+from tests.lengths import at_length
 
 _PARTS = st.one_of(
     st.sampled_from(
@@ -77,7 +78,7 @@ def test_a_key_typed_by_a_person_comes_back_as_its_own_path(raw: bytes) -> None:
 
 
 @pytest.mark.long
-@settings(derandomize=True, max_examples=50_000, deadline=None)
+@settings(derandomize=True, max_examples=at_length(50_000), deadline=None)
 @given(_RAWS)
 def test_any_bytes_are_a_safe_key_or_refused_at_length(raw: bytes) -> None:
     _check_key(raw)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from cairn.errors import StoreCorrupt
 from cairn.limits import MIB
 from cairn.store.ids import decode_pointer, encode_pointer
+from tests.lengths import at_length
 
 ID = b"01HZZ5X9T2K3R7G9FQ2A5V0J1M"
 SAFE = re.compile("[0-9A-Z]{26}", re.ASCII)
@@ -54,6 +55,6 @@ def test_a_large_file_in_the_place_of_the_pointer_is_refused() -> None:
 
 @pytest.mark.long
 @given(st.binary(max_size=80) | NEAR.map(near))
-@settings(max_examples=50_000, derandomize=True, deadline=None)
+@settings(max_examples=at_length(50_000), derandomize=True, deadline=None)
 def test_many_more_pointers(data: bytes) -> None:
     check(data)

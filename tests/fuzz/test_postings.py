@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cairn.errors import StoreCorrupt
 from cairn.store.postings import FIELDS, Postings, PostingsBuilder
+from tests.lengths import at_length
 
 TERMS = ["http", "server", "httpserver", "größe", "日本", "no such term", ""]
 
@@ -126,6 +127,6 @@ def test_arbitrary_bytes_in_the_sections_end_in_one_error(junk: dict[str, bytes]
 
 @pytest.mark.long
 @given(CHANGES)
-@settings(max_examples=50_000, derandomize=True, deadline=None)
+@settings(max_examples=at_length(50_000), derandomize=True, deadline=None)
 def test_many_more_damages(changes: list[tuple[str, str, int, str]]) -> None:
     check(damaged(changes))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from cairn.errors import SemanticUnreadable
 from cairn.semantic.scip import ScipIndex
 from tests.fuzz.splices import spliced, splices
+from tests.lengths import at_length
 from tests.semantic.indices import document, field, index, occurrence
 
 _SYMBOL = field(1, "a b c 1 `m`/f().") + field(3, "Doc.") + field(4, field(1, "base") + field(3, 1)) + field(6, "f")
@@ -53,6 +54,6 @@ def test_every_byte_changed_to_its_neighbours_is_documents_or_refused() -> None:
 
 @pytest.mark.long
 @given(st.binary(max_size=400) | NEAR)
-@settings(max_examples=50_000, derandomize=True, deadline=None)
+@settings(max_examples=at_length(50_000), derandomize=True, deadline=None)
 def test_many_more_indices(data: bytes) -> None:
     check(data)

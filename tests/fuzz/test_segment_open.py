@@ -14,6 +14,7 @@ from cairn.errors import Incompatible, StoreCorrupt
 from cairn.store.conform import segment_problems
 from cairn.store.container import read_container
 from cairn.store.segment import Segment
+from tests.lengths import at_length
 from tests.store.segments import opened
 from tests.store.test_segment import DATA, ROWS
 
@@ -122,6 +123,6 @@ def test_numbers_made_to_hurt_cost_little_time() -> None:
 
 @pytest.mark.long
 @given(EDITS, EDITS)
-@settings(max_examples=20_000, derandomize=True, deadline=None)
+@settings(max_examples=at_length(20_000), derandomize=True, deadline=None)
 def test_changed_files_are_read_or_refused(rows: list[tuple[int, bytes]], data: list[tuple[int, bytes]]) -> None:
     check(edited(ROWS, rows), edited(DATA, data, TABLE_BYTES))

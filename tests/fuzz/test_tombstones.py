@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cairn.errors import CairnError, StoreCorrupt
 from cairn.limits import MAX_TOMBSTONE_BYTES, MAX_TOMBSTONES_PER_SNAPSHOT, MIB
 from cairn.store.tombstones import TombstoneReason, decode_tombstones, encode_tombstones, is_path_key
+from tests.lengths import at_length
 
 SECONDS = 10.0
 PIECES = st.sampled_from(
@@ -141,6 +142,6 @@ def test_as_many_as_a_snapshot_may_hold_are_read_in_good_time() -> None:
 
 @pytest.mark.long
 @given(TEXTS | LINES | st.binary(max_size=400))
-@settings(max_examples=50_000, derandomize=True, deadline=None)
+@settings(max_examples=at_length(50_000), derandomize=True, deadline=None)
 def test_many_more_files(data: bytes) -> None:
     check(data)

@@ -21,6 +21,7 @@ from cairn.store.layout import GENERATIONS, manifest_path
 from cairn.store.manifest import Manifest
 from cairn.store.tidy import tidy
 from tests.conformance import conforms
+from tests.lengths import at_length
 from tests.races.actors import (
     BASE,
     FIRST,
@@ -156,7 +157,7 @@ def test_wherever_two_writers_are_stopped_twice_nothing_goes_back_or_is_mixed(pr
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("name", SCENES)
 def test_in_many_thousand_turns_of_all_of_them_nothing_goes_back_or_is_mixed(setup: Setup, name: str) -> None:
-    explore(setup, name, seed=2, count=2_000 if "collector" in name else 8_000)
+    explore(setup, name, seed=2, count=at_length(2_000 if "collector" in name else 8_000))
 
 
 # --- could it fail? ---------------------------------------------------------------------------------------------------

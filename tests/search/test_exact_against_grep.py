@@ -21,6 +21,7 @@ import pytest
 
 from cairn.engine.scan import Texts
 from cairn.search.pattern import Case, compiled
+from tests.lengths import at_length
 from tests.search.trees import layered, viewed
 
 _CHARACTER = r"[\xc2-\xf4][\x80-\xbf]++"
@@ -172,4 +173,4 @@ def test_thirty_random_patterns_match_what_grep_matches(tmp_path: Path) -> None:
 def test_thousands_of_random_patterns_match_what_grep_matches(tmp_path: Path, seed: int) -> None:
     library = Path(sysconfig.get_path("stdlib"))
     folders = [HERE, *(library / name for name in ("email", "idlelib", "unittest"))][seed:]
-    assert list(disagreements(tmp_path, folders, 600_000, 1 + 2 * seed, 260, seed)) == []
+    assert list(disagreements(tmp_path, folders, 600_000, 1 + 2 * seed, at_length(260), seed)) == []

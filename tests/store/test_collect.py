@@ -42,6 +42,7 @@ from cairn.store.state import encode_state, state_of
 from cairn.store.verify import Severity, check
 from cairn.store.writer import Writer, open_writer
 from tests.conformance import conforms
+from tests.lengths import at_length
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.store.little import (
     FewProcesses,
@@ -732,6 +733,6 @@ def test_whatever_happened_to_a_store_nothing_retained_is_ever_removed(steps: li
 
 @pytest.mark.long
 @given(steps=st.lists(STEPS, min_size=20, max_size=120))
-@settings(max_examples=2_000, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=at_length(2_000), derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 def test_in_thousands_of_histories_nothing_retained_is_ever_removed(steps: list[tuple[object, ...]]) -> None:
     live(steps)

@@ -35,6 +35,7 @@ from cairn.store.lease import (
 )
 from cairn.store.versions import WRITER_LEASE
 from tests.conformance import conforms
+from tests.lengths import at_length
 from tests.store.disks import FAULTS, Call, FailingDisk, Fault, MemoryDisk, Mode, TracingDisk
 
 RUN = "01HZZ5X9T2K3R7G9FQ2A5V0J1M"
@@ -893,7 +894,7 @@ def test_on_a_real_disk_a_lease_is_granted_beaten_checked_and_released(real: Dis
 
 
 @conforms("003.LS5")
-@pytest.mark.parametrize("rounds", [30, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [30, pytest.param(at_length(10_000), marks=pytest.mark.long)])
 def test_of_sixteen_thieves_one_wins(real: Disk, rounds: int) -> None:
     dead = replace(SYSTEM_PROCESSES.me(), started=1)
     start, end = threading.Barrier(17), threading.Barrier(17)

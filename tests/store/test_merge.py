@@ -24,6 +24,7 @@ from cairn.store.snapshot import Part
 from cairn.syntax.identity import chunk_hash, chunk_id
 from cairn.syntax.versions import CHUNKER_VERSION
 from cairn.types import Chunk, FileFacts, FileStat, ParseState, Reference, SkipReason, SkipRecord, Syntax
+from tests.lengths import at_length
 from tests.store.disks import MemoryDisk
 from tests.store.segments import (
     DIMENSION,
@@ -166,7 +167,7 @@ def test_a_merge_has_the_bytes_of_a_fresh_build_of_what_is_live(spread: Spread) 
 
 @pytest.mark.long
 @given(spreads())
-@settings(max_examples=1_500, derandomize=True, deadline=None)
+@settings(max_examples=at_length(1_500), derandomize=True, deadline=None)
 def test_many_more_merges_have_the_bytes_of_a_fresh_build(spread: Spread) -> None:
     check(spread)
 
@@ -445,6 +446,6 @@ def test_damage_that_could_be_seen_before_a_merge_can_be_seen_after_it(data: byt
 
 @pytest.mark.long
 @given(flips())
-@settings(max_examples=5_000, derandomize=True, deadline=None)
+@settings(max_examples=at_length(5_000), derandomize=True, deadline=None)
 def test_much_more_damage_can_be_seen_after_a_merge(data: bytes) -> None:
     check_flip(data)
