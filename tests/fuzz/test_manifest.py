@@ -74,7 +74,7 @@ def edited(edits: list[tuple[str, tuple[Any, ...], Any]]) -> dict[str, Any]:
                 holder[last]["extra"] = value
             elif what == "twice":
                 holder[last].append(holder[last][0])
-            elif what == "copy":
+            elif what == "copy" and isinstance(value, int):
                 other = PLACES[value % len(PLACES)]
                 holder[last] = deepcopy(at(changed, other)[other[-1]])
         except (KeyError, IndexError, TypeError, AttributeError):

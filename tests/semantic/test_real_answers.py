@@ -198,9 +198,11 @@ def test_a_rename_of_typescript_is_planned_applied_and_understood(
     # `new Box` names what makes one, and has to change with the class.
     assert made is not None
     assert [(one.path, one.places) for one in made.edits] == [("src/box.ts", 1), ("src/crate.ts", 4)]
-    # `{ greet }` is a property as well: to rename it would rename that.
+    # `{ greet }` is a property as well, which keeps its name.
     assert shared is not None
-    assert shared.verdict is Verdict.NEEDS_DECISION
+    assert shared.verdict is Verdict.AUTOMATIC
+    assert "+  const all = { greet: welcome };" in shared.patch.decode()
+    assert "+  return all.greet('ä') + welcome('b');" in shared.patch.decode()
     world.git("apply", "-", data=told.patch)
     world.run()
     with world.session() as session:

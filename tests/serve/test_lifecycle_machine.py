@@ -393,7 +393,7 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, examples: int, steps: 
 def test_a_codebase_never_changes_its_state_without_a_step_that_somebody_took(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live(tmp_path, monkeypatch, examples=8, steps=20)
+    live(tmp_path, monkeypatch, examples=10, steps=25)
 
 
 @pytest.mark.long
