@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
 
@@ -10,6 +12,10 @@ from tests.conformance_report import Table, load
 # The same examples on every machine and every run: a red run can be repeated, and time is bounded by the examples.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=100, database=None)
 settings.load_profile("fixed")
+
+
+# Read when gRPC is loaded: it is not to wake its threads in forks of a test run, which let go of its descriptors.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "false"
 
 
 class Conformance:

@@ -98,6 +98,8 @@ class Office:
             os.setresuid(user.uid, user.uid, user.uid)
             os.environ.clear()
             os.environ.update(PATH="/usr/bin:/bin", HOME="/nonexistent", CAIRN_HOME=str(self.home))
+            # No thread of gRPC runs in this fork, and another user may not start a Python that lies in our home.
+            sys.modules.pop("grpc", None)
             return Typed(main(arguments, Output(out, err)), out.getvalue(), err.getvalue())
         except BaseException:
             return Typed(-1, out.getvalue(), err.getvalue() + traceback.format_exc())

@@ -131,10 +131,13 @@ BARRIERS: dict[str, tuple[str, Callable[[], Nth]]] = {
     "the folder of a merged segment": ("compact", lambda: Nth(r"sync_folder segments/.*")),
     "the numbers that a collector took": ("collect", lambda: Nth(r"sync_folder generations", 1)),
 }
+SLOW = {"the numbers that a collector took"}
 
 
 @conforms("003.PUB3", "003.PUB4")
-@pytest.mark.parametrize("barrier", BARRIERS)
+@pytest.mark.parametrize(
+    "barrier", [pytest.param(each, marks=pytest.mark.long) if each in SLOW else each for each in BARRIERS]
+)
 def test_without_any_one_of_the_barriers_something_is_lost(barrier: str) -> None:
     name, forgets = BARRIERS[barrier]
     operation = replace(BY_NAME[name], tended=name == "compact")
