@@ -100,8 +100,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def indexed(template: Path) -> Iterator[Agent]:
     """An agent whose tree is indexed. The index belongs to the place of the tree, so both are laid out anew there."""
-    for name in ("tree", "home", "me"):
-        shutil.rmtree(template / name, ignore_errors=True)
+    for left in template.iterdir():
+        if left.name != "kept":
+            shutil.rmtree(left)
     shutil.copytree(template / "kept", template / "home")
     found = Agent(template)
     yield found
