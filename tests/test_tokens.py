@@ -202,3 +202,15 @@ def test_text_made_to_hurt_costs_little(text: str) -> None:
         assert tracemalloc.get_traced_memory()[1] < 128 * MIB
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("greet", b"greet(regreet, greeter, $greet, x.greet)", [0, 34]),
+        ("a.b", b"a.b axb", [0]),
+        ("gr\udcffet", b"gr\xffet", [0]),
+    ],
+)
+def test_a_name_is_found_where_it_is_not_a_part_of_a_longer_one(name: str, text: bytes, found: list[int]) -> None:
+    assert [match.start() for match in tokens.whole_name(name).finditer(text)] == found

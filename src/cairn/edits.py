@@ -6,7 +6,6 @@ somebody has decided.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -34,6 +33,7 @@ from cairn.source.beneath import Tree
 from cairn.source.moved import DiskState, disk_state, spellings
 from cairn.structure import Asked, file_asked_for, reply_of
 from cairn.syntax.named import places_of_name
+from cairn.tokens import whole_name
 from cairn.types import NamePlace, StoredFile
 
 T = TypeVar("T")
@@ -179,8 +179,7 @@ def _planned(
 
 def _files_with(searcher: Searcher, one: Definition) -> dict[str, tuple[NamePlace, ...]]:
     """The files of the family that hold the name of a definition anywhere, in order; with where it is code."""
-    family, word = family_of(one.path), re.escape(one.name.encode("utf-8", "surrogateescape"))
-    whole = re.compile(rb"(?<![\w$])" + word + rb"(?![\w$])")
+    family, whole = family_of(one.path), whole_name(one.name)
     found = {}
     for path, file in sorted(searcher.view.records().items()):
         text = searcher.view.text(path) if file.skip is None and family_of(path) is family else None

@@ -68,6 +68,11 @@ def terms_of(word: str) -> tuple[str, ...]:
     return _each(piece for piece in pieces if len(piece) <= MOST_LETTERS)
 
 
+def whole_name(name: str) -> re.Pattern[bytes]:
+    """What finds a name of code where it is not a part of a longer one."""
+    return re.compile(rb"(?<![\w$])" + re.escape(name.encode("utf-8", "surrogateescape")) + rb"(?![\w$])")
+
+
 def forget() -> None:
     """Let go of what is remembered of words, all of which is made again when it is needed."""
     for remembered in (_remembered, _inner, _part):

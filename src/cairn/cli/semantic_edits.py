@@ -11,11 +11,10 @@ from functools import partial
 
 from cairn.answer.edits import DECIDE, DECIDE_NAME, MESSAGES, decision_answer, gate_answer, rename_answer
 from cairn.answer.envelope import Envelope, plain
-from cairn.answer.gate import gate_error
 from cairn.answer.structure import Reply, Timings, Told
 from cairn.cli.answers import safe, source_notes
 from cairn.cli.output import Output, counted
-from cairn.cli.structure_answers import definition_line
+from cairn.cli.structure_answers import without_answer
 from cairn.clock import SYSTEM_CLOCK
 from cairn.edits import Renaming, check_edit, decide, rename
 from cairn.limits import MAX_ENVELOPE_BYTES
@@ -24,7 +23,6 @@ from cairn.semantic.decisions import ACCEPT, Decision
 from cairn.semantic.gate import GateFile, MutationGate, Verdict
 from cairn.semantic.rename import RenamePlan
 from cairn.session import Session, Steps
-from cairn.source.root import printable
 from cairn.structure import Asked, asked_of
 
 EXIT = {Verdict.AUTOMATIC: 0, Verdict.NEEDS_DECISION: 18, Verdict.BLOCKED: 19}
@@ -106,12 +104,7 @@ def _answered(
         timings: Timings = [("open", ready - began), ("ask", ended - ready), ("total", ended - began)]
         output.line(envelope(reply, timings=timings).to_json())
     if reply.value is None:
-        problem = reply.miss.error if reply.miss else gate_error(reply.gate, printable(reply.root.encode()))
-        if options.json:
-            return problem.exit_status
-        for one in reply.miss.candidates if reply.miss else ():
-            output.line(definition_line(reply.root, one, output))
-        raise problem
+        return without_answer(reply, output)
     if not options.json:
         show(reply.value)
         if reply.source is not None:

@@ -33,6 +33,16 @@ _MOST_NAME = 200
 _MOST_SIGNATURE = 400
 
 
+def without_answer(reply: Reply[Told], output: Output) -> int:
+    """Say why there is none and what was perhaps meant; in JSON that has been said, and the exit status is left."""
+    problem = reply.miss.error if reply.miss else gate_error(reply.gate, printable(os.fsencode(reply.root)))
+    if output.json:
+        return problem.exit_status
+    for one in reply.miss.candidates if reply.miss else ():
+        output.line(definition_line(reply.root, one, output))
+    raise problem
+
+
 def print_answer(
     options: argparse.Namespace,
     output: Output,
@@ -52,12 +62,7 @@ def print_answer(
         timings = [("open", ready - began), ("ask", ended - ready), ("total", ended - began)]
         output.line(envelope(reply, timings).to_json())
     if reply.value is None:
-        problem = reply.miss.error if reply.miss else gate_error(reply.gate, printable(os.fsencode(reply.root)))
-        if options.json:
-            return problem.exit_status
-        for one in reply.miss.candidates if reply.miss else ():
-            output.line(definition_line(reply.root, one, output))
-        raise problem
+        return without_answer(reply, output)
     if not options.json:
         show(reply, reply.value)
         if reply.source is not None:

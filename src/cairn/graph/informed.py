@@ -14,7 +14,7 @@ from cairn.graph.importers import ImportSite, name_in_list
 from cairn.graph.outline import has_outline
 from cairn.graph.references import Graph, References, Site
 from cairn.graph.scopes import Bound, Tier
-from cairn.semantic.anchors import lines_of
+from cairn.semantic.anchors import lines_of, spot
 from cairn.semantic.facts import FileSyntax, SemanticFacts
 from cairn.semantic.model import Occurrence, OccurrenceRole
 from cairn.semantic.state import Now
@@ -107,8 +107,7 @@ class InformedGraph(Graph):
 
     def spot(self, path: str, at: int) -> tuple[int, int]:
         """The line (from 1) and the column (bytes) of a byte."""
-        text = self.names.facts(path).text
-        return text.count(b"\n", 0, at) + 1, at - (text.rfind(b"\n", 0, at) + 1)
+        return spot(self.names.facts(path).text, at)
 
     def byte(self, path: str, line: int, column: int) -> int:
         """The byte at a line and a column."""

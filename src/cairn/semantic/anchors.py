@@ -22,6 +22,11 @@ def lines_of(text: bytes | memoryview) -> list[bytes]:
     return [line.removesuffix(b"\r") for line in bytes(text).split(b"\n")]
 
 
+def spot(text: bytes, at: int) -> tuple[int, int]:
+    """The line (from 1) and the column (bytes) of a byte."""
+    return text.count(b"\n", 0, at) + 1, at - (text.rfind(b"\n", 0, at) + 1)
+
+
 def anchors(lines: list[bytes], span: Span) -> tuple[str, str] | None:
     """The text just before and just behind the span, on its own lines; None when there is no such place."""
     if not 1 <= span.start_line <= span.end_line <= len(lines):

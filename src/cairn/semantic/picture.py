@@ -86,11 +86,11 @@ def picture_of(db: Connection, files: Files) -> Picture:
     # A file of which an indexer had nothing to say can be leaned on, for as long as it is the same.
     silent = {(context, file): at for context, file, at in db.execute(_SILENT) if context in contexts}
     known = _known(db, silent | indexed, semantic)
-    look = cache(files.now)
+    look, present = cache(files.now), list(files.paths())
     numbers = {path: number for number, path in paths.items()}
     met = {paths[file] for _, file in known}
     knowing = {context: contexts[context] for context in {context for context, _ in known}}
-    for context, path, is_now in _arrivals(db, knowing, met, look, files.paths()):
+    for context, path, is_now in _arrivals(db, knowing, met, look, present):
         # Whoever may import it leans on it; one that has no number gets one below 0.
         number = numbers.setdefault(path, -len(numbers) - 1)
         paths[number] = path
@@ -99,7 +99,7 @@ def picture_of(db: Connection, files: Files) -> Picture:
                 if (context, user) in known:
                     known[context, user].depends.setdefault((context, number), is_now.interface_hash)
 
-    for context, path in _other_settings(db, knowing, look, files.paths()).items():
+    for context, path in _other_settings(db, knowing, look, present).items():
         # All of the context leans on what has become another, which is as it is.
         number = numbers.setdefault(path, -len(numbers) - 1)
         paths[number] = path

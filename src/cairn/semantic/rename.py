@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 
 from cairn.errors import UsageError
 from cairn.semantic.ambiguity import Ambiguity, Candidate, Source
+from cairn.semantic.anchors import spot
 from cairn.semantic.decisions import ACCEPT, Decision
 from cairn.semantic.gate import MutationGate, Verdict
 from cairn.semantic.model import Family, Freshness, Occurrence, OccurrenceRole
 from cairn.semantic.patch import Replacement, file_patch
 from cairn.semantic.service import FileStateService
+from cairn.tokens import whole_name
 from cairn.types import NamePlace, Shorthand
 
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
@@ -120,7 +122,7 @@ _Code = dict[tuple[int, int], Shorthand]
 
 def _code(service: FileStateService, path: str, places: Iterable[NamePlace]) -> _Code:
     syntax = service.facts.syntax(path)
-    return {_spot(syntax.text, at): shorthand for at, shorthand in places} if syntax is not None else {}
+    return {spot(syntax.text, at): shorthand for at, shorthand in places} if syntax is not None else {}
 
 
 def _related(service: FileStateService, symbols: frozenset[int], code: Mapping[str, _Code]) -> frozenset[int]:
@@ -144,7 +146,7 @@ def _edits(
     code: Mapping[str, _Code],
 ) -> dict[str, tuple[Replacement, ...]]:
     """What becomes of each file, in order; an occurrence under another name stays as it is."""
-    word = _whole(old)
+    word = whole_name(old)
     edits: dict[str, dict[tuple[int, int], Replacement]] = {}
     for one in found:
         if one.start_line != one.end_line:
@@ -215,7 +217,7 @@ def _on_line(service: FileStateService, one: Ambiguity, new: str, code: _Code) -
 
 def _taken(service: FileStateService, path: str, new: str) -> Iterator[Ambiguity]:
     """The first line of a file to be changed that has the new name already."""
-    word = _whole(new)
+    word = whole_name(new)
     for number, line in enumerate(service.facts.lines(path), 1):
         if word.search(line):
             yield Ambiguity(Source.NAME_TAKEN, path, number, new, (Candidate(path, number, new),))
@@ -235,14 +237,5 @@ def _left(service: FileStateService, path: str, name: str, places: Iterable[Repl
     """How often the name stands in a file that is changed, stays, and is no code."""
     syntax = service.facts.syntax(path)
     text = syntax.text if syntax is not None else b""
-    every = {_spot(text, match.start()) for match in _whole(name).finditer(text)}
+    every = {spot(text, match.start()) for match in whole_name(name).finditer(text)}
     return len(every - {(one.line, one.start) for one in places} - code.keys())
-
-
-def _spot(text: bytes, at: int) -> tuple[int, int]:
-    """The line (from 1) and the column of a byte."""
-    return text.count(b"\n", 0, at) + 1, at - (text.rfind(b"\n", 0, at) + 1)
-
-
-def _whole(name: str) -> re.Pattern[bytes]:
-    return re.compile(rb"(?<![\w$])" + re.escape(name.encode("utf-8", "surrogateescape")) + rb"(?![\w$])")

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from cairn.semantic import jobs
 from cairn.semantic.ambiguity import SENTENCES, Ambiguity, Evidence, ambiguities
+from cairn.semantic.anchors import spot
 from cairn.semantic.catalog import stored
 from cairn.semantic.database import Connection
 from cairn.semantic.decisions import Decision, Inputs, replay
@@ -87,8 +88,7 @@ class FileStateService:
         places = {(one.start_line, one.start_column) for _, one in self.facts.in_file(path)}
 
         def resolved(at: int) -> bool:
-            line = syntax.text.count(b"\n", 0, at) + 1
-            return (line, at - (syntax.text.rfind(b"\n", 0, at) + 1)) in places
+            return spot(syntax.text, at) in places
 
         return Evidence(path, family, *syntax, resolved)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from cairn.semantic.families import family_of
 from cairn.semantic.model import Family
+from cairn.semantic.symbols import place_beside
 from cairn.types import Import
 
 _WORDS = re.compile(r"[\w$-]+")
@@ -30,7 +31,7 @@ def imported_keys(path: str, imports: Iterable[Import]) -> frozenset[str]:
         if not one.module.startswith("."):
             keys.update(_WORDS.findall(" ".join((one.module, *name))))
             continue
-        place = _beside(path, one.module) if family is Family.PYTHON else _from(path, one.module)
+        place = place_beside(path, one.module) if family is Family.PYTHON else _from(path, one.module)
         keys.update(_PLACE + each for each in (place, *(posixpath.join(place, each) for each in name if each)))
     return frozenset(keys)
 
@@ -44,13 +45,6 @@ def offered_keys(path: str) -> frozenset[str]:
     places = [place, folder] if stem in _FOR_FOLDERS else [place]
     words = [_WORDS.match(posixpath.basename(each)) for each in places]
     return frozenset((*(_PLACE + each for each in places), *(word[0] for word in words if word)))
-
-
-def _beside(path: str, module: str) -> str:
-    """The place of `.name` or `..pack.name` in Python."""
-    name = module.lstrip(".")
-    folders = path.split("/")[: -(len(module) - len(name))]
-    return "/".join([*folders, *name.split(".")] if name else folders)
 
 
 def _from(path: str, module: str) -> str:

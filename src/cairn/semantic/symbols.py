@@ -84,9 +84,7 @@ class Normaliser:
 
     def beside(self, path: str, written: str) -> str | None:
         """The file that `.name` or `..pack.name` means in a file of Python."""
-        name = written.lstrip(".")
-        folders = path.split("/")[: -(len(written) - len(name))]
-        return self._found("/".join([*folders, *name.split(".")] if name else folders))
+        return self._found(place_beside(path, written))
 
     def _normalised(self, written: str) -> Symbol:
         head, descriptors = _split(written)
@@ -136,6 +134,13 @@ class Normaliser:
     def _found(self, place: str) -> str | None:
         files = (place + ending for ending in (".py", "/__init__.py", ".pyi", "/__init__.pyi"))
         return next(filter(self._exists, files), None)
+
+
+def place_beside(path: str, written: str) -> str:
+    """The file or folder, without its ending, that `.name` or `..pack.name` means in a file of Python."""
+    name = written.lstrip(".")
+    folders = path.split("/")[: -(len(written) - len(name))]
+    return "/".join([*folders, *name.split(".")] if name else folders)
 
 
 def _split(written: str) -> tuple[str | None, str]:

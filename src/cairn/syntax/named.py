@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from cairn.syntax.languages import load
 from cairn.syntax.parse import parse
+from cairn.tokens import whole_name
 from cairn.types import NamePlace, Shorthand
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def places_of_name(data: bytes, language: str, name: str) -> tuple[NamePlace, ..
     The modules that an import of Python comes from are left out: they are files, and no definition has that name.
     """
     word = name.encode("utf-8", "surrogateescape")
-    found = tuple(match.start() for match in re.finditer(rb"(?<![\w$])" + re.escape(word) + rb"(?![\w$])", data))
+    found = tuple(match.start() for match in whole_name(name).finditer(data))
     grammar = load(language) if found else None
     tree = parse(data, grammar) if grammar is not None else None
     if tree is None:
