@@ -7,9 +7,11 @@ import statistics
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import cairn
 from tests.architecture import MEDIAN_LINES, complaints
@@ -192,11 +194,14 @@ def test_the_package_names_no_address_at_all() -> None:
 # --- the pinned environment -------------------------------------------------------------------------------------------
 
 
+_PIN = r"[a-z0-9-]+(?:\[[a-z,]+\])?==[\w.]+"
+
+
 def pins(name: str) -> dict[str, list[str]]:
     """Package==version → its hashes, from a lock; a line that is neither fails."""
     found: dict[str, list[str]] = {}
     for line in (PROJECT / "requirements" / name).read_text("utf-8").replace("\\\n", " ").splitlines():
-        match = re.fullmatch(r"([a-z0-9-]+==[\w.]+)(?: ; [^#]+?)?((?:\s+--hash=sha256:[0-9a-f]{64})+)\s*", line)
+        match = re.fullmatch(rf"({_PIN})(?: ; [^#]+?)?((?:\s+--hash=sha256:[0-9a-f]{{64}})+)\s*", line)
         assert match, f"{name}: {line[:80]}"
         found[match[1]] = match[2].split()
     return found
@@ -212,3 +217,20 @@ def test_every_dependency_is_pinned_by_version_and_hash_and_by_nothing_else() ->
     assert exact <= runtime.keys()
     grammars = {one for one in project["dependencies"] if one.startswith("tree-sitter")}
     assert grammars == exact, "a grammar is part of what the index means, so its version is fixed"
+
+
+def test_a_package_that_is_wanted_with_an_extra_is_pinned_with_that_extra() -> None:
+    # Some versions of pip take `coverage[toml]` for another package than the pinned `coverage`, look for its newest
+    # version, and then refuse to install anything because that one has no hash.
+    wanted = set()
+    for package in {line.partition("==")[0].partition("[")[0] for line in pins("dev.txt")}:
+        try:
+            needs = metadata.requires(package) or []
+        except metadata.PackageNotFoundError:  # it belongs to another platform
+            continue
+        for need in map(Requirement, needs):
+            if need.extras and (need.marker is None or need.marker.evaluate({"extra": ""})):
+                wanted |= {f"{need.name.lower()}[{extra}]" for extra in need.extras}
+    pinned = {line.partition("==")[0] for line in pins("dev.txt")}
+    assert wanted, "pytest-cov wants coverage with an extra"
+    assert wanted <= pinned
