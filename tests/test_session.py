@@ -10,7 +10,6 @@ import pytest
 
 from cairn.answer.envelope import Status
 from cairn.answer.search import search_answer
-from cairn.clock import SystemClock
 from cairn.errors import BadContinuation, NotIndexed, StoreError, UsageError
 from cairn.limits import LAST_USED_SECONDS, MAX_CODEBASES, RECENT_SYNC_SECONDS
 from cairn.search.types import Mode, SearchRequest
@@ -18,20 +17,9 @@ from cairn.session import Session, Steps, ask_all, find_targets, hold_page, whol
 from cairn.store.disk import Disk
 from cairn.store.standing import Freshness, WriterInfo
 from tests.conformance import conforms
+from tests.support.clock import ManualClock
 
 LEASE = SearchRequest("Lease", Mode.SYMBOL)
-
-
-class Shifted(SystemClock):
-    """A clock that can be put forward."""
-
-    ahead = 0.0
-
-    def monotonic(self) -> float:
-        return super().monotonic() + self.ahead
-
-    def wall_ns(self) -> int:
-        return super().wall_ns() + int(self.ahead * 1e9)
 
 
 @pytest.fixture
@@ -53,7 +41,7 @@ def mode_of(session: Session) -> str:
 
 
 def test_files_are_looked_at_again_only_after_a_while(tmp_path: Path, environ: dict[str, str]) -> None:
-    folder, clock = tree(tmp_path), Shifted()
+    folder, clock = tree(tmp_path), ManualClock.over_system()
     with Session(whole(str(folder), environ), environ, clock) as session:
         session.prepare(Steps())
         assert mode_of(session) == "synced"
@@ -61,7 +49,7 @@ def test_files_are_looked_at_again_only_after_a_while(tmp_path: Path, environ: d
         (folder / "b.py").write_text("class Lease: ...\n")
         session.prepare(Steps())
         assert (mode_of(session), session.snapshot) == ("skipped_recent", first)
-        clock.ahead = RECENT_SYNC_SECONDS + 1
+        clock.advance(RECENT_SYNC_SECONDS + 1)
         session.prepare(Steps())
         assert mode_of(session) == "synced"
         assert session.snapshot != first
@@ -71,7 +59,7 @@ def test_files_are_looked_at_again_only_after_a_while(tmp_path: Path, environ: d
 def test_a_thousand_questions_note_the_use_of_a_store_at_most_once_in_an_hour(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
-    folder, clock = tree(tmp_path), Shifted()
+    folder, clock = tree(tmp_path), ManualClock.over_system()
     with Session(whole(str(folder), environ), environ, clock) as session:
         session.prepare(Steps())
         (noted,) = (tmp_path / "home" / "data").glob("*/last_used")
@@ -82,7 +70,7 @@ def test_a_thousand_questions_note_the_use_of_a_store_at_most_once_in_an_hour(
             count = 0
             for _ in range(times):
                 assert session.ask(LEASE).found is not None
-                clock.ahead += seconds / times
+                clock.advance(seconds / times)
                 now = {noted.stat().st_ino, noted.stat().st_mtime_ns}
                 count, written = count + (now != written), now
             return count
@@ -102,7 +90,7 @@ def test_a_thousand_questions_note_the_use_of_a_store_at_most_once_in_an_hour(
 
 
 def test_a_store_that_cannot_be_written_answers_all_the_same(tmp_path: Path, environ: dict[str, str]) -> None:
-    folder, clock = tree(tmp_path), Shifted()
+    folder, clock = tree(tmp_path), ManualClock.over_system()
     with Session(whole(str(folder), environ), environ, clock) as session:
         session.prepare(Steps())
         (store,) = (tmp_path / "home" / "data").iterdir()
@@ -110,15 +98,15 @@ def test_a_store_that_cannot_be_written_answers_all_the_same(tmp_path: Path, env
         (store / "last_used").mkdir()
         assert session.ask(LEASE).found is not None
         store.chmod(0o777)
-        clock.ahead = 2 * LAST_USED_SECONDS
+        clock.advance(2 * LAST_USED_SECONDS)
         assert session.ask(LEASE).found is not None
         store.rename(store.with_name("elsewhere"))
-        clock.ahead = 4 * LAST_USED_SECONDS
+        clock.advance(2 * LAST_USED_SECONDS)
         assert session.ask(LEASE).found is not None
 
 
 def test_a_session_that_only_reads_does_not_note_that_it_did(tmp_path: Path, environ: dict[str, str]) -> None:
-    folder, clock = tree(tmp_path), Shifted()
+    folder, clock = tree(tmp_path), ManualClock.over_system()
     with Session(whole(str(folder), environ), environ, clock) as session:
         session.prepare(Steps())
     (noted,) = (tmp_path / "home" / "data").glob("*/last_used")
@@ -139,12 +127,12 @@ def test_a_change_of_the_ignore_rules_is_told(tmp_path: Path, environ: dict[str,
 
 
 def test_what_is_open_answers_when_the_store_can_no_longer_be_read(tmp_path: Path, environ: dict[str, str]) -> None:
-    folder, clock = tree(tmp_path), Shifted()
+    folder, clock = tree(tmp_path), ManualClock.over_system()
     with Session(whole(str(folder), environ), environ, clock) as session:
         session.prepare(Steps())
         (tmp_path / "home" / "data").rename(tmp_path / "home" / "away")
         (tmp_path / "home" / "data").write_bytes(b"no folder")
-        clock.ahead = RECENT_SYNC_SECONDS + 1
+        clock.advance(RECENT_SYNC_SECONDS + 1)
         session.prepare(Steps())
         answer = session.ask(LEASE)
         assert answer.found is not None
@@ -159,7 +147,7 @@ def test_a_proof_that_cannot_be_read_now_and_then_never_closes_an_open_gate(
     tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tree(tmp_path)
-    clock = Shifted()
+    clock = ManualClock.over_system()
     draw = Random(11)
     read = Disk.read
 
@@ -173,7 +161,7 @@ def test_a_proof_that_cannot_be_read_now_and_then_never_closes_an_open_gate(
         monkeypatch.setattr(Disk, "read", flaky)
         failed = 0
         for _ in range(30):
-            clock.ahead += RECENT_SYNC_SECONDS + 1
+            clock.advance(RECENT_SYNC_SECONDS + 1)
             session.look()
             assert session.gate.is_open
             answers, page = ask_all([session], LEASE)

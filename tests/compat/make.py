@@ -37,7 +37,8 @@ from cairn.sync import run
 from cairn.sync.codebase import Codebase
 from cairn.types import FileStat, Root
 from tests.faults.operations import steady
-from tests.store.little import FewProcesses, StillClock
+from tests.store.little import FewProcesses
+from tests.support.clock import ManualClock
 from tests.sync.desk import extract_here, silent
 
 HERE = Path(__file__).parent
@@ -133,7 +134,7 @@ def make(target: Path) -> None:
 
 
 def _runs(tree: Path, home: Path) -> None:
-    clock = StillClock(_FIXED_NS)
+    clock = ManualClock(_FIXED_NS)
     codebase = Codebase(Root(ROOT, is_git=False), Config(), None)
     options = run.RunOptions(str(home), wait_seconds=0.0, embedder=FakeEmbedder(DIMENSION), upkeep=False)
     here = Root(str(tree.resolve()), is_git=False)

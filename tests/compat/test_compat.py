@@ -27,7 +27,8 @@ from cairn.sync.place import Place
 from cairn.sync.upgrade import upgrade_store
 from tests.compat.make import CURRENT, EXPECTED, HERE, OF_ONE_DISK, STORE, facts_of, make
 from tests.conformance import conforms
-from tests.store.little import FewProcesses, StillClock
+from tests.store.little import FewProcesses
+from tests.support.clock import ManualClock
 from tests.sync.desk import silent
 
 RELEASED = sorted(HERE.glob("v[0-9]*"))
@@ -105,13 +106,13 @@ def test_a_released_format_is_upgraded_to_the_one_of_today_and_says_the_same(
     fixture: Path, disk: Disk, store: Path
 ) -> None:
     before, known = expected(fixture), len(list((store / "generations").iterdir()))
-    report = upgrade_store(disk, "store", silent, clock=StillClock(), processes=FewProcesses())
+    report = upgrade_store(disk, "store", silent, clock=ManualClock(), processes=FewProcesses())
     assert report.published == (fixture != CURRENT)
     found = json.loads(json.dumps(facts_of(disk)))
     assert found["answers"] == before["answers"]
     assert found["snapshots"][0]["files"] == before["snapshots"][0]["files"]
     assert found["snapshots"][-known:] == before["snapshots"], "the older snapshots still open"
-    assert upgrade_store(disk, "store", silent, clock=StillClock(), processes=FewProcesses()).raised == ()
+    assert upgrade_store(disk, "store", silent, clock=ManualClock(), processes=FewProcesses()).raised == ()
 
 
 def test_no_fixture_names_a_machine(fixture: Path) -> None:

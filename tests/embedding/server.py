@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cairn.clock import SystemClock
 from cairn.config import EmbeddingConfig, load_config
 from cairn.embedding.fake import FakeEmbedder
 
@@ -126,19 +125,6 @@ def refusing(status: int, **headers: str) -> Answer:
 
 def giving(body: bytes, status: int = 200, **headers: str) -> Answer:
     return lambda handler: handler.give(body, status, **headers)
-
-
-class Waits(SystemClock):
-    """A clock that never sleeps: the time that was to be slept has passed at once."""
-
-    def __init__(self) -> None:
-        self.slept: list[float] = []
-
-    def monotonic(self) -> float:
-        return super().monotonic() + sum(self.slept)
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
 
 
 def unit(vectors: list[list[float]]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -27,7 +27,6 @@ from tests.embedding.server import (
     Answer,
     Handler,
     Server,
-    Waits,
     answer_of,
     giving,
     good,
@@ -35,6 +34,7 @@ from tests.embedding.server import (
     unit,
     vectors_of,
 )
+from tests.support.clock import ManualClock
 
 
 @pytest.fixture
@@ -44,11 +44,13 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def clock() -> Waits:
-    return Waits()
+def clock() -> ManualClock:
+    return ManualClock.over_system()
 
 
-def model_of(server: Server, clock: Waits, environ: dict[str, str] | None = None, **settings: object) -> HttpEmbedder:
+def model_of(
+    server: Server, clock: ManualClock, environ: dict[str, str] | None = None, **settings: object
+) -> HttpEmbedder:
     config = server.config(**settings)
     return HttpEmbedder(config, identity_of(config), {KEY_ENV: KEY} if environ is None else environ, clock)
 
@@ -70,7 +72,7 @@ def failing(model: HttpEmbedder, texts: tuple[bytes, ...] = (b"a", b"b")) -> Emb
 # --- what it gives ----------------------------------------------------------------------------------------------------
 
 
-def test_vectors_come_in_the_order_of_their_texts_and_at_unit_length(server: Server, clock: Waits) -> None:
+def test_vectors_come_in_the_order_of_their_texts_and_at_unit_length(server: Server, clock: ManualClock) -> None:
     texts = [b"def a(): pass", b"def b(): pass", "größe = 1".encode()]
     vectors = model_of(server, clock).embed(texts)
     assert vectors.dtype == np.float32
@@ -81,25 +83,25 @@ def test_vectors_come_in_the_order_of_their_texts_and_at_unit_length(server: Ser
     assert asked.headers["Content-Type"] == "application/json"
 
 
-def test_without_a_key_none_is_sent(server: Server, clock: Waits) -> None:
+def test_without_a_key_none_is_sent(server: Server, clock: ManualClock) -> None:
     model_of(server, clock, key_env=None).embed([b"a"])
     assert "Authorization" not in server.asked[0].headers
 
 
-def test_texts_and_queries_have_their_own_prefix_and_are_cut_at_a_character(server: Server, clock: Waits) -> None:
+def test_texts_and_queries_have_their_own_prefix_and_are_cut_at_a_character(server: Server, clock: ManualClock) -> None:
     model = model_of(server, clock, document_prefix="doc: ", query_prefix="ask: ", max_tokens=1)
     model.embed([b"abcdef", "aäöü".encode()])
     assert model.embed_query("where is x").shape == (DIMENSION,)
     assert server.texts == ["doc: abc", "doc: aä", "ask: whe"]
 
 
-def test_a_query_that_is_no_text_is_asked_all_the_same(server: Server, clock: Waits) -> None:
+def test_a_query_that_is_no_text_is_asked_all_the_same(server: Server, clock: ManualClock) -> None:
     vector = model_of(server, clock).embed_query("a\udcff b")
     assert np.linalg.norm(vector) == pytest.approx(1)
     assert server.texts == ["a? b"]
 
 
-def test_nothing_is_asked_about_nothing(server: Server, clock: Waits) -> None:
+def test_nothing_is_asked_about_nothing(server: Server, clock: ManualClock) -> None:
     model = model_of(server, clock)
     assert model.embed([]).shape == (0, DIMENSION)
     assert not model.embed([b"", b" \n"]).any()
@@ -109,7 +111,9 @@ def test_nothing_is_asked_about_nothing(server: Server, clock: Waits) -> None:
     assert [bool(row.any()) for row in vectors] == [False, True, False]
 
 
-def test_a_request_holds_few_texts_and_few_bytes(server: Server, clock: Waits, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_holds_few_texts_and_few_bytes(
+    server: Server, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     texts = [b"%d" % number for number in range(10)]
     together = model_of(server, clock).embed(texts)
     assert model_of(server, clock, batch=4).embed(texts).tobytes() == together.tobytes()
@@ -120,14 +124,14 @@ def test_a_request_holds_few_texts_and_few_bytes(server: Server, clock: Waits, m
     assert [len(asked.texts) for asked in server.asked] == [2, 1, 1, 1]
 
 
-def test_lengths_that_a_double_cannot_square_are_unit_length_too(server: Server, clock: Waits) -> None:
+def test_lengths_that_a_double_cannot_square_are_unit_length_too(server: Server, clock: ManualClock) -> None:
     vectors = [[1e-300] * DIMENSION, [1e300] * DIMENSION, [0] * DIMENSION, list(range(DIMENSION))]
     server.prepared.append(giving(answer_of(vectors)))
     lengths = np.linalg.norm(model_of(server, clock).embed([b"a", b"b", b"c", b"d"]), axis=1)
     np.testing.assert_allclose(lengths, [1, 1, 0, 1], atol=1e-6)
 
 
-def test_an_answer_without_a_length_is_read_to_its_end(server: Server, clock: Waits) -> None:
+def test_an_answer_without_a_length_is_read_to_its_end(server: Server, clock: ManualClock) -> None:
     def chunked(handler: Handler) -> None:
         handler.send_response(200)
         handler.send_header("Transfer-Encoding", "chunked")
@@ -152,15 +156,15 @@ def hanging_up(handler: Handler) -> None:
 
 
 @pytest.mark.parametrize("trouble", [refusing(429), refusing(500), refusing(503), breaking_off, hanging_up])
-def test_what_may_pass_is_asked_again_and_longer_each_time(server: Server, clock: Waits, trouble: Answer) -> None:
+def test_what_may_pass_is_asked_again_and_longer_each_time(server: Server, clock: ManualClock, trouble: Answer) -> None:
     server.prepared += [trouble, trouble, trouble]
     assert model_of(server, clock).embed([b"a"]).any()
     assert clock.slept == [0.5, 1.0, 2.0]
     assert len(server.asked) == 4
 
 
-def test_a_server_that_says_when_to_come_back_is_believed(server: Server, clock: Waits) -> None:
-    soon = formatdate(time.time() + 20, usegmt=True)
+def test_a_server_that_says_when_to_come_back_is_believed(server: Server, clock: ManualClock) -> None:
+    soon = formatdate(time.time() + 7 + 20, usegmt=True)
     server.prepared += [refusing(429, Retry_After="7"), refusing(503, Retry_After=soon), good]
     assert model_of(server, clock).embed([b"a"]).any()
     assert clock.slept[0] == 7
@@ -170,20 +174,22 @@ def test_a_server_that_says_when_to_come_back_is_believed(server: Server, clock:
 @pytest.mark.parametrize(
     "said", ["-5", "nan", "soon", "1e9", "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 99999 08:49:37 GMT", "9" * 5_000]
 )
-def test_a_time_that_makes_no_sense_is_no_reason_to_wait(server: Server, clock: Waits, said: str) -> None:
+def test_a_time_that_makes_no_sense_is_no_reason_to_wait(server: Server, clock: ManualClock, said: str) -> None:
     server.prepared += [refusing(429, Retry_After=said)]
     assert model_of(server, clock).embed([b"a"]).any()
     assert clock.slept == [0.5]
 
 
-def test_a_server_that_wants_to_rest_for_longer_than_we_wait_is_not_waited_for(server: Server, clock: Waits) -> None:
+def test_a_server_that_wants_to_rest_for_longer_than_we_wait_is_not_waited_for(
+    server: Server, clock: ManualClock
+) -> None:
     server.prepared += [refusing(429, Retry_After="3600")]
     error = failing(model_of(server, clock))
     assert "answered 429 (Too Many Requests) and asks to wait 3600 seconds" in error.sentence
     assert clock.slept == []
 
 
-def test_it_ends_after_a_few_attempts(server: Server, clock: Waits) -> None:
+def test_it_ends_after_a_few_attempts(server: Server, clock: ManualClock) -> None:
     server.prepared += [refusing(500)] * 20
     error = failing(model_of(server, clock))
     assert isinstance(error, ModelUnavailable)
@@ -238,7 +244,7 @@ NOT_VECTORS = "its answer is not the JSON of vectors"
     ],
 )
 def test_a_server_that_answers_something_else_is_not_believed(
-    server: Server, clock: Waits, answer: Answer, said: str
+    server: Server, clock: ManualClock, answer: Answer, said: str
 ) -> None:
     model = model_of(server, clock)
     server.prepared.append(answer)
@@ -265,7 +271,7 @@ def test_a_server_that_answers_something_else_is_not_believed(
     ],
 )
 def test_when_only_these_texts_are_to_blame_others_are_asked_for_at_once(
-    server: Server, clock: Waits, answer: Answer, said: str
+    server: Server, clock: ManualClock, answer: Answer, said: str
 ) -> None:
     model = model_of(server, clock)
     server.prepared.append(answer)
@@ -275,7 +281,7 @@ def test_when_only_these_texts_are_to_blame_others_are_asked_for_at_once(
     assert model.embed([b"c"]).any()
 
 
-def test_an_endless_answer_is_cut_off(server: Server, clock: Waits) -> None:
+def test_an_endless_answer_is_cut_off(server: Server, clock: ManualClock) -> None:
     sent = 0
 
     def endless(handler: Handler) -> None:
@@ -290,7 +296,7 @@ def test_an_endless_answer_is_cut_off(server: Server, clock: Waits) -> None:
     assert sent < 1 << 26
 
 
-def test_a_server_that_claims_a_huge_answer_is_not_listened_to(server: Server, clock: Waits) -> None:
+def test_a_server_that_claims_a_huge_answer_is_not_listened_to(server: Server, clock: ManualClock) -> None:
     server.prepared.append(giving(b"{}", Content_Length=str(1 << 40)))
     assert "is larger than" in failing(model_of(server, clock)).sentence
 
@@ -298,7 +304,7 @@ def test_a_server_that_claims_a_huge_answer_is_not_listened_to(server: Server, c
 # --- slow, gone, and stopped ------------------------------------------------------------------------------------------
 
 
-def test_a_silent_server_is_given_up(server: Server, clock: Waits, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_is_given_up(server: Server, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     done = threading.Event()
 
     def silent(handler: Handler) -> None:
@@ -316,7 +322,7 @@ def test_a_silent_server_is_given_up(server: Server, clock: Waits, monkeypatch: 
 
 
 def test_a_server_that_sends_a_byte_now_and_then_is_given_up(
-    server: Server, clock: Waits, monkeypatch: pytest.MonkeyPatch
+    server: Server, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = threading.Event()
 
@@ -338,7 +344,7 @@ def test_a_server_that_sends_a_byte_now_and_then_is_given_up(
 
 
 def test_when_the_time_is_up_nothing_more_is_asked(
-    server: Server, clock: Waits, monkeypatch: pytest.MonkeyPatch
+    server: Server, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "EMBED_DEADLINE_SECONDS", 0.0)
     assert "it did not answer in time" in failing(model_of(server, clock)).sentence
@@ -346,7 +352,7 @@ def test_when_the_time_is_up_nothing_more_is_asked(
 
 
 def test_somebody_who_waits_for_a_query_waits_less(
-    server: Server, clock: Waits, monkeypatch: pytest.MonkeyPatch
+    server: Server, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "EMBED_QUERY_SECONDS", 2.0)
     server.prepared += [refusing(500)] * 10
@@ -355,7 +361,7 @@ def test_somebody_who_waits_for_a_query_waits_less(
     assert clock.slept == [0.5, 1.0]
 
 
-def test_a_server_that_is_gone_is_said_to_be(server: Server, clock: Waits) -> None:
+def test_a_server_that_is_gone_is_said_to_be(server: Server, clock: ManualClock) -> None:
     server.stop()
     error = failing(model_of(server, clock))
     assert error.sentence == "The remote model cannot be used: it cannot be reached (Connection refused)."
@@ -363,7 +369,7 @@ def test_a_server_that_is_gone_is_said_to_be(server: Server, clock: Waits) -> No
     assert len(clock.slept) == limits.EMBED_ATTEMPTS - 1
 
 
-def test_a_server_without_encryption_is_no_https_server(server: Server, clock: Waits) -> None:
+def test_a_server_without_encryption_is_no_https_server(server: Server, clock: ManualClock) -> None:
     config = replace(server.config(), url=server.url.replace("http:", "https:"))
     model = HttpEmbedder(config, identity_of(config), {KEY_ENV: KEY}, clock)
     assert "it cannot be reached" in failing(model).sentence
@@ -376,7 +382,7 @@ def test_a_certificate_that_cannot_be_trusted_is_not_tried_again() -> None:
 
 
 def test_a_proxy_gets_nothing_that_is_for_this_machine(
-    server: Server, clock: Waits, monkeypatch: pytest.MonkeyPatch
+    server: Server, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Server() as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
@@ -385,7 +391,7 @@ def test_a_proxy_gets_nothing_that_is_for_this_machine(
         assert proxy.asked == []
 
 
-def test_whoever_stops_it_stops_it_at_once_and_it_works_again(server: Server, clock: Waits) -> None:
+def test_whoever_stops_it_stops_it_at_once_and_it_works_again(server: Server, clock: ManualClock) -> None:
     done = threading.Event()
 
     def interrupting(_: Handler) -> None:
@@ -415,13 +421,13 @@ def test_whoever_stops_it_stops_it_at_once_and_it_works_again(server: Server, cl
     ],
 )
 def test_a_key_that_cannot_be_sent_is_not_shown_either(
-    server: Server, clock: Waits, environ: dict[str, str], said: str
+    server: Server, clock: ManualClock, environ: dict[str, str], said: str
 ) -> None:
     assert said in failing(model_of(server, clock, environ)).sentence
     assert server.asked == []
 
 
-def test_the_key_of_the_moment_is_sent(server: Server, clock: Waits) -> None:
+def test_the_key_of_the_moment_is_sent(server: Server, clock: ManualClock) -> None:
     environ = {KEY_ENV: "first"}
     model = model_of(server, clock, environ)
     model.embed([b"a"])
@@ -430,7 +436,7 @@ def test_the_key_of_the_moment_is_sent(server: Server, clock: Waits) -> None:
     assert [asked.headers["Authorization"] for asked in server.asked] == ["Bearer first", "Bearer second"]
 
 
-def test_nothing_is_written_anywhere(server: Server, clock: Waits, capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_written_anywhere(server: Server, clock: ManualClock, capfd: pytest.CaptureFixture[str]) -> None:
     server.prepared += [refusing(401)]
     model = model_of(server, clock)
     failing(model)

@@ -13,7 +13,7 @@ from cairn.engine.local_rows import LocalRows
 from cairn.errors import EngineDamaged, EngineUnreachable
 from cairn.limits import ENGINE_REST_SECONDS
 from tests.search.corpora import MODEL, engine_of, project
-from tests.store.little import StillClock
+from tests.support.clock import ManualClock
 
 VECTOR: Vector = MODEL.embed_query("lease token")
 
@@ -40,7 +40,7 @@ class Odd(LocalRows):
 
 
 def test_a_server_that_is_away_is_said_and_left_alone_for_a_while() -> None:
-    clock = StillClock()
+    clock = ManualClock()
     with engine_of(project(1, 12), 3) as local:
         odd = Odd(local.view)
         engine = CandidateEngine(local.view, odd, clock)

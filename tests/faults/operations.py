@@ -36,8 +36,9 @@ from cairn.store.tombstones import Tombstone, TombstoneReason
 from cairn.store.writer import Writer, open_writer
 from cairn.sync.upgrade import upgrade_store
 from tests.store.disks import Call, MemoryDisk, TracingDisk
-from tests.store.little import FINGERPRINT, GIT, IGNORE, ROOT, STORE_ID, FewProcesses, StillClock, draft, write_batch
+from tests.store.little import FINGERPRINT, GIT, IGNORE, ROOT, STORE_ID, FewProcesses, draft, write_batch
 from tests.store.raising import SNAPSHOT, raised
+from tests.support.clock import ManualClock
 
 Texts = Mapping[str, bytes]
 
@@ -88,14 +89,14 @@ class Who:
     seconds: int = 0
 
     @property
-    def clock(self) -> StillClock:
-        return StillClock(CLOCK_START + self.seconds * 1_000_000_000)
+    def clock(self) -> ManualClock:
+        return ManualClock(CLOCK_START + self.seconds * 1_000_000_000)
 
     @property
     def processes(self) -> FewProcesses:
         return FewProcesses(self.pid, {self.pid})
 
-    def open(self, fs: Fs, kind: RunKind = RunKind.SYNC) -> tuple[Writer, StillClock]:
+    def open(self, fs: Fs, kind: RunKind = RunKind.SYNC) -> tuple[Writer, ManualClock]:
         clock, rebuild = self.clock, kind is RunKind.REINDEX
         return open_writer(fs, "store", kind, clock=clock, processes=self.processes, rebuild=rebuild), clock
 

@@ -14,7 +14,7 @@ from cairn.limits import MAX_STATE_BYTES, MIB
 from cairn.store.lease import decode_lease, encode_lease
 from tests.fuzz.splices import Splices, spliced, splices
 from tests.lengths import at_length
-from tests.store.test_lease import HERE, RECORD, THERE, TTL, FakeClock, FakeProcesses, document, new_disk, put, sealed
+from tests.store.test_lease import HERE, RECORD, THERE, TTL, FakeProcesses, document, new_clock, new_disk, put, sealed
 from tests.store.test_lease import take as take_lease
 
 GOOD = encode_lease(RECORD)
@@ -38,7 +38,7 @@ def fit_to_show(error: StoreCorrupt) -> None:
 
 def check(data: bytes) -> bool:
     """Whether it was read; whoever reads it as a lease can also wait for it and, in the end, take it."""
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     put(disk, data)
     try:
         record = decode_lease(data)

@@ -57,7 +57,7 @@ class Life:
     def step(self) -> None:
         for _ in range(self._chance.randrange(1, 4)):
             self._change()
-        self.desk.clock.seconds += FIVE_MINUTES
+        self.desk.clock.advance(FIVE_MINUTES)
         # What one change makes another may take back: then there is nothing to publish.
         self.desk.sync()
 
@@ -88,7 +88,7 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, seed: int, files: i
         life.step()
         if number % every == 0:
             held_against_a_fresh_one(desk, tmp_path / f"fresh{number}", seed)
-    desk.clock.seconds += HOUR
+    desk.clock.advance(HOUR)
     assert gc(desk.codebase, desk.options(), silent, clock=desk.clock).kept == RETAIN_SNAPSHOTS_MIN
     segments, whole = sizes(desk)
     assert whole <= 3 * segments

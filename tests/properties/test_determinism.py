@@ -21,7 +21,7 @@ from tests.sync.desk import Desk
 INDEX = """
     import os, random, sys
     from pathlib import Path
-    from tests.sync.desk import Ahead, Desk, Model, silent
+    from tests.sync.desk import Desk, Model, ahead, silent
     from cairn.sync import run
 
     real, chance = os.scandir, random.Random(sys.argv[3])
@@ -42,7 +42,7 @@ INDEX = """
 
     os.scandir = scandir
     desk = Desk.__new__(Desk)
-    desk.tree, desk.home, desk.model, desk.clock = Path(sys.argv[1]), Path(sys.argv[2]), Model(), Ahead()
+    desk.tree, desk.home, desk.model, desk.clock = Path(sys.argv[1]), Path(sys.argv[2]), Model(), ahead()
     run.index(desk.codebase, desk.options(workers=int(sys.argv[4])), silent, clock=desk.clock)
 """
 LOCALES, ZONES = ("C", "C.UTF-8", "POSIX", "tr_TR.UTF-8"), ("UTC", "Asia/Kathmandu", "America/St_Johns")

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
 
 import cairn.sync.extract as extract_module
+from cairn.clock import SYSTEM_CLOCK
 from cairn.errors import CairnError, NameCollision, NotIndexed, NoValidSnapshot, StoreBusy
 from cairn.source.beneath import Tree
 from cairn.store.fs import Fs
@@ -110,7 +111,7 @@ class StoreMachine(TreeMachine):
     @rule(seconds=st.sampled_from([0.1, 10.0]))
     def set_clock(self, seconds: float) -> None:
         """So close to the files that their times prove nothing, or far from them."""
-        self.desk.clock.seconds = seconds
+        self.desk.clock.set_wall_ns(SYSTEM_CLOCK.wall_ns() + int(seconds * 1e9))
 
     # --- runs -----------------------------------------------------------------------------------------------------
 
@@ -176,7 +177,7 @@ class StoreMachine(TreeMachine):
     @precondition(lambda self: self.published is not None)
     @rule(later=st.sampled_from([0, 700]))
     def collect(self, later: int) -> None:
-        self.desk.clock.seconds += later
+        self.desk.clock.advance(later)
         before = self._snapshots()
         report = self._act("gc")
         assert isinstance(report, CollectReport)

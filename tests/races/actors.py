@@ -47,6 +47,7 @@ from tests.races.scheduler import Actor, ActorDisk, Event
 from tests.store import disks, little
 from tests.store.disks import Call, MemoryDisk
 from tests.store.little import FewProcesses, contents
+from tests.support.clock import ManualClock
 
 # Functions of their arguments alone, where they are called.
 _PURE: dict[ModuleType, tuple[str, ...]] = {
@@ -92,7 +93,7 @@ class Prepared(NamedTuple):
 
 
 def prepare() -> Prepared:
-    clock = little.StillClock()
+    clock = ManualClock()
     clock.advance(1_000)
     disk = MemoryDisk()
     little.save(disk, BASE, clock=clock)
@@ -110,7 +111,7 @@ RETAINED = 2
 
 def with_a_past() -> MemoryDisk:
     """A store with old snapshots: two share no segment with a later one, two segments can be merged into one."""
-    disk, clock = MemoryDisk(), little.StillClock(1_789_900_000_000_000_000)
+    disk, clock = MemoryDisk(), ManualClock(1_789_900_000_000_000_000)
     for number, files in enumerate(PAST):
         little.save(disk, files, clock=clock, full=number < len(PAST) - 1)
         clock.advance(10_000)
@@ -140,7 +141,7 @@ class Canned:
 
     def _build(self, files: Mapping[str, bytes]) -> tuple[dict[str, bytes], int, int]:
         disk = MemoryDisk()
-        with open_writer(disk, "store", RunKind.SYNC, clock=little.StillClock(), processes=FewProcesses()) as writer:
+        with open_writer(disk, "store", RunKind.SYNC, clock=ManualClock(), processes=FewProcesses()) as writer:
             (batch,) = _write_batch(writer, files).batches
             folder = batch_folder(writer.run, batch.number)
             return (

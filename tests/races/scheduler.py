@@ -18,6 +18,7 @@ from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 from cairn.store.layout import GENERATIONS, POINTER, READERS_LOCK
 from cairn.store.lease import LEASE
 from tests.store.disks import Call, MemoryDisk, TracingDisk
+from tests.support.clock import ManualClock
 
 T = TypeVar("T")
 
@@ -69,7 +70,8 @@ class World:
 
     def __init__(self, disk: MemoryDisk, schedule: Schedule) -> None:
         self.disk = disk
-        self.clock = VirtualClock(self)
+        # It moves when somebody sleeps or waits in vain, and everybody else may run meanwhile.
+        self.clock = ManualClock(on_sleep=self.point)
         self.events: list[Event] = []
         self.results: dict[str, object] = {}
         # For each step, how many others could have gone on.
@@ -139,30 +141,6 @@ class World:
         return True
 
 
-class VirtualClock:
-    """The clock of a world: it moves when somebody sleeps or waits in vain, and everybody else may run meanwhile."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.seconds = 1_000.0
-
-    def wall_ns(self) -> int:
-        return 1_790_000_000_000_000_000 + int(self.seconds * 1e9)
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def boottime(self) -> float:
-        return self.seconds
-
-    def cpu(self) -> float:
-        return self.seconds
-
-    def sleep(self, seconds: float) -> None:
-        self.seconds += seconds
-        self._world.point()
-
-
 class ActorDisk(TracingDisk):
     """The disk of a world as one actor uses it."""
 
@@ -184,7 +162,7 @@ class ActorDisk(TracingDisk):
     @contextlib.contextmanager
     def lock(self, path: str, *, exclusive: bool, timeout: float) -> Iterator[None]:
         world, clock = self.world, self.world.clock
-        until = clock.seconds + timeout
+        until = clock.monotonic() + timeout
         with contextlib.ExitStack() as stack:
             while True:
                 world.point()
@@ -196,7 +174,7 @@ class ActorDisk(TracingDisk):
                 except TimeoutError:
                     # Who only tries does not wait for anybody.
                     if timeout <= 0 or not world.wait():
-                        clock.seconds = max(clock.seconds, until)
+                        clock.advance(max(0.0, until - clock.monotonic()))
                         raise
             yield
             world.point()

@@ -31,6 +31,7 @@ from tests.conformance import conforms
 from tests.conformance_report import PROJECT
 from tests.store import little
 from tests.store.disks import Call, MemoryDisk, TracingDisk
+from tests.support.clock import ManualClock
 
 BASE = {"a": b"base\n", "b": b"base\n"}
 SLEEPER = {"a": b"sleeper\n", "b": b"sleeper\n"}
@@ -52,7 +53,7 @@ def steps_of_publish() -> list[Call]:
     """What a publish asks of the disk, up to the end of its run."""
     disk = TracingDisk(MemoryDisk())
     little.save(disk, BASE)
-    clock = little.StillClock()
+    clock = ManualClock()
     with open_writer(disk, "store", RunKind.SYNC, clock=clock, processes=little.FewProcesses()) as writer:
         draft = little.draft(writer, SLEEPER, clock)
         disk.calls.clear()

@@ -22,8 +22,9 @@ from cairn.syntax.versions import CHUNKER_VERSION
 from cairn.types import FileFacts
 from tests.search.trees import viewed
 from tests.store.disks import MemoryDisk
-from tests.store.little import DIMENSION, FINGERPRINT, GIT, IGNORE, ROOT, STORE_ID, FewProcesses, StillClock, contents
+from tests.store.little import DIMENSION, FINGERPRINT, GIT, IGNORE, ROOT, STORE_ID, FewProcesses, contents
 from tests.store.segments import analyzed
+from tests.support.clock import ManualClock
 
 MODEL = FakeEmbedder(DIMENSION)
 Tree = Mapping[str, bytes]
@@ -39,7 +40,7 @@ def _facts(key: str, data: bytes) -> FileFacts:
 
 def store(fs: MemoryDisk, files: Tree) -> None:
     """Make the store hold exactly these files: what is new in a segment of its own, what is gone under tombstones."""
-    clock = StillClock()
+    clock = ManualClock()
     with open_writer(fs, "store", RunKind.SYNC, clock=clock, processes=FewProcesses()) as writer:
         base = {} if writer.view is None else contents(writer.view)
         changed = {key: data for key, data in files.items() if base.get(key) != data}

@@ -13,7 +13,7 @@ from cairn.search.found import ExactFound
 from cairn.search.pattern import Case, compiled
 from tests.conformance import conforms
 from tests.search.trees import texts_of
-from tests.store.little import StillClock
+from tests.support.clock import ManualClock
 
 TREE = {
     "b.py": b"import os\nImport = import_module\n",
@@ -168,7 +168,7 @@ def test_a_pattern_that_would_take_for_ever_elsewhere_takes_seconds_at_most(patt
 
 
 def test_a_search_that_takes_too_long_is_an_error_and_no_part_of_an_answer() -> None:
-    clock = StillClock()
+    clock = ManualClock()
 
     def slow(texts: Texts) -> None:
         exact(texts, compiled("x"), seconds=2, clock=clock, within=lambda path, language: not clock.advance(1.5))

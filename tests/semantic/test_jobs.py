@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.clock import ProcessId, SystemClock, SystemProcesses
+from cairn.clock import ProcessId, SystemProcesses
 from cairn.errors import SemanticUnreadable
 from cairn.limits import JOB_ATTEMPTS, JOB_LEASE_SECONDS, JOBS_KEPT
 from cairn.semantic import jobs
@@ -28,6 +28,7 @@ from cairn.semantic.scopes import FULL, NOTHING, Scope, of_files
 from tests.conformance import conforms
 from tests.semantic.pinned import CONTEXT
 from tests.semantic.test_scopes import scopes
+from tests.support.clock import ManualClock
 
 OTHER = replace(CONTEXT, id="python:other", root="other")
 
@@ -45,16 +46,6 @@ def db() -> Iterator[Connection]:
     made = fresh()
     yield made
     made.close()
-
-
-class Later(SystemClock):
-    """So many seconds have passed."""
-
-    def __init__(self, seconds: float = 0.0) -> None:
-        self.seconds = seconds
-
-    def boottime(self) -> float:
-        return super().boottime() + self.seconds
 
 
 class Dead(SystemProcesses):
@@ -232,10 +223,10 @@ def test_a_failure_is_told_until_the_next_job_of_its_context(db: Connection) -> 
 def test_the_job_of_a_worker_that_lives_is_left_to_it(db: Connection) -> None:
     held = claimed(db, ask(db).job)
     assert jobs.recover(db) == 0
-    later = Later(JOB_LEASE_SECONDS - 1)
+    later = ManualClock.over_system(JOB_LEASE_SECONDS - 1)
     assert jobs.recover(db, clock=later) == 0
     assert jobs.heartbeat(db, held, clock=later)
-    assert jobs.recover(db, clock=Later(JOB_LEASE_SECONDS + 1)) == 0
+    assert jobs.recover(db, clock=ManualClock.over_system(JOB_LEASE_SECONDS + 1)) == 0
 
 
 @pytest.mark.parametrize("how", ["dead", "silent", "another boot", "unreadable"])
@@ -243,7 +234,8 @@ def test_the_job_of_a_dead_or_silent_worker_is_put_back(db: Connection, how: str
     held = claimed(db, ask(db, of_files(["a"])).job)
     if how == "unreadable":
         db.execute("UPDATE refresh_jobs SET holder = ?", (json.dumps({"pid": "x"}),))
-    clock = Later({"silent": JOB_LEASE_SECONDS + 1, "another boot": -1e9}.get(how, 0.0))
+    clock = ManualClock.over_system()
+    clock.move(boottime={"silent": JOB_LEASE_SECONDS + 1, "another boot": -1e9}.get(how, 0.0))
     assert jobs.recover(db, clock=clock, processes=Dead() if how == "dead" else SystemProcesses()) == 1
     assert job(db, held.job.id).status is JobStatus.QUEUED
     assert not jobs.complete(db, held)

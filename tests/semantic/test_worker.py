@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from cairn.clock import SystemClock
 from cairn.errors import SemanticUnreadable
 from cairn.limits import JOB_HEARTBEAT_SECONDS
 from cairn.semantic import jobs
@@ -24,6 +23,7 @@ from cairn.semantic.scopes import FULL, Scope, of_files
 from cairn.semantic.worker import Cancelled, Step, Surroundings, run_job
 from tests.conformance import conforms
 from tests.semantic.pinned import APP, CONTEXT, LIB, Codebase, index_of_demo
+from tests.support.clock import ManualClock
 
 INDEXER = "import sys; open(sys.argv[1], 'wb').write(bytes.fromhex(sys.argv[2]))"
 
@@ -215,13 +215,6 @@ def dump(db: Connection) -> list[list[tuple[object, ...]]]:
 def test_a_job_that_is_cancelled_while_it_runs_stops_the_indexer(world: World) -> None:
     number = world.ask()
 
-    class Slow(SystemClock):
-        passed = 0.0
-
-        def monotonic(self) -> float:
-            self.passed += JOB_HEARTBEAT_SECONDS
-            return self.passed
-
     asked = []
 
     def index(context: Context, scope: Scope, cancelled: Cancelled) -> Indexed:
@@ -231,7 +224,7 @@ def test_a_job_that_is_cancelled_while_it_runs_stops_the_indexer(world: World) -
         asked.append(cancelled())
         raise SemanticUnreadable(path="index.scip", why="it was stopped")
 
-    ended = run_job(replace(world.surroundings(), index=index, clock=Slow()), number)
+    ended = run_job(replace(world.surroundings(), index=index, clock=ManualClock(step=JOB_HEARTBEAT_SECONDS)), number)
     assert asked == [False, True]
     assert ended is not None
     assert (ended.job.status, ended.job.error) == (JobStatus.FAILED, jobs.CANCELLED)

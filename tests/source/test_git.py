@@ -19,6 +19,7 @@ from cairn.source.git import GLOBAL_IGNORE_LABEL, INFO_EXCLUDE_LABEL, Git, GitCh
 from cairn.source.walk import walk
 from cairn.types import Root, SkipReason
 from tests.conformance import conforms
+from tests.support.clock import ManualClock
 
 ODD_NAMES = (b"a b", b"new\nline", b'quo"te', b"tab\there", b"byte\xff", b"\\back", b"-n", b":(top)x", "é".encode())
 
@@ -523,16 +524,6 @@ def fake_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> st
     return real
 
 
-class CountingClock(SystemClock):
-    """Real time, but nobody waits: it only remembers for how long it was asked to."""
-
-    def __init__(self) -> None:
-        self.slept: list[float] = []
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-
-
 LOCKED = """fatal: Unable to create '/x/.git/index.lock': File exists."""
 
 
@@ -547,7 +538,7 @@ def test_a_locked_repository_is_asked_again_and_then_answers(
         if [ $(wc -l < {tmp_path}/asked) -lt 4 ]; then echo "{LOCKED}" >&2; exit 128; fi
         exec "$REAL" "$@" """,
     )
-    clock = CountingClock()
+    clock = ManualClock.over_system()
     assert git_of(repo, clock).head() == head
     assert len(clock.slept) == 3
     assert clock.slept == sorted(clock.slept)
@@ -559,7 +550,7 @@ def test_a_repository_that_stays_locked_is_given_up_after_a_bounded_number_of_tr
     commit(repo, {b"a": b"1"})
     fake_git(tmp_path, monkeypatch, f"""echo x >> {tmp_path}/asked; echo "{LOCKED}" >&2; exit 128""")
     with pytest.raises(GitFailed, match="locked"):
-        git_of(repo, CountingClock()).tracked()
+        git_of(repo, ManualClock.over_system()).tracked()
     assert len((tmp_path / "asked").read_text().split()) == git_module.GIT_LOCK_ATTEMPTS
 
 

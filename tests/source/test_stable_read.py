@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from cairn.clock import SystemClock
 from cairn.limits import MAX_FILE_BYTES, MINIFIED_LINE_BYTES, STABLE_READ_ATTEMPTS, STABLE_READ_QUIET_NS
 from cairn.source.beneath import Tree
 from cairn.source.root import path_key
@@ -24,37 +23,21 @@ from cairn.source.stable_read import looks_minified, read_stable
 from cairn.types import Candidate, FileStat, ReadOutcome, Root, Skip, SkipReason, SourceFile, Unstable, Vanished
 from tests.conformance import conforms
 from tests.hostile.shapes import SHAPES, SOURCE, Shape, uproot
+from tests.support.clock import ManualClock
 
 Opener = Callable[[Path], Tree]
 
 
-class LaterClock(SystemClock):
-    """A minute later than it is, so that every file has been quiet; sleeping takes no time, but may do something."""
-
-    def __init__(self, on_sleep: Callable[[], object] = lambda: None) -> None:
-        self.naps: list[float] = []
-        self.on_sleep = on_sleep
-
-    def wall_ns(self) -> int:
-        return time.time_ns() + 60_000_000_000
-
-    def sleep(self, seconds: float) -> None:
-        self.naps.append(seconds)
-        self.on_sleep()
+def later(on_sleep: Callable[[], object] | None = None) -> ManualClock:
+    """A clock a minute ahead of the files, so that every one of them has been quiet."""
+    return ManualClock.over_system(60.0, on_sleep=on_sleep)
 
 
-class HastyClock(SystemClock):
-    """The real time, with naps too short to help: as many chances for a mistake as possible."""
-
-    def __init__(self, on_look: Callable[[], object]) -> None:
-        self.on_look = on_look
-
-    def wall_ns(self) -> int:
-        self.on_look()
-        return time.time_ns()
-
-    def sleep(self, seconds: float) -> None:
-        time.sleep(seconds / 50)
+def hasty(on_look: Callable[[], object]) -> ManualClock:
+    """A clock that shows the real time, with naps too short to help: as many chances for a mistake as possible."""
+    clock = ManualClock.over_system(passes=False, on_read=on_look)
+    clock.on_sleep = lambda: time.sleep(clock.slept[-1] / 50)
+    return clock
 
 
 @pytest.fixture(params=[True, False], ids=["openat2", "by-steps"])
@@ -77,7 +60,7 @@ def test_a_quiet_file_comes_with_its_bytes_its_hash_and_its_stat(tmp_path: Path,
     for size in (0, 1, 8191, 8192, 8193, 100_000):
         data = b"x" * size
         (tmp_path / "src" / "code.py").write_bytes(data)
-        found = read_stable(open_tree(tmp_path), candidate(b"src/code.py"), clock=LaterClock())
+        found = read_stable(open_tree(tmp_path), candidate(b"src/code.py"), clock=later())
         status = (tmp_path / "src" / "code.py").stat()
         held = FileStat(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
         assert found == SourceFile("src/code.py", b"src/code.py", data, hashlib.sha256(data).hexdigest(), held)
@@ -110,7 +93,7 @@ def test_a_file_you_may_not_read_is_skipped_with_the_systems_word() -> None:
             if superuser:
                 os.seteuid(65534)
             try:
-                found = read_stable(tree, candidate(b"locked.py"), clock=LaterClock())
+                found = read_stable(tree, candidate(b"locked.py"), clock=later())
             finally:
                 if superuser:
                     os.seteuid(0)
@@ -126,7 +109,7 @@ def test_our_own_lack_of_means_is_never_a_skip(tmp_path: Path, monkeypatch: pyte
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
         monkeypatch.setattr(os, "read", no_more)
         with pytest.raises(OSError, match="memory"):
-            read_stable(tree, candidate(b"code.py"), clock=LaterClock())
+            read_stable(tree, candidate(b"code.py"), clock=later())
 
 
 def test_a_passing_trouble_is_waited_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,12 +124,12 @@ def test_a_passing_trouble_is_waited_out(tmp_path: Path, monkeypatch: pytest.Mon
 
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
         monkeypatch.setattr(os, "read", flaky)
-        assert outcome_of(read_stable(tree, candidate(b"code.py"), clock=LaterClock())) == SOURCE
+        assert outcome_of(read_stable(tree, candidate(b"code.py"), clock=later())) == SOURCE
 
 
 def test_the_cap_holds_for_stat_and_for_the_bytes_read(tmp_path: Path, open_tree: Opener) -> None:
     (tmp_path / "full.py").write_bytes(b"x" * 1000)
-    tree, clock = open_tree(tmp_path), LaterClock()
+    tree, clock = open_tree(tmp_path), later()
     assert outcome_of(read_stable(tree, candidate(b"full.py"), max_bytes=1000, clock=clock)) == SOURCE
     found = read_stable(tree, candidate(b"full.py"), max_bytes=999, clock=clock)
     assert found == Skip(b"full.py", SkipReason.TOO_LARGE, "1000 bytes")
@@ -165,7 +148,7 @@ def test_a_file_that_outgrows_its_stat_is_not_read_to_its_end(tmp_path: Path, mo
 
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
         monkeypatch.setattr(os, "read", grow_first)
-        found = read_stable(tree, candidate(b"grow.py"), max_bytes=1000, clock=LaterClock())
+        found = read_stable(tree, candidate(b"grow.py"), max_bytes=1000, clock=later())
     assert outcome_of(found) == SkipReason.TOO_LARGE
     assert asked == [11]
 
@@ -180,9 +163,9 @@ def test_a_tebibyte_of_nothing_costs_nothing(tmp_path: Path, open_tree: Opener) 
 
 def test_a_file_whose_size_is_a_lie_is_skipped(open_tree: Opener) -> None:
     """Files of /proc say that they are regular and empty, and hold something else, perhaps without end."""
-    found = read_stable(open_tree(Path("/proc/self")), candidate(b"environ"), clock=LaterClock())
+    found = read_stable(open_tree(Path("/proc/self")), candidate(b"environ"), clock=later())
     assert outcome_of(found) in (SkipReason.NOT_REGULAR, SkipReason.BINARY)
-    found = read_stable(open_tree(Path("/proc")), candidate(b"version"), clock=LaterClock())
+    found = read_stable(open_tree(Path("/proc")), candidate(b"version"), clock=later())
     assert outcome_of(found) == SkipReason.NOT_REGULAR
 
 
@@ -192,21 +175,21 @@ def test_of_a_binary_file_only_the_start_is_read(tmp_path: Path, monkeypatch: py
     real = os.read
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
         monkeypatch.setattr(os, "read", lambda fd, size: asked.append(size) or real(fd, size))
-        assert outcome_of(read_stable(tree, candidate(b"program.py"), clock=LaterClock())) == SkipReason.BINARY
+        assert outcome_of(read_stable(tree, candidate(b"program.py"), clock=later())) == SkipReason.BINARY
     assert sum(asked) <= 8193
 
 
 def test_a_file_that_is_not_utf8_says_where(tmp_path: Path, open_tree: Opener) -> None:
     (tmp_path / "old.py").write_bytes(b"# caf\xe9\n")
-    found = read_stable(open_tree(tmp_path), candidate(b"old.py"), clock=LaterClock())
+    found = read_stable(open_tree(tmp_path), candidate(b"old.py"), clock=later())
     assert found == Skip(b"old.py", SkipReason.NOT_UTF8, "at byte 5")
 
 
 def test_a_minified_file_is_read_when_its_type_was_switched_on(tmp_path: Path, open_tree: Opener) -> None:
     (tmp_path / "bundle.js").write_bytes(b"var a=1;" * 1000)
     tree = open_tree(tmp_path)
-    assert outcome_of(read_stable(tree, candidate(b"bundle.js"), clock=LaterClock())) == SkipReason.MINIFIED
-    assert outcome_of(read_stable(tree, candidate(b"bundle.js", forced=True), clock=LaterClock())) == SOURCE
+    assert outcome_of(read_stable(tree, candidate(b"bundle.js"), clock=later())) == SkipReason.MINIFIED
+    assert outcome_of(read_stable(tree, candidate(b"bundle.js", forced=True), clock=later())) == SOURCE
 
 
 def test_only_long_lines_in_web_code_look_minified() -> None:
@@ -235,12 +218,12 @@ def test_a_file_that_changes_during_every_attempt_is_unstable(tmp_path: Path, mo
         os.utime(tmp_path / "busy.py")
         return data
 
-    clock = LaterClock()
+    clock = later()
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
         monkeypatch.setattr(os, "read", touch_after)
         assert read_stable(tree, candidate(b"busy.py"), clock=clock) == Unstable(b"busy.py", STABLE_READ_ATTEMPTS)
-    assert len(clock.naps) == STABLE_READ_ATTEMPTS - 1
-    assert clock.naps == sorted(clock.naps)
+    assert len(clock.slept) == STABLE_READ_ATTEMPTS - 1
+    assert clock.slept == sorted(clock.slept)
 
 
 @conforms("003.SR1")
@@ -256,7 +239,7 @@ def test_a_file_that_comes_to_rest_is_read_as_it_then_is(tmp_path: Path, monkeyp
 
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
         monkeypatch.setattr(os, "read", write_after)
-        found = read_stable(tree, candidate(b"busy.py"), clock=LaterClock())
+        found = read_stable(tree, candidate(b"busy.py"), clock=later())
     assert isinstance(found, SourceFile)
     assert found.data == b"whole"
 
@@ -264,12 +247,9 @@ def test_a_file_that_comes_to_rest_is_read_as_it_then_is(tmp_path: Path, monkeyp
 def test_a_file_removed_between_two_attempts_is_a_delete(tmp_path: Path) -> None:
     (tmp_path / "busy.py").write_bytes(b"x")
 
-    class Fresh(LaterClock):
-        def wall_ns(self) -> int:
-            return (tmp_path / "busy.py").stat().st_ctime_ns
-
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
-        clock = Fresh(on_sleep=(tmp_path / "busy.py").unlink)
+        written = (tmp_path / "busy.py").stat().st_ctime_ns
+        clock = ManualClock(written, on_sleep=(tmp_path / "busy.py").unlink)
         assert read_stable(tree, candidate(b"busy.py"), clock=clock) == Vanished(b"busy.py")
 
 
@@ -279,18 +259,9 @@ def test_a_file_written_just_now_is_left_alone_for_a_moment(tmp_path: Path, open
     (tmp_path / "code.py").write_bytes(b"x")
     written = (tmp_path / "code.py").stat().st_ctime_ns
 
-    class Ticking(SystemClock):
-        now = written
-
-        def wall_ns(self) -> int:
-            return self.now
-
-        def sleep(self, seconds: float) -> None:
-            self.now += int(seconds * 1e9)
-
-    clock = Ticking()
+    clock = ManualClock(written)
     assert outcome_of(read_stable(open_tree(tmp_path), candidate(b"code.py"), clock=clock)) == SOURCE
-    assert clock.now - written >= STABLE_READ_QUIET_NS
+    assert clock.wall_ns() - written >= STABLE_READ_QUIET_NS
 
 
 # The content names itself: every line of one version holds its number. Three ways to save a file, in bursts. The
@@ -362,7 +333,7 @@ def read_against_a_writer(tree: Tree, path: Path, seconds: float, least: int) ->
 
     try:
         assert child.stdout.readline() == b"ready\n"
-        until, clock = time.monotonic() + seconds, HastyClock(look)
+        until, clock = time.monotonic() + seconds, hasty(look)
         while time.monotonic() < until or seen.total() < least:
             found = read_stable(tree, candidate(os.fsencode(path.name)), clock=clock)
             seen[type(found).__name__] += 1
@@ -408,7 +379,7 @@ def test_every_hostile_shape_can_be_planted_read_and_removed(shape: Shape, tmp_p
         tree = open_tree(folder)
         for raw, outcome in shape.reads.items():
             if raw not in shape.optional or os.path.lexists(os.path.join(os.fsencode(folder), raw)):
-                assert outcome_of(read_stable(tree, candidate(raw), clock=LaterClock())) == outcome, raw
+                assert outcome_of(read_stable(tree, candidate(raw), clock=later())) == outcome, raw
         for raw in shape.expected_in(folder):
             tree.lstat(raw)
     finally:

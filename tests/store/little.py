@@ -24,6 +24,7 @@ from cairn.syntax.analyze import cut_by_lines
 from cairn.syntax.versions import CHUNKER_VERSION
 from cairn.types import FileFacts, FileStat, SkipRecord, SourceFile
 from tests.store.disks import MemoryDisk
+from tests.support.clock import ManualClock
 
 DIMENSION = 4
 FINGERPRINT = index_fingerprint(
@@ -33,32 +34,6 @@ STORE_ID = f"little__{'0' * 16}__{FINGERPRINT.digest[:16]}"
 ROOT = "/little"
 IGNORE = "0" * 64
 GIT = GitState(None, False, True)
-
-
-class StillClock:
-    """A clock that moves only when it is told to, or when somebody sleeps."""
-
-    def __init__(self, wall_ns: int = 1_790_000_000_000_000_000) -> None:
-        self._wall_ns = wall_ns
-        self._seconds = 0.0
-
-    def advance(self, seconds: float) -> None:
-        self._seconds += seconds
-
-    def wall_ns(self) -> int:
-        return self._wall_ns + int(self._seconds * 1e9)
-
-    def monotonic(self) -> float:
-        return self._seconds
-
-    def boottime(self) -> float:
-        return self._seconds
-
-    def cpu(self) -> float:
-        return self._seconds
-
-    def sleep(self, seconds: float) -> None:
-        self._seconds += seconds
 
 
 @dataclass
@@ -132,7 +107,7 @@ def save(
     is_fresh: Callable[[], bool] = lambda: True,
 ) -> Manifest | None:
     """One whole run: take the lease, seal, publish, let go."""
-    clock = clock or StillClock()
+    clock = clock or ManualClock()
     kind = RunKind.REINDEX if full else RunKind.SYNC
     with open_writer(fs, "store", kind, clock=clock, processes=processes or FewProcesses(), rebuild=full) as writer:
         return publish(writer, draft(writer, files, clock, full=full), is_fresh, clock)

@@ -44,28 +44,11 @@ from cairn.store.writer import Writer, open_writer
 from tests.conformance import conforms
 from tests.lengths import at_length
 from tests.store.disks import Call, MemoryDisk, TracingDisk
-from tests.store.little import (
-    FewProcesses,
-    StillClock,
-    all_files,
-    contents,
-    draft,
-    load,
-    part_names,
-    rewrite,
-    save,
-    write_batch,
-)
+from tests.store.little import FewProcesses, all_files, contents, draft, load, part_names, rewrite, save, write_batch
+from tests.support.clock import ManualClock
 
 YEAR = 365 * 24 * 3600
 LONG_AGO = 3600
-
-
-class Clock(StillClock):
-    """A still clock whose wall time somebody may set."""
-
-    def set_by(self, seconds: float) -> None:
-        self._wall_ns += int(seconds * 1e9)
 
 
 def texts(number: int) -> dict[str, bytes]:
@@ -74,7 +57,7 @@ def texts(number: int) -> dict[str, bytes]:
     return files | ({"now and then": b"here\n"} if number % 2 else {})
 
 
-def store(snapshots: int, clock: Clock, every: float = LONG_AGO) -> tuple[MemoryDisk, list[Manifest]]:
+def store(snapshots: int, clock: ManualClock, every: float = LONG_AGO) -> tuple[MemoryDisk, list[Manifest]]:
     """A store with so many snapshots, one after the other; the last was published just now."""
     fs = MemoryDisk()
     made = []
@@ -86,11 +69,11 @@ def store(snapshots: int, clock: Clock, every: float = LONG_AGO) -> tuple[Memory
     return fs, made
 
 
-def opened(fs: Fs, clock: StillClock, pid: int = 1, alive: Iterable[int] = (1,)) -> Writer:
+def opened(fs: Fs, clock: ManualClock, pid: int = 1, alive: Iterable[int] = (1,)) -> Writer:
     return open_writer(fs, "store", RunKind.GC, clock=clock, processes=FewProcesses(pid, {*alive, pid}))
 
 
-def gc(fs: Fs, clock: StillClock, pid: int = 1) -> Collected:
+def gc(fs: Fs, clock: ManualClock, pid: int = 1) -> Collected:
     with opened(fs, clock, pid) as writer:
         return collect(writer, clock)
 
@@ -118,7 +101,7 @@ def read(fs: Fs, manifest: Manifest) -> dict[str, bytes]:
 @conforms("003.GC1")
 @pytest.mark.parametrize("snapshots", [1, 4, 5, 6, 9])
 def test_the_five_newest_stay_however_old_they_are_and_the_others_go(snapshots: int) -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, made = store(snapshots, clock)
     clock.advance(YEAR)
     done = gc(fs, clock)
@@ -136,7 +119,7 @@ def test_the_five_newest_stay_however_old_they_are_and_the_others_go(snapshots: 
 
 @conforms("003.GC1b")
 def test_a_snapshot_stays_for_ten_minutes_after_another_one_took_its_place() -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, made = store(9, clock, every=1)
     # The first was replaced 7 seconds ago, the fourth 4.
     clock.advance(593)
@@ -151,7 +134,7 @@ def test_a_snapshot_stays_for_ten_minutes_after_another_one_took_its_place() -> 
 @conforms("003.RDR3")
 def test_no_snapshot_goes_before_the_longest_query_and_the_margin_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collecting, "RETAIN_SNAPSHOTS_MIN_AGE_SECONDS", 0)
-    clock = Clock()
+    clock = ManualClock()
     fs, made = store(5, clock)
     clock.advance(LONG_AGO)
     save(fs, texts(6), clock=clock)
@@ -168,7 +151,7 @@ def test_no_snapshot_goes_before_the_longest_query_and_the_margin_are_over(monke
 
 @conforms("003.GC2", "003.RDR4")
 def test_the_snapshot_that_answers_stays_even_when_all_newer_ones_are_damaged() -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, made = store(9, clock)
     for ref in {made[n].segments[-1] for n in range(2, 9)}:
         rewrite(fs, f"{segment_folder(ref.name)}/data.bin", b"rubbish")
@@ -179,7 +162,7 @@ def test_the_snapshot_that_answers_stays_even_when_all_newer_ones_are_damaged() 
 
 @conforms("003.GC4", "003.RDR4")
 def test_what_retained_snapshots_share_with_collected_ones_stays() -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, made = store(9, clock)
     clock.advance(LONG_AGO)
     gc(fs, clock)
@@ -210,7 +193,7 @@ def kept_ids(fs: Fs) -> list[str]:
 
 
 def test_what_it_says_it_freed_is_what_is_gone() -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, _ = store(8, clock)
     clock.advance(LONG_AGO)
     # The second name of a manifest takes no room.
@@ -222,7 +205,7 @@ def test_what_it_says_it_freed_is_what_is_gone() -> None:
 
 
 def test_an_empty_store_and_one_that_was_never_published_to_have_nothing_to_collect() -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs = MemoryDisk()
     assert gc(fs, clock) == Collected()
     plant_fence(fs, 0)
@@ -234,9 +217,9 @@ def test_an_empty_store_and_one_that_was_never_published_to_have_nothing_to_coll
 
 
 def test_while_the_clock_is_set_back_nothing_goes_that_was_just_replaced() -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, _ = store(9, clock, every=1)
-    clock.set_by(-YEAR)
+    clock.move(wall=-YEAR)
     clock.advance(LONG_AGO)
     assert gc(fs, clock).snapshots == ()
     # It goes on with the wrong clock, as if nothing had been.
@@ -251,9 +234,9 @@ def test_while_the_clock_is_set_back_nothing_goes_that_was_just_replaced() -> No
 
 @pytest.mark.parametrize("years", [-10, 10])
 def test_a_clock_that_is_off_by_years_costs_at_most_what_is_old_by_number(years: int) -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, made = store(9, clock)
-    clock.set_by(years * YEAR)
+    clock.move(wall=years * YEAR)
     done = gc(fs, clock)
     assert done.snapshots == (() if years < 0 else tuple(manifest.snapshot_id for manifest in made[:4]))
     assert load(fs) == texts(9)
@@ -264,7 +247,7 @@ def test_a_clock_that_is_off_by_years_costs_at_most_what_is_old_by_number(years:
 
 @conforms("003.GC5", "003.RDR5")
 def test_idx_must_004_nobody_collects_without_the_lease() -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, _ = store(9, clock)
     clock.advance(LONG_AGO)
     with opened(fs, clock, pid=1) as writer:
@@ -281,7 +264,7 @@ def test_idx_must_004_nobody_collects_without_the_lease() -> None:
 
 @conforms("003.GC5", "003.RDR5")
 def test_idx_must_004_while_another_run_writes_the_collector_is_refused_and_nothing_changes() -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, _ = store(9, clock)
     clock.advance(LONG_AGO)
     with open_writer(fs, "store", RunKind.SYNC, clock=clock, processes=FewProcesses(1, {1})) as writer:
@@ -295,7 +278,7 @@ def test_idx_must_004_while_another_run_writes_the_collector_is_refused_and_noth
 
 @conforms("003.GC5")
 def test_the_lease_is_looked_at_before_the_first_number_and_again_before_the_first_file_goes() -> None:
-    clock = Clock()
+    clock = ManualClock()
     disk, _ = store(9, clock)
     clock.advance(LONG_AGO)
     fs = TracingDisk(disk)
@@ -316,7 +299,7 @@ def test_the_lease_is_looked_at_before_the_first_number_and_again_before_the_fir
 
 @conforms("003.RDR6")
 def test_idx_must_005_while_somebody_opens_a_snapshot_nothing_is_collected_and_a_note_says_so() -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, made = store(9, clock)
     clock.advance(LONG_AGO)
     with fs.lock(READERS_LOCK, exclusive=False, timeout=0):
@@ -330,7 +313,7 @@ def test_idx_must_005_while_somebody_opens_a_snapshot_nothing_is_collected_and_a
 
 @conforms("003.RDR6")
 def test_idx_must_005_no_reader_can_open_anything_while_snapshots_stop_being_snapshots() -> None:
-    clock = Clock()
+    clock = ManualClock()
     disk, _ = store(9, clock)
     clock.advance(LONG_AGO)
     refused = 0
@@ -348,7 +331,7 @@ def test_idx_must_005_no_reader_can_open_anything_while_snapshots_stop_being_sna
 
 @conforms("003.RDR6", "003.GC4")
 def test_a_view_that_was_opened_before_answers_as_before_when_its_snapshot_is_gone(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = ManualClock()
     with Disk.at(str(tmp_path / "home"), "store", create=True) as fs:
         views: list[SnapshotView] = []
         for number in range(1, 10):
@@ -367,7 +350,7 @@ def test_a_view_that_was_opened_before_answers_as_before_when_its_snapshot_is_go
 
 @conforms("003.RDR4", "003.GC2")
 def test_at_any_step_of_the_collector_a_reader_finds_the_newest_and_the_checker_no_error() -> None:
-    clock = Clock()
+    clock = ManualClock()
     disk, _ = store(8, clock)
     clock.advance(LONG_AGO)
     seen = 0
@@ -384,7 +367,7 @@ def test_at_any_step_of_the_collector_a_reader_finds_the_newest_and_the_checker_
 
 
 def test_the_checker_looks_again_when_the_collector_came_in_between() -> None:
-    clock = Clock()
+    clock = ManualClock()
     before, _ = store(8, clock)
     clock.advance(LONG_AGO)
     calls = TracingDisk(before)
@@ -420,7 +403,7 @@ class Lockless(TracingDisk):
 @conforms("003.RDR7")
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
 def test_without_locks_readers_go_on_and_nothing_is_collected(number: int) -> None:
-    clock = Clock()
+    clock = ManualClock()
     disk, _ = store(9, clock)
     clock.advance(LONG_AGO)
     fs = Lockless(disk, number)
@@ -436,7 +419,7 @@ def test_without_locks_readers_go_on_and_nothing_is_collected(number: int) -> No
 
 
 def test_while_a_snapshot_that_stays_is_damaged_nothing_is_collected() -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, _ = store(9, clock)
     clock.advance(LONG_AGO)
     rewrite(fs, generation_path(6), b"rubbish")
@@ -448,7 +431,7 @@ def test_while_a_snapshot_that_stays_is_damaged_nothing_is_collected() -> None:
 
 
 def test_a_damaged_snapshot_that_is_old_goes_and_all_that_only_it_used() -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, made = store(9, clock)
     clock.advance(LONG_AGO)
     rewrite(fs, generation_path(2), b"rubbish")
@@ -459,7 +442,7 @@ def test_a_damaged_snapshot_that_is_old_goes_and_all_that_only_it_used() -> None
 
 
 def test_a_state_that_lags_behind_by_many_snapshots_goes_with_its_snapshot() -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, made = store(9, clock)
     rewrite(fs, INDEX_STATE, encode_state(state_of(made[1])))
     clock.advance(LONG_AGO)
@@ -470,7 +453,7 @@ def test_a_state_that_lags_behind_by_many_snapshots_goes_with_its_snapshot() -> 
 
 @pytest.mark.parametrize("state", [b"rubbish", None])
 def test_a_state_that_is_damaged_or_missing_is_no_obstacle(state: bytes | None) -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, _ = store(9, clock)
     clock.advance(LONG_AGO)
     fs.remove(INDEX_STATE)
@@ -490,7 +473,7 @@ class Asleep(Exception):
 @pytest.mark.parametrize("damaged", [False, True])
 def test_a_writer_that_sleeps_through_the_collection_of_its_fence_cannot_publish_any_more(damaged: bool) -> None:
     """It had looked at its lease for the last time and comes to claim its number, which is free again."""
-    clock = Clock()
+    clock = ManualClock()
     fs, _ = store(5, clock)
     slept: list[Call] = []
 
@@ -540,7 +523,7 @@ TTL = 1_800
 def test_staged_work_goes_when_it_is_old_and_no_live_run_holds_it(
     tmp_path: Path, age: int, alive: bool, goes: bool
 ) -> None:
-    clock = Clock(SYSTEM_CLOCK.wall_ns())
+    clock = ManualClock(SYSTEM_CLOCK.wall_ns())
     with Disk.at(str(tmp_path / "home"), "store", create=True) as fs:
         save(fs, texts(1), clock=clock)
         killed = open_writer(fs, "store", RunKind.SYNC, clock=clock, processes=FewProcesses(7, {7}))
@@ -565,7 +548,7 @@ def test_staged_work_goes_when_it_is_old_and_no_live_run_holds_it(
 
 
 def test_of_two_staged_batches_only_the_old_one_goes(tmp_path: Path) -> None:
-    clock = Clock(0)
+    clock = ManualClock(0)
     fs = MemoryDisk()
     save(fs, texts(1), clock=clock)
     killed = open_writer(fs, "store", RunKind.SYNC, clock=clock, processes=FewProcesses(7, {7}))
@@ -585,7 +568,7 @@ def test_of_two_staged_batches_only_the_old_one_goes(tmp_path: Path) -> None:
 
 
 def test_a_look_ahead_says_what_goes_and_changes_nothing() -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, made = store(9, clock)
     clock.advance(LONG_AGO)
     with open_writer(fs, "store", RunKind.SYNC, clock=clock, processes=FewProcesses(1, {1})) as writer:
@@ -602,7 +585,7 @@ def test_a_look_ahead_says_what_goes_and_changes_nothing() -> None:
 
 
 def test_a_look_ahead_goes_on_when_a_collector_takes_a_number_away_meanwhile() -> None:
-    clock = Clock()
+    clock = ManualClock()
     fs, made = store(9, clock)
     clock.advance(LONG_AGO)
 
@@ -623,7 +606,7 @@ class History:
     """A store, what its snapshots must hold, and every path that a collector has removed."""
 
     def __init__(self) -> None:
-        self.fs, self.clock = MemoryDisk(), Clock()
+        self.fs, self.clock = MemoryDisk(), ManualClock()
         self.files: dict[str, bytes] = {"always": b"here\n"}
         self.held: dict[str, dict[str, bytes]] = {}
         self.pins: list[tuple[SnapshotView, dict[str, bytes]]] = []
@@ -633,6 +616,13 @@ class History:
         manifest = save(self.fs, self.files, clock=self.clock, processes=FewProcesses(1, {1}), full=full)
         assert manifest is not None
         self.held[manifest.snapshot_id] = dict(self.files)
+
+    def advance(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    def set_by(self, seconds: float) -> None:
+        """Somebody sets the wall clock."""
+        self.clock.move(wall=seconds)
 
     def edit(self, key: str, data: bytes | None) -> None:
         if data is None:
@@ -716,8 +706,7 @@ def live(steps: Iterable[tuple[object, ...]]) -> None:
     history.publish(False)
     try:
         for name, *arguments in steps:
-            whose = history.clock if name in ("advance", "set_by") else history
-            getattr(whose, str(name))(*arguments)
+            getattr(history, str(name))(*arguments)
         history.clock.advance(LONG_AGO)
         history.collect()
     finally:

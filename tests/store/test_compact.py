@@ -24,13 +24,8 @@ from cairn.store.verify import check
 from cairn.store.writer import open_writer
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
-from tests.store.little import (
-    FewProcesses,
-    StillClock,
-    draft,
-    load,
-    save,
-)
+from tests.store.little import FewProcesses, draft, load, save
+from tests.support.clock import ManualClock
 
 Files = Mapping[str, bytes]
 NAMES = "abcdef"
@@ -59,7 +54,7 @@ def merged(
     with workshop(fs) as folder:
         made = built(fs, groups, folder)
         meanwhile()
-        clock = StillClock()
+        clock = ManualClock()
         with open_writer(fs, "store", RunKind.COMPACT, clock=clock, processes=FewProcesses()) as writer:
             assert fits(made, writer.base)
             return publish_merged(writer, made, clock)
@@ -152,7 +147,7 @@ def test_a_sync_that_publishes_meanwhile_is_built_upon() -> None:
         made = built(fs, [names(fs)], folder)
         # Another process changes one of the merged files, deletes the other, and brings a third.
         save(fs, {"a": b"3\n", "c": b"1\n"})
-        clock = StillClock()
+        clock = ManualClock()
         with open_writer(fs, "store", RunKind.COMPACT, clock=clock, processes=FewProcesses()) as writer:
             assert fits(made, writer.base)
             manifest = publish_merged(writer, made, clock)
@@ -168,7 +163,7 @@ def test_what_was_merged_from_segments_that_are_gone_is_thrown_away() -> None:
     with workshop(fs) as folder:
         made = built(fs, [names(fs)], folder)
         save(fs, {"a": b"3\n"}, full=True)
-        with open_writer(fs, "store", RunKind.COMPACT, clock=StillClock(), processes=FewProcesses()) as writer:
+        with open_writer(fs, "store", RunKind.COMPACT, clock=ManualClock(), processes=FewProcesses()) as writer:
             assert not fits(made, writer.base)
             assert not fits(made, None)
     assert load(fs) == {"a": b"3\n"}
@@ -179,7 +174,7 @@ def test_what_was_merged_from_segments_that_are_gone_is_thrown_away() -> None:
 def test_merged_segments_are_published_by_the_holder_of_the_lease_only() -> None:
     fs = MemoryDisk()
     history(fs, [{"a": b"1\n"}, {"a": b"2\n"}])
-    clock = StillClock()
+    clock = ManualClock()
     with workshop(fs) as folder:
         made = built(fs, [names(fs)], folder)
         with open_writer(fs, "store", RunKind.COMPACT, clock=clock, processes=FewProcesses(1, {1})) as writer:
@@ -219,9 +214,9 @@ def test_one_builds_at_a_time_and_clears_away_what_a_dead_one_left() -> None:
 def test_merged_rows_of_a_killed_run_are_adopted_by_nobody() -> None:
     fs = MemoryDisk()
     history(fs, [{"a": b"1\n"}, {"a": b"2\n"}])
-    with open_writer(fs, "store", RunKind.SYNC, clock=StillClock(), processes=FewProcesses()) as writer:
+    with open_writer(fs, "store", RunKind.SYNC, clock=ManualClock(), processes=FewProcesses()) as writer:
         assert rewrite(writer, [names(fs)], ())[0].batch is not None
-    with open_writer(fs, "store", RunKind.SYNC, clock=StillClock(1), processes=FewProcesses()) as writer:
+    with open_writer(fs, "store", RunKind.SYNC, clock=ManualClock(1), processes=FewProcesses()) as writer:
         assert writer.adopted == ()
     assert fs.list_folder(STAGING) == []
     assert load(fs) == {"a": b"2\n"}
@@ -247,7 +242,7 @@ def test_a_sync_can_write_a_file_away_and_bring_others_in_one_publish() -> None:
             {"a": b"1\n", "secret": b"hush\n", "b": b"1\n"},
         ],
     )
-    clock = StillClock()
+    clock = ManualClock()
     wanted = {"a": b"1\n", "b": b"2\n"}
     with open_writer(fs, "store", RunKind.SYNC, clock=clock, processes=FewProcesses()) as writer:
         assert writer.view is not None
@@ -281,7 +276,7 @@ def test_a_plan_over_a_real_view_ends_in_few_segments() -> None:
 def test_a_run_that_writes_all_of_a_segment_away_leaves_no_empty_one() -> None:
     fs = MemoryDisk()
     history(fs, [{"a": b"1\n"}, {"a": b"1\n", "secret": b"hush\n"}])
-    clock = StillClock()
+    clock = ManualClock()
     with open_writer(fs, "store", RunKind.SYNC, clock=clock, processes=FewProcesses()) as writer:
         rewrites = rewrite(writer, [names(fs)[1:]], {"secret"})
         assert rewrites[0].batch is None
@@ -297,7 +292,7 @@ def test_a_file_that_would_be_live_twice_is_found_among_many(monkeypatch: pytest
     history(fs, [{"a": b"1\n", "b": b"1\n", "c": b"1\n"}, {"a": b"1\n", "b": b"1\n", "c": b"1\n", "d": b"1\n"}])
     merged(fs, [names(fs)[:1]])
     assert load(fs) == {"a": b"1\n", "b": b"1\n", "c": b"1\n", "d": b"1\n"}
-    clock = StillClock()
+    clock = ManualClock()
     with open_writer(fs, "store", RunKind.SYNC, clock=clock, processes=FewProcesses()) as writer:
         wanted = {"a": b"2\n", "b": b"2\n", "c": b"2\n", "d": b"1\n"}
         made = draft(writer, wanted, clock)

@@ -25,6 +25,7 @@ from cairn.store.disk import Disk
 from cairn.store.fs import PRIVATE, SHARED, Fs, store_trouble
 from tests.store.disks import FAULTS, Call, FailingDisk, Fault, MemoryDisk, Mode, TracingDisk
 from tests.store.fs_contract import NEEDS_IT, TAKES_A_PATH, FsContract, database, everything, hold, mode, refused
+from tests.support.clock import ManualClock
 
 DISKS = ["real", "memory", "failing real", "failing memory", "traced memory", "shared real", "shared memory"]
 
@@ -513,49 +514,25 @@ def test_a_lock_keeps_other_processes_out_and_goes_with_the_one_that_holds_it(di
     hold(disk, "lock")
 
 
-class WaitingClock:
-    """A clock on which only sleeping takes time; `during` is called by each sleep."""
-
-    def __init__(self, during: Callable[[], None] = lambda: None) -> None:
-        self.now = 0.0
-        self.during = during
-
-    def wall_ns(self) -> int:
-        return 0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def boottime(self) -> float:
-        return self.now
-
-    def cpu(self) -> float:
-        return 0.0
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        self.during()
-
-
 def test_a_lock_is_waited_for_as_long_as_allowed(home: Path) -> None:
-    clock = WaitingClock()
+    clock = ManualClock()
     with Disk.at(str(home), "data/store", create=True, clock=clock) as disk:
         disk.create_bytes("lock", b"")
         with disk.lock("lock", exclusive=True, timeout=0), pytest.raises(TimeoutError):
             disk.lock("lock", exclusive=False, timeout=7.5).__enter__()
-        assert clock.now == pytest.approx(7.5)
+        assert clock.monotonic() == pytest.approx(7.5)
 
 
 def test_a_lock_that_is_let_go_meanwhile_is_taken(home: Path) -> None:
-    clock = WaitingClock()
+    clock = ManualClock()
     with Disk.at(str(home), "data/store", create=True, clock=clock) as disk:
         disk.create_bytes("lock", b"")
         first = contextlib.ExitStack()
         first.enter_context(disk.lock("lock", exclusive=True, timeout=0))
-        clock.during = first.close
+        clock.on_sleep = first.close
         with disk.lock("lock", exclusive=True, timeout=1):
-            assert 0 < clock.now < 0.1
-            clock.during = lambda: None
+            assert 0 < clock.monotonic() < 0.1
+            clock.on_sleep = None
 
 
 def test_a_lock_on_a_file_that_was_replaced_is_not_believed(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:

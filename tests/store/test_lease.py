@@ -37,6 +37,7 @@ from cairn.store.versions import WRITER_LEASE
 from tests.conformance import conforms
 from tests.lengths import at_length
 from tests.store.disks import FAULTS, Call, FailingDisk, Fault, MemoryDisk, Mode, TracingDisk
+from tests.support.clock import ManualClock
 
 RUN = "01HZZ5X9T2K3R7G9FQ2A5V0J1M"
 TTL = LEASE_TTL_MS / 1000
@@ -59,36 +60,9 @@ RECORD = LeaseRecord(
 )
 
 
-class FakeClock:
-    """Three hands, moved by hand; sleeping moves all of them, and then calls `during`."""
-
-    def __init__(self) -> None:
-        self.wall, self.mono, self.boot = 1_767_268_800.0, 50.0, 900.0
-        self.slept: list[float] = []
-        self.during: Callable[[], None] = lambda: None
-
-    def wall_ns(self) -> int:
-        return int(self.wall * 1e9)
-
-    def monotonic(self) -> float:
-        return self.mono
-
-    def boottime(self) -> float:
-        return self.boot
-
-    def cpu(self) -> float:
-        return 0.0
-
-    def sleep(self, seconds: float) -> None:
-        assert seconds > 0
-        self.slept.append(seconds)
-        self.advance(seconds)
-        self.during()
-
-    def advance(self, seconds: float) -> None:
-        self.wall += seconds
-        self.mono += seconds
-        self.boot += seconds
+def new_clock() -> ManualClock:
+    """A clock whose hands all show something else."""
+    return ManualClock(1_767_268_800_000_000_000, monotonic=50.0, boottime=900.0)
 
 
 class FakeProcesses:
@@ -116,7 +90,11 @@ def take(
 ) -> Lease:
     given = {"run_id": RUN, "kind": RunKind.SYNC, **more}
     processes = processes or FakeProcesses()
-    return acquire(fs, floor_epoch=floor, clock=clock, processes=processes, wait_seconds=wait, **given)
+    try:
+        return acquire(fs, floor_epoch=floor, clock=clock, processes=processes, wait_seconds=wait, **given)
+    finally:
+        # Who waits lets time pass.
+        assert not (isinstance(clock, ManualClock) and 0 in clock.slept)
 
 
 def put(fs: Fs, data: bytes) -> None:
@@ -246,7 +224,7 @@ def test_a_store_without_a_lease_has_none_and_a_damaged_one_is_not_believed() ->
 
 
 def test_a_free_lease_is_granted_with_all_that_it_says() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     lease = take(disk, clock, kind=RunKind.REINDEX, owner_id="me")
     assert (lease.epoch, lease.owner_id, lease.run_id, lease.kind) == (1, "me", RUN, RunKind.REINDEX)
     assert (lease.previous, lease.stolen, lease.fence_owed) == (None, False, False)
@@ -266,13 +244,13 @@ def test_a_free_lease_is_granted_with_all_that_it_says() -> None:
 
 
 def test_owners_are_random_and_distinct() -> None:
-    owners = {take(new_disk(), FakeClock()).owner_id for _ in range(100)}
+    owners = {take(new_disk(), new_clock()).owner_id for _ in range(100)}
     assert len(owners) == 100
     assert {len(owner) for owner in owners} == {32}
 
 
 def test_a_held_lease_is_refused_with_the_name_of_its_run() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     with take(disk, clock, kind=RunKind.CATCHUP) as lease:
         before = disk.read(LEASE, MAX_STATE_BYTES)
         with pytest.raises(StoreBusy, match=r"\(catchup, process 100\)"):
@@ -285,7 +263,7 @@ def test_a_held_lease_is_refused_with_the_name_of_its_run() -> None:
 
 
 def test_a_released_lease_is_free_and_owes_nothing() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     with take(disk, clock) as first:
         pass
     assert there(disk).released
@@ -296,7 +274,7 @@ def test_a_released_lease_is_free_and_owes_nothing() -> None:
 
 
 def grant(times: int) -> None:
-    disk, clock, dead = new_disk(), FakeClock(), FakeProcesses(HERE, HERE)
+    disk, clock, dead = new_disk(), new_clock(), FakeProcesses(HERE, HERE)
     last = 0
     for number in range(times):
         lease = take(disk, clock, dead, floor=number // 3)
@@ -324,17 +302,17 @@ def test_an_epoch_is_above_the_last_one_and_above_every_manifest(floor: int, epo
     for record in (RECORD, replace(RECORD, released=True)):
         disk = new_disk()
         put(disk, encode_lease(record))
-        assert take(disk, FakeClock(), FakeProcesses(THERE, HERE), floor=floor).epoch == epoch
+        assert take(disk, new_clock(), FakeProcesses(THERE, HERE), floor=floor).epoch == epoch
 
 
 def test_a_lost_lease_file_does_not_bring_old_epochs_back() -> None:
     disk = new_disk()
-    assert take(disk, FakeClock(), floor=41).epoch == 42
+    assert take(disk, new_clock(), floor=41).epoch == 42
 
 
 @conforms("003.LS1")
 def test_the_lease_of_a_process_that_is_gone_is_taken_at_once() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     dead = take(disk, clock)
     thief = take(disk, clock, FakeProcesses(THERE, HERE))
     assert clock.slept == []
@@ -344,24 +322,24 @@ def test_the_lease_of_a_process_that_is_gone_is_taken_at_once() -> None:
 
 
 def test_a_waiter_takes_the_lease_as_soon_as_it_is_let_go() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     first = take(disk, clock)
-    clock.during = lambda: first.release() if len(clock.slept) == 3 else None
+    clock.on_sleep = lambda: first.release() if len(clock.slept) == 3 else None
     lease = take(disk, clock, FakeProcesses(THERE), wait=60)
     assert (lease.epoch, lease.stolen) == (2, False)
     assert clock.slept == [0.05, 0.1, 0.2]
 
 
 def test_a_waiter_notices_that_the_holder_has_died_meanwhile() -> None:
-    disk, clock, processes = new_disk(), FakeClock(), FakeProcesses(THERE)
+    disk, clock, processes = new_disk(), new_clock(), FakeProcesses(THERE)
     take(disk, clock)
-    clock.during = lambda: processes.gone.add(HERE)
+    clock.on_sleep = lambda: processes.gone.add(HERE)
     assert take(disk, clock, processes, wait=60).stolen
     assert clock.slept == [0.05]
 
 
 def test_a_waiter_waits_as_long_as_it_was_told_and_looks_less_and_less_often() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     take(disk, clock)
     with pytest.raises(StoreBusy):
         take(disk, clock, FakeProcesses(THERE), wait=10.0)
@@ -373,43 +351,43 @@ def test_a_waiter_waits_as_long_as_it_was_told_and_looks_less_and_less_often() -
 @conforms("003.LS4")
 @pytest.mark.parametrize("ttl_ms", [1_000, LEASE_TTL_MS])
 def test_a_silent_holder_is_robbed_only_after_more_than_a_whole_term(ttl_ms: int) -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     take(disk, clock, ttl_ms=ttl_ms)
-    start = clock.mono
+    start = clock.monotonic()
     # The term is that of the holder, whatever the thief would choose for itself.
     with pytest.raises(StoreBusy):
         take(disk, clock, FakeProcesses(THERE), wait=ttl_ms / 1000, ttl_ms=10)
-    assert clock.mono - start == pytest.approx(ttl_ms / 1000)
-    start = clock.mono
+    assert clock.monotonic() - start == pytest.approx(ttl_ms / 1000)
+    start = clock.monotonic()
     # What an earlier call has watched does not count: nobody knows what happened in between.
     thief = take(disk, clock, FakeProcesses(THERE), wait=ttl_ms / 1000 + 2)
-    assert ttl_ms / 1000 < clock.mono - start < ttl_ms / 1000 + 1.1
+    assert ttl_ms / 1000 < clock.monotonic() - start < ttl_ms / 1000 + 1.1
     assert (thief.epoch, thief.stolen) == (2, True)
 
 
 @conforms("003.LS2", "003.LS4")
 @pytest.mark.parametrize("step", [0.1, 0.7, 3.0, 9.9])
 def test_a_holder_that_is_called_often_beats_in_every_third_and_is_never_robbed(step: float) -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     lease = take(disk, clock)
-    beats = [(clock.boot, there(disk).heartbeat)]
+    beats = [(clock.boottime(), there(disk).heartbeat)]
     for _ in range(int(4 * TTL / step)):
         clock.advance(step)
         lease.beat()
         record = there(disk)
         if record.heartbeat != beats[-1][1]:
-            assert record.boottime_ms == int(clock.boot * 1000)
-            beats.append((clock.boot, record.heartbeat))
+            assert record.boottime_ms == int(clock.boottime() * 1000)
+            beats.append((clock.boottime(), record.heartbeat))
     assert [count for _, count in beats] == list(range(1, len(beats) + 1))
     assert all(later[0] - first[0] <= TTL / 3 for first, later in pairwise(beats))
     assert len(beats) <= 4 * 4 + 1
-    clock.during = lease.beat
+    clock.on_sleep = lease.beat
     with pytest.raises(StoreBusy):
         take(disk, clock, FakeProcesses(THERE), wait=4 * TTL)
 
 
 def test_a_beat_that_is_not_due_touches_nothing() -> None:
-    clock = FakeClock()
+    clock = new_clock()
     disk = TracingDisk(new_disk())
     lease = take(disk, clock)
     disk.calls.clear()
@@ -428,7 +406,7 @@ def test_a_beat_that_is_not_due_touches_nothing() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"nonsense", b"x" * (MAX_STATE_BYTES + 1), encode_lease(RECORD)[:-20]])
 def test_a_damaged_lease_is_taken_only_after_it_stood_still_for_a_term(data: bytes) -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     put(disk, data)
     with pytest.raises(StoreBusy, match=r"\(unknown, process unknown\)"):
         take(disk, clock, wait=TTL)
@@ -437,15 +415,15 @@ def test_a_damaged_lease_is_taken_only_after_it_stood_still_for_a_term(data: byt
 
 
 def test_a_damaged_lease_that_changes_is_held_by_somebody() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     put(disk, b"0")
-    clock.during = lambda: put(disk, b"%d" % (clock.mono // 60))
+    clock.on_sleep = lambda: put(disk, b"%d" % (clock.monotonic() // 60))
     with pytest.raises(StoreBusy):
         take(disk, clock, wait=5 * TTL)
 
 
 def test_a_lease_of_the_future_is_neither_waited_for_nor_taken() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     put(disk, sealed(document(), version=2))
     with pytest.raises(Incompatible):
         take(disk, clock, wait=10 * TTL)
@@ -470,7 +448,7 @@ LOSSES: dict[str, Loss] = {
 @pytest.mark.parametrize("silent", [0.0, TTL / 2, 10 * TTL])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_lease_that_is_not_ours_any_more_is_lost_for_good_and_left_alone(loss: str, silent: float) -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     lease = take(disk, clock)
     LOSSES[loss](disk)
     after = contents(disk)
@@ -491,7 +469,7 @@ def contents(disk: Fs) -> dict[str, bytes]:
 
 @conforms("003.LS7")
 def test_a_holder_that_slept_through_a_steal_is_told_so() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     sleeper = take(disk, clock)
     thief = take(disk, clock, FakeProcesses(THERE), wait=TTL + 2)
     for late in (sleeper.check, sleeper.beat):
@@ -503,7 +481,7 @@ def test_a_holder_that_slept_through_a_steal_is_told_so() -> None:
 
 
 def test_a_holder_that_slept_and_was_not_robbed_goes_on() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     lease = take(disk, clock)
     clock.advance(10 * TTL)
     lease.check()
@@ -518,13 +496,13 @@ def test_a_holder_that_slept_and_was_not_robbed_goes_on() -> None:
 def test_a_check_that_took_too_long_itself_does_not_pass(
     silent: float, what: str, seconds: float, passes: bool
 ) -> None:
-    clock, memory = FakeClock(), new_disk()
+    clock, memory = new_clock(), new_disk()
     lease = take(memory, clock)
     clock.advance(silent)
 
     def hang(call: Call) -> None:
         if call == Call(what, LEASE) or (call.what == what and call.path.startswith(f"{LEASE}.")):
-            clock.boot += seconds
+            clock.move(boottime=seconds)
 
     lease._fs = TracingDisk(memory, hang)
     if passes:
@@ -538,7 +516,7 @@ def test_a_check_that_took_too_long_itself_does_not_pass(
 
 
 def test_after_its_release_a_lease_does_not_come_back_to_life() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     lease = take(disk, clock)
     lease.release()
     after = contents(disk)
@@ -550,7 +528,7 @@ def test_after_its_release_a_lease_does_not_come_back_to_life() -> None:
 
 
 def test_a_lease_that_owes_its_fence_is_not_released_and_the_next_writer_owes_it_too() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     take(disk, clock)
     with take(disk, clock, FakeProcesses(THERE, HERE)) as second:
         assert second.fence_owed
@@ -563,7 +541,7 @@ def test_a_lease_that_owes_its_fence_is_not_released_and_the_next_writer_owes_it
 
 
 def test_a_record_of_our_own_process_that_nobody_here_holds_is_free() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     put(disk, encode_lease(RECORD))
     assert not is_alive(RECORD, FakeProcesses(HERE))
     assert take(disk, clock, FakeProcesses(HERE)).stolen
@@ -574,7 +552,7 @@ def test_a_record_of_our_own_process_that_nobody_here_holds_is_free() -> None:
 
 def test_a_run_is_alive_until_it_is_released_or_provably_gone() -> None:
     disk = new_disk()
-    lease = take(disk, FakeClock())
+    lease = take(disk, new_clock())
     assert is_alive(there(disk), FakeProcesses(HERE))
     assert is_alive(there(disk), FakeProcesses(THERE))
     assert not is_alive(there(disk), FakeProcesses(THERE, HERE))
@@ -590,37 +568,36 @@ JUMPS = [sign * jump for jump in (1.0, 60.0, TTL, 3600.0, 86_400.0, YEAR, 10 * Y
 @conforms("003.LS4")
 @pytest.mark.parametrize("jump", JUMPS)
 def test_no_jump_of_the_wall_clock_takes_a_lease_or_keeps_one(jump: float) -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     lease = take(disk, clock)
-    clock.wall += jump
+    clock.move(wall=jump)
     lease.check()
     with pytest.raises(StoreBusy):
         take(disk, clock, FakeProcesses(THERE), wait=TTL - 1)
 
     def jump_on() -> None:
-        clock.wall += jump if len(clock.slept) % 2 else -jump
+        clock.move(wall=jump if len(clock.slept) % 2 else -jump)
 
-    clock.during = jump_on
-    start = clock.mono
+    clock.on_sleep = jump_on
+    start = clock.monotonic()
     thief = take(disk, clock, FakeProcesses(THERE), wait=TTL + 2)
-    assert TTL < clock.mono - start < TTL + 1.1
+    assert TTL < clock.monotonic() - start < TTL + 1.1
     assert (thief.epoch, thief.stolen) == (2, True)
-    clock.wall -= jump
+    clock.move(wall=-jump)
     thief.check()
 
 
 @conforms("003.LS4")
 @pytest.mark.parametrize("asleep", [1.0, TTL / 3, TTL, 10 * TTL, YEAR])
 def test_time_that_the_machine_sleeps_does_not_count_against_the_holder(asleep: float) -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     lease = take(disk, clock)
 
     def suspend() -> None:
         if len(clock.slept) == 4:
-            clock.boot += asleep
-            clock.wall += asleep
+            clock.move(wall=asleep, boottime=asleep)
 
-    clock.during = suspend
+    clock.on_sleep = suspend
     with pytest.raises(StoreBusy):
         take(disk, clock, FakeProcesses(THERE), wait=TTL)
     # The holder itself does count it, and shows that it lives before it goes on.
@@ -629,13 +606,13 @@ def test_time_that_the_machine_sleeps_does_not_count_against_the_holder(asleep: 
 
 
 def test_a_holder_whose_boot_time_stands_still_is_robbed_and_told_so() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     lease = take(disk, clock)
 
     def stand_still() -> None:
-        clock.boot = 900.0
+        clock.move(boottime=900.0 - clock.boottime())
 
-    clock.during = stand_still
+    clock.on_sleep = stand_still
     take(disk, clock, FakeProcesses(THERE), wait=TTL + 2)
     lease.beat()
     with pytest.raises(LeaseLost):
@@ -644,17 +621,17 @@ def test_a_holder_whose_boot_time_stands_still_is_robbed_and_told_so() -> None:
 
 @conforms("003.LS1")
 def test_after_a_reboot_the_lease_is_taken_at_once() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     before = replace(SYSTEM_PROCESSES.me(), boot_id="0" * 32)
     put(disk, encode_lease(replace(RECORD, process=before)))
-    clock.boot, clock.mono = 5.0, 5.0
+    clock.move(monotonic=-45.0, boottime=-895.0)
     lease = acquire(disk, run_id=RUN, kind=RunKind.GC, floor_epoch=0, clock=clock, processes=SYSTEM_PROCESSES)
     assert (lease.epoch, lease.stolen, clock.slept) == (43, True, [])
     lease.check()
 
 
 def test_equal_time_stamps_do_not_make_two_grants_one() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     first = take(disk, clock)
     second = take(disk, clock, FakeProcesses(THERE, HERE))
     third = take(disk, clock, FakeProcesses(HERE, THERE))
@@ -670,7 +647,7 @@ def test_equal_time_stamps_do_not_make_two_grants_one() -> None:
 
 @conforms("003.LS3", "003.LS6")
 def test_every_change_of_the_lease_is_a_swap_under_the_guard() -> None:
-    clock = FakeClock()
+    clock = new_clock()
     disk = TracingDisk(new_disk())
     lease = take(disk, clock)
     granted = [str(call) for call in disk.calls]
@@ -698,7 +675,7 @@ def test_every_change_of_the_lease_is_a_swap_under_the_guard() -> None:
 
 @conforms("003.LS6")
 def test_the_guard_of_a_dead_process_is_removed() -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     disk.create_bytes(GUARD, b"4711\n")
     take(disk, clock).check()
     assert disk.list_folder("locks") == ["compact.flock", "lease.flock", "readers.lock", "writer_lease.json"]
@@ -710,7 +687,7 @@ def test_the_guard_of_a_dead_process_is_removed() -> None:
     [(b"4711\n", "process 4711"), (b"\x1b[2J", "not known"), (b"9" * 99, "not known"), (None, "not known")],
 )
 def test_a_guard_that_somebody_holds_on_to_is_not_broken(guard: bytes | None, says: str) -> None:
-    disk, clock = new_disk(), FakeClock()
+    disk, clock = new_disk(), new_clock()
     lease = take(disk, clock, FakeProcesses(THERE))
     clock.advance(TTL)
     before = disk.read(LEASE, MAX_STATE_BYTES)
@@ -726,7 +703,7 @@ def test_a_guard_that_somebody_holds_on_to_is_not_broken(guard: bytes | None, sa
 
 
 def test_a_thief_looks_again_under_the_guard() -> None:
-    clock, memory = FakeClock(), new_disk()
+    clock, memory = new_clock(), new_disk()
     dead, faster = FakeProcesses(THERE, HERE), FakeProcesses(replace(THERE, pid=300), HERE)
     take(memory, clock)
     others: list[Lease] = []
@@ -742,7 +719,7 @@ def test_a_thief_looks_again_under_the_guard() -> None:
 
 @conforms("003.LS4", "003.LS5")
 def test_a_heartbeat_at_the_last_moment_foils_the_steal() -> None:
-    clock, memory = FakeClock(), new_disk()
+    clock, memory = new_clock(), new_disk()
     lease = take(memory, clock)
 
     def beat(call: Call) -> None:
@@ -755,7 +732,7 @@ def test_a_heartbeat_at_the_last_moment_foils_the_steal() -> None:
 
 
 def test_a_lease_that_changes_hands_under_our_eyes_is_taken_when_the_new_hand_has_let_go() -> None:
-    clock, memory = FakeClock(), new_disk()
+    clock, memory = new_clock(), new_disk()
     with take(memory, clock):
         pass
 
@@ -769,7 +746,7 @@ def test_a_lease_that_changes_hands_under_our_eyes_is_taken_when_the_new_hand_ha
 # --- F1 and F3: crashes and failing disks -----------------------------------------------------------------------------
 
 
-def life(disk: Fs, clock: FakeClock, granted: list[int]) -> None:
+def life(disk: Fs, clock: ManualClock, granted: list[int]) -> None:
     """Everything that happens to a lease: granted, beaten, released, stolen, kept because of its fence."""
     with take(disk, clock, floor=5) as first:
         granted.append(first.epoch)
@@ -798,13 +775,13 @@ def test_whatever_a_crash_leaves_the_next_writer_gets_a_higher_epoch() -> None:
             after = memory.crash(mode, seed)
             # No cut damages the file: else the next writer would wait a whole term for nobody.
             seen = read_lease(after)
-            lease = take(after, FakeClock(), FakeProcesses(replace(HERE, pid=300), HERE, THERE), floor=5)
+            lease = take(after, new_clock(), FakeProcesses(replace(HERE, pid=300), HERE, THERE), floor=5)
             assert lease.epoch > max([5, *granted, seen.lease_epoch if seen else 0])
             lease.check()
             assert after.list_folder("locks") == ["compact.flock", "lease.flock", "readers.lock", "writer_lease.json"]
             states += 1
 
-    life(TracingDisk(memory, crash), FakeClock(), granted)
+    life(TracingDisk(memory, crash), new_clock(), granted)
     assert granted == [6, 7, 8]
     assert states > 60 * len(modes)
 
@@ -814,7 +791,7 @@ def test_whichever_call_fails_it_is_said_and_the_next_writer_gets_a_higher_epoch
     at = 0
     while True:
         at += 1
-        memory, clock, granted = new_disk(), FakeClock(), list[int]()
+        memory, clock, granted = new_disk(), new_clock(), list[int]()
         disk = FailingDisk(memory, Fault(at, number, how))
         said: int | None = None
         try:
@@ -839,7 +816,7 @@ def test_whichever_call_fails_it_is_said_and_the_next_writer_gets_a_higher_epoch
 
 
 def test_a_grant_that_failed_half_way_is_not_held_by_anybody_here() -> None:
-    disk, clock = FailingDisk(new_disk()), FakeClock()
+    disk, clock = FailingDisk(new_disk()), new_clock()
     disk.fault = Fault(11, errno.EIO)
     with pytest.raises(OSError, match="Input/output"):
         take(disk, clock)
@@ -853,7 +830,7 @@ def test_a_grant_that_failed_half_way_is_not_held_by_anybody_here() -> None:
 
 
 def test_a_failed_farewell_does_not_spoil_the_run() -> None:
-    disk, clock = FailingDisk(new_disk()), FakeClock()
+    disk, clock = FailingDisk(new_disk()), new_clock()
     with take(disk, clock):
         disk.fault = Fault(disk.count + 6, errno.ENOSPC)
     assert disk.fired == Call("create_bytes", f"{LEASE}.tmp")
@@ -877,7 +854,7 @@ def real(tmp_path: Path) -> Iterator[Disk]:
 
 
 def test_on_a_real_disk_a_lease_is_granted_beaten_checked_and_released(real: Disk) -> None:
-    clock = FakeClock()
+    clock = new_clock()
     with acquire(
         real, run_id=RUN, kind=RunKind.CREATE, floor_epoch=0, clock=clock, processes=SYSTEM_PROCESSES
     ) as lease:

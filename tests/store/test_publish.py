@@ -32,11 +32,12 @@ from cairn.types import FileFacts
 from tests.conformance import conforms
 from tests.store import little
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, TracingDisk
-from tests.store.little import FewProcesses, StillClock, all_files, draft, facts, load, rewrite, save, write_batch
+from tests.store.little import FewProcesses, all_files, draft, facts, load, rewrite, save, write_batch
+from tests.support.clock import ManualClock
 
 FIRST = {"a.txt": b"alpha\n", "b.txt": b"beta\n"}
 SECOND = {"a.txt": b"alpha two\n", "b.txt": b"beta\n", "c.txt": b"gamma\n"}
-CLOCK = StillClock()
+CLOCK = ManualClock()
 
 
 def begin(fs: Fs) -> Writer:

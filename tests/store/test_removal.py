@@ -17,8 +17,9 @@ from cairn.store.layout import COMPACT_LOCK, LEASE_LOCK, READERS_LOCK, create_st
 from cairn.store.lease import LEASE, MOST_TTL_MS, RunKind, acquire, encode_lease, read_lease
 from cairn.store.removal import alone, finish_removal, is_leftover, require_no_writer, retire
 from tests.store.disks import Call, MemoryDisk, Mode, TracingDisk
-from tests.store.little import FewProcesses, StillClock, save
+from tests.store.little import FewProcesses, save
 from tests.store.test_lease import RECORD
+from tests.support.clock import ManualClock
 
 NAME = f"tree__{'0' * 16}__{'1' * 16}"
 MODES: tuple[Mode, ...] = ("kill", "lose", "tear")
@@ -26,7 +27,7 @@ MODES: tuple[Mode, ...] = ("kill", "lose", "tear")
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Disk]:
-    with Disk.at(str(tmp_path / "home"), f"data/{NAME}", create=True, clock=StillClock()) as disk:
+    with Disk.at(str(tmp_path / "home"), f"data/{NAME}", create=True, clock=ManualClock()) as disk:
         create_store(disk)
         yield disk
 
@@ -44,7 +45,7 @@ def test_a_store_that_nobody_holds_may_go(store: Disk) -> None:
 
 
 def test_a_run_that_lives_keeps_its_store_whatever_the_clock_says(store: Disk) -> None:
-    far = StillClock(SYSTEM_CLOCK.wall_ns() + 400 * MOST_TTL_MS * 1_000_000)
+    far = ManualClock(SYSTEM_CLOCK.wall_ns() + 400 * MOST_TTL_MS * 1_000_000)
     with (
         acquire(
             store, run_id=RECORD.staging_txn_id, kind=RunKind.SYNC, floor_epoch=0, clock=far, processes=SYSTEM_PROCESSES
@@ -67,7 +68,7 @@ def test_a_lease_from_out_of_sight_is_believed_until_it_stood_still_for_longer_t
     elsewhere = FewProcesses(alive={1, RECORD.process.pid})
     with pytest.raises(StoreBusy, match="sync, process 100"):
         require_no_writer(store, SYSTEM_CLOCK, elsewhere)
-    later = StillClock(SYSTEM_CLOCK.wall_ns() + (MOST_TTL_MS + 1_000) * 1_000_000)
+    later = ManualClock(SYSTEM_CLOCK.wall_ns() + (MOST_TTL_MS + 1_000) * 1_000_000)
     require_no_writer(store, later, elsewhere)
     # In sight, a process that lives is at work, however long it has been silent.
     me = FewProcesses().me()
@@ -81,7 +82,7 @@ def test_a_lease_that_cannot_be_read_is_believed_as_long(store: Disk) -> None:
     write_lease(store, b"{")
     with pytest.raises(StoreBusy, match="unknown"):
         require_no_writer(store, SYSTEM_CLOCK, SYSTEM_PROCESSES)
-    later = StillClock(SYSTEM_CLOCK.wall_ns() + (MOST_TTL_MS + 1_000) * 1_000_000)
+    later = ManualClock(SYSTEM_CLOCK.wall_ns() + (MOST_TTL_MS + 1_000) * 1_000_000)
     require_no_writer(store, later, SYSTEM_PROCESSES)
 
 
@@ -107,12 +108,12 @@ def test_nobody_takes_the_lease_meanwhile(store: Disk, tmp_path: Path) -> None:
             run_id=RECORD.staging_txn_id,
             kind=RunKind.SYNC,
             floor_epoch=0,
-            clock=StillClock(),
+            clock=ManualClock(),
             processes=SYSTEM_PROCESSES,
         )
 
     with alone(store, SYSTEM_CLOCK, SYSTEM_PROCESSES):
-        with Disk.at(str(tmp_path / "home"), f"data/{NAME}", clock=StillClock()) as other, pytest.raises(LeaseStuck):
+        with Disk.at(str(tmp_path / "home"), f"data/{NAME}", clock=ManualClock()) as other, pytest.raises(LeaseStuck):
             take(other)
         assert read_lease(store) is None
 
@@ -137,7 +138,7 @@ def test_trouble_with_the_disk_is_no_proof_that_nobody_is_there(name: str) -> No
         if call.what == name:
             raise OSError(errno.EIO, "broken")
 
-    with pytest.raises(OSError, match="broken"), alone(TracingDisk(fs, fail), StillClock(), FewProcesses()):
+    with pytest.raises(OSError, match="broken"), alone(TracingDisk(fs, fail), ManualClock(), FewProcesses()):
         pass
 
 

@@ -33,13 +33,13 @@ from tests.store.little import (
     ROOT,
     STORE_ID,
     FewProcesses,
-    StillClock,
     contents,
     load,
     part_names,
     rewrite,
     save,
 )
+from tests.support.clock import ManualClock
 
 FIRST = {"a.txt": b"alpha\n", "b.txt": b"beta\n"}
 SECOND = {"a.txt": b"alpha two\n", "b.txt": b"beta\n", "c.txt": b"gamma\n"}
@@ -151,7 +151,7 @@ def test_on_demand_nothing_is_believed() -> None:
 
 def test_a_cleared_index_is_sound_and_not_filled() -> None:
     fs, _ = store()
-    clock = StillClock()
+    clock = ManualClock()
     with open_writer(fs, "store", RunKind.CLEAR, clock=clock, processes=FewProcesses()) as writer:
         empty = Draft(ROOT, STORE_ID, FINGERPRINT, IGNORE, GIT, rfc3339(clock.wall_ns()), on_base=False, complete=False)
         cleared = publish(writer, empty, lambda: True, clock)

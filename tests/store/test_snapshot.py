@@ -37,18 +37,9 @@ from cairn.types import SkipReason
 from tests.conformance import conforms
 from tests.store import little
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, TracingDisk
-from tests.store.little import (
-    FewProcesses,
-    StillClock,
-    all_files,
-    contents,
-    draft,
-    load,
-    rewrite,
-    save,
-    write_batch,
-)
+from tests.store.little import FewProcesses, all_files, contents, draft, load, rewrite, save, write_batch
 from tests.store.segments import PYTHON, analyzed, skipped
+from tests.support.clock import ManualClock
 
 FIRST = {"a.txt": b"alpha\n", "b.txt": b"beta\n"}
 SECOND = {"a.txt": b"alpha two\n", "b.txt": b"beta\n", "c.txt": b"gamma\n"}
@@ -141,7 +132,7 @@ def test_names_in_hidden_files_are_not_found_and_those_in_live_files_are(monkeyp
 
 
 def test_hidden_skip_records_count_neither_as_files_nor_as_skips() -> None:
-    fs, clock = MemoryDisk(), StillClock()
+    fs, clock = MemoryDisk(), ManualClock()
     gone = skipped("x.bin", SkipReason.BINARY)
     for skips, tombstones in (((gone, skipped("y.bin")), ()), ((), (Tombstone("x.bin", TombstoneReason.DELETE),))):
         with open_writer(fs, "here", RunKind.SYNC, clock=clock, processes=FewProcesses()) as writer:

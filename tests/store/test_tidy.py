@@ -12,7 +12,8 @@ from cairn.store.lease import RunKind
 from cairn.store.verify import check
 from cairn.store.writer import Writer, open_writer
 from tests.store.disks import Call, MemoryDisk, TracingDisk
-from tests.store.little import FewProcesses, StillClock, draft, load, save, write_batch
+from tests.store.little import FewProcesses, draft, load, save, write_batch
+from tests.support.clock import ManualClock
 
 OLD = {"a": b"one\n", "b": b"two\n"}
 NEW = {"a": b"one\n", "c": b"three\n"}
@@ -20,7 +21,7 @@ NEVER = "0" * 26
 
 
 def opened(disk: Fs, pid: int = 2) -> Writer:
-    return open_writer(disk, "store", RunKind.SYNC, clock=StillClock(), processes=FewProcesses(pid, {pid}))
+    return open_writer(disk, "store", RunKind.SYNC, clock=ManualClock(), processes=FewProcesses(pid, {pid}))
 
 
 def published(*steps: dict[str, bytes]) -> MemoryDisk:
@@ -151,7 +152,7 @@ def test_names_that_are_not_ours_are_left_alone() -> None:
     disk.create_bytes("draft.tmp", b"")
     disk.create_bytes("segments/notes", b"")
     with opened(disk) as writer:
-        made = draft(writer, OLD, StillClock())
+        made = draft(writer, OLD, ManualClock())
         assert made.layers == ()
     assert disk.list_folder(STAGING) == ["notes"]
     assert {finding.place for finding in check(disk)} == {"staging/notes", "draft.tmp", "segments/notes"}

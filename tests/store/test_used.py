@@ -11,7 +11,8 @@ from cairn.store.used import last_used, touch_used
 from cairn.store.verify import check
 from tests.conformance import conforms
 from tests.store.disks import Call, MemoryDisk, TracingDisk
-from tests.store.little import StillClock, save
+from tests.store.little import save
+from tests.support.clock import ManualClock
 
 HOUR_NS = LAST_USED_SECONDS * 1_000_000_000
 
@@ -19,7 +20,7 @@ HOUR_NS = LAST_USED_SECONDS * 1_000_000_000
 @conforms("003.SL3")
 def test_a_thousand_uses_within_an_hour_write_once() -> None:
     calls: list[Call] = []
-    fs, clock = TracingDisk(MemoryDisk(), calls.append), StillClock()
+    fs, clock = TracingDisk(MemoryDisk(), calls.append), ManualClock()
     for _ in range(1_000):
         touch_used(fs, clock)
         clock.advance(LAST_USED_SECONDS / 1_000)
@@ -32,7 +33,7 @@ def test_a_thousand_uses_within_an_hour_write_once() -> None:
 
 
 def test_what_is_written_is_read_back_to_the_second() -> None:
-    fs, clock = MemoryDisk(), StillClock()
+    fs, clock = MemoryDisk(), ManualClock()
     assert last_used(fs) is None
     touch_used(fs, clock)
     assert last_used(fs) == clock.wall_ns() // 1_000_000_000 * 1_000_000_000
@@ -40,9 +41,9 @@ def test_what_is_written_is_read_back_to_the_second() -> None:
 
 
 def test_a_clock_that_was_set_back_is_written_down_as_it_is_now() -> None:
-    fs, clock = MemoryDisk(), StillClock()
+    fs, clock = MemoryDisk(), ManualClock()
     touch_used(fs, clock)
-    earlier = StillClock(clock.wall_ns() - 365 * 24 * HOUR_NS)
+    earlier = ManualClock(clock.wall_ns() - 365 * 24 * HOUR_NS)
     touch_used(fs, earlier)
     assert last_used(fs) == earlier.wall_ns()
 
@@ -60,14 +61,14 @@ def test_a_folder_in_its_place_is_no_reason_to_fail() -> None:
     fs = MemoryDisk()
     fs.make_folder(LAST_USED)
     assert last_used(fs) == fs.stat(LAST_USED).mtime_ns
-    touch_used(fs, StillClock())
+    touch_used(fs, ManualClock())
     assert fs.list_folder("") == [LAST_USED]
 
 
 @pytest.mark.parametrize("wall_ns", [1 << 80, -(1 << 80)])
 def test_a_clock_that_shows_no_time_at_all_is_no_reason_to_fail(wall_ns: int) -> None:
     fs = MemoryDisk()
-    touch_used(fs, StillClock(wall_ns))
+    touch_used(fs, ManualClock(wall_ns))
     assert fs.list_folder("") == []
 
 
@@ -79,7 +80,7 @@ def test_what_a_killed_reader_left_is_cleared_away_by_the_next_writer() -> None:
         if call.what == "swap":
             raise Killed
 
-    fs, clock = MemoryDisk(), StillClock()
+    fs, clock = MemoryDisk(), ManualClock()
     save(fs, {"a": b"1\n"}, clock=clock)
     clock.advance(2 * LAST_USED_SECONDS)
     with pytest.raises(Killed):
@@ -90,7 +91,7 @@ def test_what_a_killed_reader_left_is_cleared_away_by_the_next_writer() -> None:
 
 
 def test_a_use_after_a_publish_waits_for_the_hour_too() -> None:
-    fs, clock = MemoryDisk(), StillClock()
+    fs, clock = MemoryDisk(), ManualClock()
     save(fs, {"a": b"1\n"}, clock=clock)
     before = fs.stat(LAST_USED)
     touch_used(fs, clock)

@@ -28,22 +28,13 @@ from cairn.store.writer import open_writer
 from tests.conformance import conforms
 from tests.store import little
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, TracingDisk
-from tests.store.little import (
-    FewProcesses,
-    StillClock,
-    draft,
-    facts,
-    open_up,
-    part_names,
-    rewrite,
-    save,
-    write_batch,
-)
+from tests.store.little import FewProcesses, draft, facts, open_up, part_names, rewrite, save, write_batch
+from tests.support.clock import ManualClock
 
 FIRST = {"a.txt": b"alpha\n", "b.txt": b"beta\n"}
 SECOND = {"a.txt": b"alpha two\n", "b.txt": b"beta\n", "c.txt": b"gamma\n"}
 THIRD = {"b.txt": b"beta\n", "c.txt": b"gamma\n"}
-CLOCK = StillClock()
+CLOCK = ManualClock()
 
 
 def store() -> tuple[MemoryDisk, list[Manifest]]:
@@ -363,7 +354,7 @@ def test_a_store_of_the_future_is_refused_and_not_judged(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("call", ["read generations/1", "open_database segments/{first}/rows.sqlite"])
 def test_a_snapshot_that_is_collected_while_it_is_read_is_not_taken_for_damage(call: str) -> None:
-    clock = StillClock()
+    clock = ManualClock()
     disk = MemoryDisk()
     made = []
     for number in range(6):

@@ -22,17 +22,8 @@ from cairn.store.verify import check
 from cairn.store.writer import Writer, open_writer
 from tests.conformance import conforms
 from tests.store.disks import Call, MemoryDisk, TracingDisk
-from tests.store.little import (
-    FewProcesses,
-    StillClock,
-    all_files,
-    draft,
-    load,
-    part_names,
-    rewrite,
-    save,
-    write_batch,
-)
+from tests.store.little import FewProcesses, all_files, draft, load, part_names, rewrite, save, write_batch
+from tests.support.clock import ManualClock
 
 FIRST = {"a.txt": b"alpha\n", "b.txt": b"beta\n"}
 SECOND = {"a.txt": b"alpha two\n", "b.txt": b"beta\n"}
@@ -40,7 +31,7 @@ SECOND = {"a.txt": b"alpha two\n", "b.txt": b"beta\n"}
 
 def begin(fs: Fs, *, pid: int = 1, alive: set[int] | None = None, rebuild: bool = False) -> Writer:
     processes = FewProcesses(pid, {pid} if alive is None else alive)
-    return open_writer(fs, "here", RunKind.SYNC, clock=StillClock(), processes=processes, rebuild=rebuild)
+    return open_writer(fs, "here", RunKind.SYNC, clock=ManualClock(), processes=processes, rebuild=rebuild)
 
 
 def kill_at(disk: MemoryDisk, files: dict[str, bytes], call: str) -> MemoryDisk:
@@ -254,7 +245,7 @@ def test_epochs_start_anew_only_where_no_manifest_can_be_read() -> None:
 def test_leaving_without_a_publish_withdraws_and_keeps_the_sealed_batches() -> None:
     fs = MemoryDisk()
     save(fs, FIRST)
-    clock = StillClock()
+    clock = ManualClock()
     with pytest.raises(KeyboardInterrupt), begin(fs) as writer:  # noqa: PT012 - the writer is made by the way
         run = writer.run
 
@@ -269,7 +260,7 @@ def test_leaving_without_a_publish_withdraws_and_keeps_the_sealed_batches() -> N
 
 
 def test_leaving_after_a_publish_leaves_the_snapshot_alone() -> None:
-    fs, clock = MemoryDisk(), StillClock()
+    fs, clock = MemoryDisk(), ManualClock()
     with begin(fs) as writer:
         publish(writer, draft(writer, FIRST, clock), lambda: True, clock)
     assert load(fs) == FIRST
@@ -278,7 +269,7 @@ def test_leaving_after_a_publish_leaves_the_snapshot_alone() -> None:
 
 @pytest.mark.parametrize("what", ["list_folder", "read", "move", "unseal"])
 def test_a_disk_that_fails_on_the_way_out_does_not_hide_why_the_run_ended(what: str) -> None:
-    disk, clock = MemoryDisk(), StillClock()
+    disk, clock = MemoryDisk(), ManualClock()
     save(disk, FIRST)
     leaving = False
 
@@ -362,7 +353,7 @@ def test_what_is_planted_under_a_name_that_a_publish_needs_is_refused_or_replace
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir(mode=0o700)
-    clock = StillClock()
+    clock = ManualClock()
     with Disk.at(str(tmp_path / "home"), "store", create=True) as fs:
         save(fs, FIRST)
         try:

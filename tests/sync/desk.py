@@ -11,7 +11,7 @@ import pytest
 
 import cairn.sync.catchup as catchup_module
 import cairn.sync.extract as extract_module
-from cairn.clock import Clock, SystemClock
+from cairn.clock import Clock
 from cairn.config import LimitConfig
 from cairn.embedding.fake import FakeEmbedder
 from cairn.embedding.model import Vectors
@@ -30,20 +30,12 @@ from cairn.sync.report import Progress, RunReport
 from cairn.sync.status import look
 from cairn.types import Candidate, ExtractOutcome, ReadOutcome, Root
 from tests.source.test_git import run as git
+from tests.support.clock import ManualClock
 
 
-class Ahead(SystemClock):
-    """A clock that is ahead of the files: each has been quiet for long, and none is close to a sync. Never sleeps."""
-
-    def __init__(self, seconds: float = 10.0) -> None:
-        self.seconds = seconds
-        self.slept: list[float] = []
-
-    def wall_ns(self) -> int:
-        return super().wall_ns() + int(self.seconds * 1e9)
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
+def ahead() -> ManualClock:
+    """A clock that is ahead of the files: each has been quiet for long, and none is close to a sync."""
+    return ManualClock.over_system(10.0)
 
 
 class Model(FakeEmbedder):
@@ -72,7 +64,7 @@ class Desk:
         self.tree, self.home = (folder / "tree").resolve(), folder / "home"
         self.tree.mkdir(parents=True)
         self.model = model or Model()
-        self.clock = Ahead()
+        self.clock = ahead()
         if with_git:
             self.git("init", "-q", "-b", "main")
 

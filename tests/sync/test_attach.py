@@ -13,7 +13,7 @@ from cairn.store.lease import RunKind
 from cairn.store.writer import open_writer
 from cairn.sync import remote_view
 from cairn.sync.attach import attached, attachment
-from tests.store.little import StillClock
+from tests.support.clock import ManualClock
 from tests.sync.team import FILES, person
 
 
@@ -42,7 +42,7 @@ def test_who_is_in_a_hurry_does_not_try_a_server_again_that_let_somebody_wait(
     me.index()
     uri = "http://127.0.0.1:1"
     codebase = me.codebase._replace(config=replace(me.codebase.config, engine=EngineConfig("milvus", uri)))
-    clock = StillClock()
+    clock = ManualClock()
     monkeypatch.setattr(remote_view, "_resting", {uri: clock.monotonic() + 1})
     with me.disk() as disk, open_writer(disk, "here", RunKind.GC) as writer:
         hurried = attachment(codebase, me.place, lambda _: None, clock=clock, hurried=True)

@@ -43,9 +43,9 @@ def sync_often(desk: Desk, times: int) -> None:
         for number in range(times):
             desk.put("a.py", f"a = {number}\n")
             desk.put("b.py", "b = 1\n")
-            desk.clock.seconds += 3_600
+            desk.clock.advance(3_600)
             desk.sync()
-    desk.clock.seconds += 3_600
+    desk.clock.advance(3_600)
 
 
 def test_a_codebase_that_is_collected_keeps_five_snapshots_and_its_answers(desk: Desk) -> None:
@@ -145,7 +145,7 @@ def test_it_is_due_when_five_snapshots_have_been_out_of_date_for_long(desk: Desk
         assert not is_due(disk, desk.clock), "ten are too few to be worth it"
         sync_often(desk, 1)
         assert is_due(disk, desk.clock)
-        desk.clock.seconds -= 7 * 3_600
+        desk.clock.move(wall=-7 * 3_600)
         assert not is_due(disk, desk.clock), "somebody may still be reading them"
 
 

@@ -21,7 +21,7 @@ from cairn.sync.place import place_of
 from cairn.sync.report import RunReport
 from cairn.sync.status import look
 from tests.embedding.server import DIMENSION, KEY, KEY_ENV, Server, good, refusing
-from tests.sync.desk import Ahead, extract_here, silent, texts_of
+from tests.sync.desk import ahead, extract_here, silent, texts_of
 
 ONE, TWO, THREE = "def one():\n    return 1\n", "def two():\n    return 2\n", "def three():\n    return 3\n"
 
@@ -33,7 +33,7 @@ class Remote:
         self.tree, self.home, self.server = (folder / "tree").resolve(), folder / "home", server
         self.tree.mkdir()
         self.home.mkdir(mode=0o700)
-        self.clock = Ahead()
+        self.clock = ahead()
         self.say(server.settings())
         self.put("a.py", ONE)
         self.put("b.py", TWO)

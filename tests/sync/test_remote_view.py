@@ -13,7 +13,7 @@ from cairn.limits import ENGINE_REST_SECONDS, ENGINE_SEARCH_SECONDS
 from cairn.store.generations import published, read_claims
 from cairn.store.manifest import Completion
 from cairn.sync.remote_view import RemoteView
-from tests.store.little import StillClock
+from tests.support.clock import ManualClock
 from tests.sync.team import FILES, Person, person
 
 
@@ -26,7 +26,7 @@ def me(tmp_path: Path) -> Person:
 
 
 def test_without_a_server_nothing_is_asked_and_nothing_said(me: Person) -> None:
-    view = RemoteView(me.codebase.config, me.place, me.environ, BUNDLED, StillClock())
+    view = RemoteView(me.codebase.config, me.place, me.environ, BUNDLED, ManualClock())
     with me.disk() as disk:
         manifest = next(published(disk, read_claims(disk), []))
     assert view.rows_of(manifest) is None
@@ -52,7 +52,7 @@ def test_a_server_is_asked_once_for_a_snapshot_and_again_after_a_while(
         return answer
 
     monkeypatch.setattr(MilvusRows, "get_marker", get_marker)
-    clock = StillClock()
+    clock = ManualClock()
     view = RemoteView(me.codebase.config, me.place, me.environ, BUNDLED, clock)
     answers[:] = [EngineUnreachable(uri="x", why="cut"), None, manifest.completion]
     assert view.rows_of(manifest) is None
@@ -80,7 +80,7 @@ def test_a_server_that_lets_one_codebase_wait_is_not_asked_for_the_next(
     me.names("http://127.0.0.1:2")
     with me.disk() as disk:
         manifest = next(published(disk, read_claims(disk), []))
-    clock, asked, takes = StillClock(), [], [ENGINE_SEARCH_SECONDS]
+    clock, asked, takes = ManualClock(), [], [ENGINE_SEARCH_SECONDS]
 
     def get_marker(_: MilvusRows, run: str) -> Completion | None:
         asked.append(run)
@@ -103,7 +103,7 @@ def test_a_server_that_lets_one_codebase_wait_is_not_asked_for_the_next(
 
 def test_a_token_that_is_not_set_is_said_and_stops_no_search(me: Person) -> None:
     me.names("http://127.0.0.1:1", 'token_env = "NOT_SET_ANYWHERE"\n')
-    view = RemoteView(me.codebase.config, me.place, me.environ, BUNDLED, StillClock())
+    view = RemoteView(me.codebase.config, me.place, me.environ, BUNDLED, ManualClock())
     with me.disk() as disk:
         assert view.rows_of(next(published(disk, read_claims(disk), []))) is None
     [said] = view.said(None)

@@ -27,7 +27,7 @@ from cairn.sync.place import place_of
 from cairn.sync.report import Progress, RunReport
 from cairn.sync.scope import Seen
 from cairn.types import Root
-from tests.sync.desk import Ahead, Desk, Model, extract_here, silent
+from tests.sync.desk import Desk, Model, ahead, extract_here, silent
 
 
 class Pair:
@@ -215,7 +215,7 @@ def manifest_of(pair: Pair) -> Manifest:
 def test_a_scoped_sync_is_as_old_as_the_comparison_that_it_rests_on(pair: Pair) -> None:
     filled(pair)
     before = manifest_of(pair)
-    pair.told.clock.seconds += 100.0
+    pair.told.clock.advance(100.0)
     pair.told.put("a.py", "def later(): ...\n")
     told, full = pair.catch_up()
     assert told == full
@@ -435,7 +435,7 @@ STEPS = st.lists(st.lists(EDITS, min_size=1, max_size=3), min_size=1, max_size=5
 @given(steps=STEPS)
 def test_after_any_edits_both_ways_hold_the_same(tmp_path_factory: pytest.TempPathFactory, steps: list[Any]) -> None:
     with pytest.MonkeyPatch.context() as patching:
-        extract_here(patching, Ahead())
+        extract_here(patching, ahead())
         live(tmp_path_factory.getbasetemp() / "scoped", steps, with_git=False)
 
 
@@ -446,5 +446,5 @@ def test_after_any_edits_both_ways_hold_the_same_at_length(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Any], with_git: bool
 ) -> None:
     with pytest.MonkeyPatch.context() as patching:
-        extract_here(patching, Ahead())
+        extract_here(patching, ahead())
         live(tmp_path_factory.getbasetemp() / "scoped-long", steps, with_git=with_git)

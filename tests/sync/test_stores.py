@@ -18,7 +18,7 @@ from cairn.store.verify import check
 from cairn.sync import stores
 from cairn.sync.stores import collect_stores
 from tests.conformance import conforms
-from tests.store.little import StillClock
+from tests.support.clock import ManualClock
 from tests.sync.shelf import DAY, Shelf
 from tests.sync.test_inventory import RUN_ID, from_the_future
 
@@ -154,7 +154,7 @@ def test_a_store_that_is_being_opened_stays(shelf: Shelf) -> None:
         Disk.at(str(shelf.home), f"data/{shelf.id('read')}") as disk,
         disk.lock(READERS_LOCK, exclusive=False, timeout=0),
     ):
-        found = collect_stores(str(shelf.home), clock=StillClock(shelf.clock.wall_ns()))
+        found = collect_stores(str(shelf.home), clock=ManualClock(shelf.clock.wall_ns()))
     assert reasons(shelf, found) == {"read": KeptBecause.BUSY}
     assert shelf.names() == {shelf.id("read")}
 
@@ -224,7 +224,7 @@ def test_foreign_names_files_and_links_are_left_alone(shelf: Shelf, tmp_path: Pa
 
 def test_a_clock_that_was_set_back_removes_nothing(shelf: Shelf) -> None:
     shelf.put("one", days=400)
-    earlier = StillClock(shelf.clock.wall_ns() - 1000 * DAY * 1_000_000_000)
+    earlier = ManualClock(shelf.clock.wall_ns() - 1000 * DAY * 1_000_000_000)
     found = collect_stores(str(shelf.home), clock=earlier)
     assert [one.because for one in found.kept] == [KeptBecause.RECENT]
 

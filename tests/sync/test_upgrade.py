@@ -37,8 +37,9 @@ from tests.conformance import conforms
 from tests.faults.operations import NEW, OLD, DyingDisk, PowerCut, Who, catch_up, steady
 from tests.faults.sweep import MUTE
 from tests.store.disks import Call, MemoryDisk, Mode, TracingDisk
-from tests.store.little import FewProcesses, StillClock, load
+from tests.store.little import FewProcesses, load
 from tests.store.raising import SNAPSHOT, raised
+from tests.support.clock import ManualClock
 from tests.sync.desk import Desk, extract_here, silent, texts_of
 
 
@@ -262,7 +263,7 @@ def old_store() -> MemoryDisk:
 
 def upgraded(fs: Fs, pid: int = 3) -> None:
     with steady(100 * pid):
-        upgrade_store(fs, "store", silent, clock=StillClock(), processes=FewProcesses(pid, {pid}))
+        upgrade_store(fs, "store", silent, clock=ManualClock(), processes=FewProcesses(pid, {pid}))
 
 
 MODES: tuple[Mode, ...] = ("kill", "lose", "tear")

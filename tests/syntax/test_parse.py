@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cairn.clock import SystemClock
 from cairn.limits import MAX_PARSE_BYTES
 from cairn.syntax.languages import SPECS, load
 from cairn.syntax.parse import broken_lines, parse
+from tests.support.clock import ManualClock
 from tests.syntax.fixtures import FOLDER
 
 # What made error recovery quadratic, nested without end or ate memory when every grammar was tried with 24 shapes.
@@ -89,19 +89,10 @@ def test_no_bomb_in_any_language_crashes_or_lingers(tmp_path: Path, language: st
 
 
 def test_a_parse_that_costs_too_much_is_given_up() -> None:
-    class SpentClock(SystemClock):
-        """Every look at the clock costs a second of CPU."""
-
-        spent = 0.0
-
-        def cpu(self) -> float:
-            self.spent += 1.0
-            return self.spent
-
     grammar = load("python")
     assert grammar is not None
     program = b"x = 1\n" * 10_000
-    assert parse(program, grammar, clock=SpentClock()) is None
+    assert parse(program, grammar, clock=ManualClock(cpu_step=1.0)) is None
     assert parse(program, grammar) is not None
 
 
