@@ -1,24 +1,29 @@
 """Run the mutants: each must be killed by the tests that its entry names.
 
-A mutant is made in a copy of the package that stands first on the import path; the tests are the real ones. `before`
-must occur exactly once, so a mutant whose line was rewritten is an error here and in the fast test run, never a
-mutant that quietly does nothing.
+A mutant is made in a copy of the package that stands first on the import path; the tests are the real ones. Its place
+must be found exactly once (`change.py`), so a mutant whose statement was rewritten is an error here and in the fast
+test run, never a mutant that quietly does nothing.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import tomllib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.mutants.change import NoSuchChange, changed
+
 PROJECT = Path(__file__).resolve().parent.parent.parent
 PACKAGE = PROJECT / "src" / "cairn"
+TESTS = PROJECT / "tests"
 LIST = Path(__file__).with_name("mutants.toml")
 TIMEOUT_SECONDS = 300
 
@@ -26,19 +31,18 @@ TIMEOUT_SECONDS = 300
 class Mutant(NamedTuple):
     """One small lie and the tests that must see it."""
 
-    file: str
-    before: str
-    after: str
+    where: str
+    statement: str
+    becomes: str
     tests: tuple[str, ...]
     row: str = ""
 
     @property
     def title(self) -> str:
-        before, after = self.before.splitlines(), self.after.splitlines()
-        changed = [line for line in after if line not in before] or [
-            f"no {line}" for line in before if line not in after
-        ]
-        return f"{self.row or '-':<10} {self.file}: {changed[0].strip()[:90]}"
+        before, after = self.statement.splitlines(), self.becomes.splitlines()
+        said = next((line.strip() for line in before if line not in after), "")
+        lie = next((line.strip() for line in after if line not in before), "nothing")
+        return f"{self.row or '-':<10} {self.where}: {said[:60]} → {lie[:60]}"
 
 
 def load(path: Path = LIST) -> list[Mutant]:
@@ -49,23 +53,59 @@ def load(path: Path = LIST) -> list[Mutant]:
 
 def problem(mutant: Mutant, package: Path = PACKAGE) -> str | None:
     """Why this mutant cannot be told, or None when it applies."""
-    path = package / mutant.file
-    if not path.is_file():
-        return "there is no such file"
-    times = path.read_text("utf-8").count(mutant.before)
-    if times != 1:
-        return f"`before` occurs {times} times"
-    if mutant.before == mutant.after or not mutant.tests:
-        return "it changes nothing, or names no test"
-    missing = [test for test in mutant.tests if not (PROJECT / test.partition("::")[0]).is_file()]
-    return f"there is no {missing[0]}" if missing else None
+    if not mutant.tests:
+        return "it names no test"
+    try:
+        changed(package, mutant.where, mutant.statement, mutant.becomes)
+        node_ids(mutant.tests)
+    except (NoSuchChange, NoSuchTest) as why:
+        return str(why)
+    return None
+
+
+class NoSuchTest(Exception):
+    """A name that no test has, or more than one; the message says which."""
+
+
+def node_ids(names: Iterable[str]) -> list[str]:
+    """Return what pytest calls these tests, in whatever folder they lie now.
+
+    A test is named by its function, after its file's name (`test_walk.py::test_it`) where another test has the same. A
+    file's name alone means all its tests. Raises `NoSuchTest` unless there is exactly one of each.
+    """
+    found = []
+    for name in names:
+        file, _, test = name.rpartition("::") if "::" in name or not name.endswith(".py") else (name, "", "")
+        paths = [
+            path
+            for path, tests in _tests().items()
+            if (not file or f"/{path}".endswith(f"/{file}")) and (not test or test in tests)
+        ]
+        if len(paths) != 1:
+            raise NoSuchTest(
+                f"{len(paths)} tests are called {name}: {', '.join(paths)}" if paths else f"no test is called {name}"
+            )
+        found.append("::".join(filter(None, (paths[0], test))))
+    return found
+
+
+@cache
+def _tests() -> dict[str, frozenset[str]]:
+    """The test functions and classes of every test file, by its path in the project."""
+    return {
+        path.relative_to(PROJECT).as_posix(): frozenset(_TEST.findall(path.read_text("utf-8")))
+        for path in sorted(TESTS.rglob("test_*.py"))
+    }
+
+
+_TEST = re.compile(r"^(?:async def |def |class )?([Tt]est\w*)(?=\(|:| = )", re.MULTILINE)
 
 
 def survives(mutant: Mutant, scratch: Path) -> str | None:
     """None when the tests saw the lie; otherwise what happened instead."""
     source = _copy(scratch)
-    target = source / "cairn" / mutant.file
-    target.write_text(target.read_text("utf-8").replace(mutant.before, mutant.after), "utf-8")
+    file, text = changed(source / "cairn", mutant.where, mutant.statement, mutant.becomes)
+    (source / "cairn" / file).write_text(text, "utf-8")
     verdict = _verdict(source, mutant.tests)
     return "its tests pass" if verdict == "" else None if verdict == "failed" else verdict
 
@@ -86,7 +126,7 @@ def _verdict(source: Path, tests: Iterable[str]) -> str:
         return f"the copy was not the one imported ({loaded.stdout.strip()})"
     options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist"]
     try:
-        done = _python(["-m", "pytest", *options, *tests], environ)
+        done = _python(["-m", "pytest", *options, *node_ids(tests)], environ)
     except subprocess.TimeoutExpired:
         return "failed"  # a lie that makes a test hang has been seen
     if done.returncode in (0, 1):
