@@ -14,10 +14,15 @@ faults *ARGS:
 bench *ARGS:
     python3 run.py bench {{ARGS}}
 
-# make every generated page anew
+# make every generated page anew, and the site of the documentation in site/
 docs:
     .venv/bin/python -m tests.conformance_report --write
     .venv/bin/python -m tests.docs.tables --write
+    .venv/bin/python -m mkdocs build --strict
+
+# show the site of the documentation on this machine, while you write it
+site:
+    .venv/bin/python -m mkdocs serve
 
 # write the golden files anew; read the difference before you commit it
 golden *ARGS:

@@ -14,16 +14,23 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import cairn
 from cairn import config, errors, filetypes, limits
 from cairn.cli.main import COMMANDS, command_parser
 from cairn.serve.tools import CHECK_EDIT, TOOLS
 from cairn.syntax.languages import SPECS
 from cairn.types import SKIP_SENTENCES, SkipReason
 
-MANUAL = Path(__file__).resolve().parent.parent.parent / "docs" / "manual"
+DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
+MANUAL, DECISIONS = DOCS / "manual", DOCS / "decisions"
 MARKED = re.compile(r"(?<=<!-- table: )(?P<name>[a-z -]+?)(?P<open> -->\n)(?P<table>.*?)(?=<!-- end -->)", re.DOTALL)
 
 Rows = Iterator[tuple[str, ...]]
+
+
+def pages() -> list[Path]:
+    """Every page that may hold a table."""
+    return [*sorted(MANUAL.glob("*.md")), DECISIONS / "index.md"]
 
 
 def all_errors() -> list[type[errors.CairnError]]:
@@ -35,9 +42,30 @@ def all_errors() -> list[type[errors.CairnError]]:
 def _errors() -> Rows:
     yield "code", "exit status", "what it says", "what to do"
     for error in all_errors():
-        sentence, _, advice = inspect.cleandoc(error.__doc__ or "").partition("\n\n")
-        words = [re.sub(r"\{(\w+)\}", r"*\1*", " ".join(text.split())) for text in (sentence, advice)]
-        yield f"`{error.code}`", str(error.exit_status), *words
+        yield f"`{error.code}`", str(error.exit_status), *_words(error)
+
+
+def _words(error: type[errors.CairnError]) -> list[str]:
+    """The sentence of an error and its advice."""
+    parts = inspect.cleandoc(error.__doc__ or "").partition("\n\n")
+    return [re.sub(r"\{(\w+)\}", r"*\1*", " ".join(text.split())) for text in (parts[0], parts[2])]
+
+
+def _public_errors() -> Rows:
+    yield "name", "code", "what it says"
+    for name in cairn.__all__:
+        error = getattr(cairn, name)
+        if inspect.isclass(error) and issubclass(error, errors.CairnError):
+            yield f"`cairn.{name}`", f"`{error.code}`", _words(error)[0]
+
+
+def _decisions() -> Rows:
+    yield "page", "choice", "made", "state"
+    for page in sorted(DECISIONS.glob("0*.md")):
+        heading, _, made = page.read_text("utf-8").split("\n", 3)[:3]
+        number, _, title = heading.removeprefix("# ").partition(" ")
+        day, _, state = made.partition(" · ")
+        yield f"[{number}]({page.name})", title, day, state
 
 
 _WITHOUT_ERROR = {18: "the answer is `needs_decision`", 19: "the answer is `blocked`"}
@@ -125,6 +153,8 @@ def _tools() -> Rows:
 TABLES: dict[str, Callable[[], Rows]] = {
     "tools": _tools,
     "errors": _errors,
+    "public errors": _public_errors,
+    "decisions": _decisions,
     "exit statuses": _exit_statuses,
     "skip reasons": _skip_reasons,
     "limits": _limits,
@@ -154,9 +184,9 @@ def filled(text: str) -> str:
 
 def main(argv: list[str]) -> int:
     """Write the tables, or name the pages that are out of date."""
-    stale = [page for page in sorted(MANUAL.glob("*.md")) if filled(page.read_text("utf-8")) != page.read_text("utf-8")]
+    stale = [page for page in pages() if filled(page.read_text("utf-8")) != page.read_text("utf-8")]
     for page in stale:
-        print(("wrote " if "--write" in argv else "out of date: ") + page.name)
+        print(("wrote " if "--write" in argv else "out of date: ") + page.relative_to(DOCS).as_posix())
         if "--write" in argv:
             page.write_text(filled(page.read_text("utf-8")), "utf-8")
     return 1 if stale and "--write" not in argv else 0

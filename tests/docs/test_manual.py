@@ -14,18 +14,19 @@ from cairn.filetypes import LANGUAGES, language_of
 from cairn.syntax.languages import SPECS
 from cairn.types import SKIP_SENTENCES, SkipReason
 from tests.conformance_report import PROJECT
-from tests.docs.tables import MANUAL, MARKED, TABLES, all_errors, filled, table
+from tests.docs.tables import DOCS, MANUAL, MARKED, TABLES, all_errors, filled, pages, table
 
 PAGES = {page.name: page.read_text("utf-8") for page in sorted(MANUAL.glob("*.md"))}
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_the_tables_of_a_page_are_those_of_the_code(name: str) -> None:
-    assert filled(PAGES[name]) == PAGES[name], "out of date; run: python -m tests.docs.tables --write"
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_the_tables_of_a_page_are_those_of_the_code(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert filled(text) == text, "out of date; run: python -m tests.docs.tables --write"
 
 
 def test_every_table_stands_on_exactly_one_page() -> None:
-    placed = [found["name"] for text in PAGES.values() for found in MARKED.finditer(text)]
+    placed = [found["name"] for page in pages() for found in MARKED.finditer(page.read_text("utf-8"))]
     assert sorted(placed) == sorted(TABLES)
 
 
