@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
 
 from tests.conformance_report import Table, load
+from tests.support.budgets import Budgets
 
 # The same examples on every machine and every run: a red run can be repeated, and time is bounded by the examples.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=100, database=None)
@@ -69,4 +71,8 @@ class Conformance:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell that starts a run in the background has it ignore Ctrl-C, and with it every process that it starts.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(Conformance(load()), "conformance")
+    config.pluginmanager.register(Budgets(), "budgets")

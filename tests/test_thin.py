@@ -20,6 +20,7 @@ import cairn
 from cairn import thin
 from cairn.serve.address import RUN, SOCKET
 from cairn.serve.frames import encode, receive, settings_digest
+from tests.support.waiting import PATIENCE
 
 LOADED = 77
 ASK = ["search", "l\udcffease"]
@@ -74,7 +75,7 @@ def daemon(behave: Behave) -> Iterator[None]:
     try:
         yield
     finally:
-        thread.join(10)
+        thread.join(PATIENCE)
         listener.close()
         assert not thread.is_alive()
 
@@ -268,7 +269,7 @@ def test_the_reader_of_a_pipe_may_leave_early(tmp_path: Path) -> None:
         process.stdout.close()
         said = process.stderr.read()
         process.stderr.close()
-        assert (process.wait(10), said) == (0, b"")
+        assert (process.wait(PATIENCE), said) == (0, b"")
 
 
 def test_the_script_that_is_installed_is_this_one() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.people import Person
+from tests.support.commands import Person
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import cairn
 from cairn.cli.main import main
 from cairn.cli.output import Output
-from tests.cli.people import Typed
+from tests.support.commands import Typed
 
 GROUP = 61_010
 

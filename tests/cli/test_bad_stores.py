@@ -21,9 +21,9 @@ from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.store.document import seal
 from cairn.store.versions import MANIFEST, WRITER_LEASE, Artifact
-from tests.cli.people import Person, Typed
 from tests.conformance import conforms
 from tests.schemas import check
+from tests.support.commands import Person, Typed
 
 WRITING, READING = ("index", "sync", "reindex", "clear"), ("status", "snapshots", "health")
 

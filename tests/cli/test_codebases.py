@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.people import Person
 from tests.conformance import conforms
 from tests.schemas import check
+from tests.support.commands import Person
 
 
 @pytest.fixture

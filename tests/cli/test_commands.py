@@ -25,7 +25,7 @@ from cairn.sync.codebase import open_codebase
 from cairn.sync.place import place_of
 from cairn.thin import OWN
 from tests.conformance import conforms
-from tests.serve.daemons import threaded
+from tests.support.servers import threaded
 
 LEASE = '''"""Leases."""
 

@@ -9,8 +9,8 @@ import pytest
 
 from cairn.cli.compact import _summary
 from cairn.sync.compact import CompactReport, Shape
-from tests.cli.people import Person
 from tests.schemas import check
+from tests.support.commands import Person
 
 BEFORE, AFTER = (
     Shape("01KA3M7Q2W0000000000000000", 12, 40, 9_100_000),

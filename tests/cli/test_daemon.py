@@ -13,20 +13,20 @@ from pathlib import Path
 import pytest
 
 from tests.schemas import check
-from tests.serve.daemons import is_alive, no_daemon_left, until
+from tests.support.servers import daemon_home
+from tests.support.waiting import PATIENCE, is_alive, until
 
 
 @pytest.fixture
 def environ(tmp_path: Path) -> Iterator[dict[str, str]]:
-    found = {"CAIRN_HOME": str(tmp_path / "home"), "HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    with no_daemon_left(found):
+    with daemon_home(tmp_path) as found:
         yield found
 
 
 def cairn(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "cairn", *arguments],
-        env=environ, capture_output=True, text=True, check=False, timeout=60, stdin=subprocess.DEVNULL,
+        env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
 

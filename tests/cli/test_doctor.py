@@ -16,7 +16,7 @@ from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.cli.surroundings import Surroundings
 from tests.answer.test_envelope import VALIDATORS
-from tests.cli.people import Person
+from tests.support.commands import Person
 
 
 def asked(home: Path, *options: str) -> tuple[int, str, str]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.people import Person
 from tests.engine.servers import needs_milvus
 from tests.schemas import check
+from tests.support.commands import Person
 
 
 def test_without_a_server_it_says_that_this_machine_searches(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ import pytest
 
 from cairn.cli.main import main
 from cairn.cli.output import Output
-from tests.cli.people import Typed
 from tests.evaluation.test_history import commit
 from tests.evaluation.test_judged import lay
 from tests.schemas import check
 from tests.source.test_git import run
+from tests.support.commands import Typed
 
 
 def evaluate(*arguments: str) -> Typed:

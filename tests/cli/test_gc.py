@@ -11,8 +11,8 @@ import pytest
 
 from cairn.cli.gc import _summary
 from cairn.sync.collect import CollectReport
-from tests.cli.people import Person
 from tests.schemas import check
+from tests.support.commands import Person
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.people import Person
 from tests.conformance import conforms
 from tests.schemas import check
+from tests.support.commands import Person
 
 
 @pytest.fixture

@@ -10,21 +10,20 @@ import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from threading import Timer
 
 import pytest
 
 from cairn.cli.index import notes, summary
 from cairn.cli.main import main
 from cairn.cli.output import Output
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES
+from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, SystemClock
 from cairn.store.lease import RunKind, acquire
 from cairn.sync.codebase import open_codebase
 from cairn.sync.place import place_of
 from cairn.sync.report import Changes, FailedFile, RunReport
 from cairn.types import SkipReason
-from tests.cli.people import Person
 from tests.schemas import check
+from tests.support.commands import Person
 
 REPORT = RunReport(
     kind="sync",
@@ -191,11 +190,9 @@ def test_stopping_a_run_changes_nothing_and_says_so(me: Person, monkeypatch: pyt
     before = me.cairn("snapshots").stdout
     with another_run(me):
         # It waits ten seconds for the other one; Ctrl-C comes while it does.
-        ctrl_c = Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
-        ctrl_c.start()
+        monkeypatch.setattr(SystemClock, "sleep", lambda *_: os.kill(os.getpid(), signal.SIGINT))
         stdout, stderr = io.StringIO(), io.StringIO()
         status = main(["sync", "--root", str(me.tree)], Output(stdout, stderr, {}))
-        ctrl_c.join()
     assert (status, stdout.getvalue()) == (130, "")
     assert "Nothing is lost" in stderr.getvalue()
     assert me.cairn("snapshots").stdout == before

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.people import Typed, typed
 from tests.schemas import check
+from tests.support.commands import Typed, typed
 
 CLAUDE = '{\n  // mine\n  "mcpServers": {\n    "other": {"command": "x", "env": {"TOKEN": "t"}},\n  },\n}\n'
 CODEX = '# mine\nmodel = "x"\n\n[mcp_servers.other]\ncommand = "x"'

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from cairn.cli.main import COMMANDS
-from tests.cli.people import Typed, typed
 from tests.schemas import check
+from tests.support.commands import Typed, typed
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import PATIENCE
+
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
 
 
@@ -21,7 +23,7 @@ def cairn(*arguments: str, cwd: Path, **environ: str) -> subprocess.CompletedPro
         check=False,
         stdin=subprocess.DEVNULL,
         env=ENVIRONMENT | {"CAIRN_HOME": str(cwd / "home")} | environ,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 

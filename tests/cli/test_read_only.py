@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from cairn.store.versions import MANIFEST
-from tests.cli.people import Person
 from tests.cli.test_bad_stores import ask, disk, store
 from tests.conformance import conforms
 from tests.schemas import check
 from tests.store.future import document, make_later, put
+from tests.support.commands import Person
 
 COMMANDS = (("search", "lease"), ("status",), ("snapshots",), ("health",))
 SAID = (

@@ -10,9 +10,9 @@ import pytest
 
 from cairn.cli.repair import plan_lines
 from cairn.store.standing import RepairAction, RepairPlan, RepairScope
-from tests.cli.people import Person
 from tests.conformance import conforms
 from tests.schemas import check
+from tests.support.commands import Person
 
 DRY_RUN = """\
 point: ACTIVE_SNAPSHOT: It will name the snapshot that the repair publishes.

@@ -20,9 +20,10 @@ from cairn.cli.output import Output
 from cairn.cli.search import MODES
 from cairn.search.types import Mode
 from cairn.sync import before
-from tests.cli.people import Person, Typed
 from tests.conformance import conforms
 from tests.schemas import check
+from tests.support.commands import Person, Typed
+from tests.support.waiting import PATIENCE, until
 from tests.sync.desk import Desk, extract_here
 
 
@@ -431,10 +432,7 @@ def test_an_interrupted_first_search_loses_nothing_and_the_next_one_resumes(tmp_
     with subprocess.Popen(
         command, cwd=person.tree, env=person.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as first:
-        until = time.monotonic() + 60
-        while not list(person.home.glob("data/*/locks/writer_lease.json")):
-            assert time.monotonic() < until
-            time.sleep(0.02)
+        until(lambda: list(person.home.glob("data/*/locks/writer_lease.json")))
         time.sleep(0.3)
         first.send_signal(signal.SIGINT)
         out, err = first.communicate()
@@ -494,7 +492,7 @@ def test_a_batch_answers_at_once_from_one_warm_process(tree: Path) -> None:
             value = json.loads(process.stdout.readline())
             modes.append(value.get("freshness", {}).get("mode"))
         process.stdin.close()
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=PATIENCE) == 0
     assert modes == [None, "skipped_recent", "skipped_recent"]
 
 

@@ -14,9 +14,9 @@ from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.clock import SYSTEM_CLOCK
 from tests.answer.test_envelope import VALIDATORS
-from tests.cli.people import Typed
 from tests.conformance import conforms
 from tests.semantic.worlds import World
+from tests.support.commands import Typed
 from tests.sync.desk import extract_here
 
 

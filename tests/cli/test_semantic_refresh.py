@@ -14,9 +14,9 @@ import pytest
 from cairn.cli.main import command_parser, main
 from cairn.cli.output import Output
 from cairn.cli.semantic import VERBS
-from tests.cli.people import Person
 from tests.schemas import check
 from tests.semantic import fake_indexer
+from tests.support.commands import Person
 
 
 @pytest.fixture

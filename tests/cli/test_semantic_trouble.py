@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.people import Person, Typed
 from tests.semantic import fake_indexer
 from tests.semantic.indexers import real_indexer
+from tests.support.commands import Person, Typed
 
 
 class Troubled(Person):

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.members import ANNE, BILL, CARL, GROUP, Office, load_everything, open_office, why_not
-from tests.cli.people import Person
 from tests.conformance import conforms
+from tests.support.commands import Person
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 

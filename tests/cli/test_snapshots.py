@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.people import Person
 from tests.schemas import check
+from tests.support.commands import Person
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from cairn.cli.output import Output
 from cairn.cli.status import exit_status
 from cairn.cli.surroundings import Surroundings
 from cairn.store.standing import State, StoreStatus
-from tests.cli.people import Person
 from tests.conformance import conforms
 from tests.schemas import check
+from tests.support.commands import Person
 
 
 @pytest.fixture

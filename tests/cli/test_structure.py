@@ -15,10 +15,10 @@ import pytest
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.cli.structure_answers import COMMANDS
-from tests.cli.people import Typed
 from tests.cli.test_search import WRITER
 from tests.conformance import conforms
 from tests.schemas import check
+from tests.support.commands import Typed
 from tests.sync.desk import Desk, extract_here
 
 LEASE = '''class Lease:

@@ -10,10 +10,10 @@ import pytest
 
 from cairn.cli.main import main
 from cairn.cli.output import Output
-from tests.cli.people import Person, Typed
 from tests.conformance import conforms
 from tests.schemas import check
 from tests.store.raising import SNAPSHOT, raised
+from tests.support.commands import Person, Typed
 
 MANUAL = Path(__file__).parent.parent.parent / "docs" / "manual"
 

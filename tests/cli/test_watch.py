@@ -17,6 +17,7 @@ import pytest
 from cairn.sync.codebase import open_codebase
 from cairn.sync.run import RunOptions, index
 from tests.conformance import conforms
+from tests.support.waiting import PATIENCE
 
 
 @contextmanager
@@ -48,7 +49,7 @@ def test_it_catches_up_follows_saves_and_ends_at_ctrl_c(tmp_path: Path) -> None:
         (tmp_path / "tree/b.py").write_text("y = 1\n")
         assert "Indexed 2 files" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
         assert process.stderr.read() == ""
 
 
@@ -59,7 +60,7 @@ def test_it_ends_when_the_folder_goes(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert json.loads(process.stdout.readline())["published"]
         shutil.rmtree(tmp_path / "tree")
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 21
         assert json.loads(out.splitlines()[-1])["error"]["code"] == "root_not_found"
 
@@ -72,7 +73,7 @@ def test_an_index_of_another_version_is_told_as_such(tmp_path: Path) -> None:
         patching.setattr("cairn.sync.place.EXTRACTOR_VERSION", "another")
         index(open_codebase(root, environ), RunOptions(environ["CAIRN_HOME"]), lambda _: None)
     with watching(tmp_path, "--json") as process:
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 12
         assert json.loads(out)["error"]["code"] == "requires_reindex"
 
@@ -86,6 +87,6 @@ def test_an_index_that_was_cleared_is_not_watched(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "cairn", verb, "-q", "--root", str(tmp_path / "tree")]
         subprocess.run(command, env=environ, check=True, capture_output=True)
     with watching(tmp_path, "--json") as process:
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 10
         assert json.loads(out)["error"]["code"] == "not_indexed"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
 from cairn.engine.milvus_rows import MilvusRows
-from cairn.serve.desk import Desk
-from cairn.serve.guard import Allowed
 from cairn.store.generations import published, read_claims
 from cairn.store.manifest import Manifest, encode_completion
 from cairn.sync.codebase import open_codebase
@@ -18,7 +15,8 @@ from cairn.sync.place import Place, place_of
 from cairn.sync.remote import remote_rows
 from cairn.sync.remote_proof import validate_remote_proof
 from tests.engine.servers import RealServer
-from tests.serve.conftest import AT_ONCE, Agent
+from tests.support.servers import AT_ONCE, Agent
+from tests.support.waiting import until
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,14 +53,7 @@ class Cloud(Agent):
 
     def ended(self) -> None:
         """The run that is at work has come to its end."""
-        until = time.monotonic() + 60.0
-        while self.desk.runs.active(str(self.tree)) is not None and time.monotonic() < until:
-            time.sleep(0.05)
-
-    def reopened(self) -> None:
-        """As another process would find it: nothing is remembered of the server."""
-        self.desk.close()
-        self.desk = Desk(self.environ, Allowed(self.environ, [str(self.tree)]))
+        until(lambda: self.desk.runs.active(str(self.tree)) is None)
 
     def read(self, tool: str) -> dict[str, Any]:
         path = {} if tool == "list_codebases" else {"path": str(self.tree)}

@@ -26,7 +26,7 @@ def empty(tmp_path: Path, server: RealServer) -> Iterator[Cloud]:
         one.proxy = proxy
         yield one
         proxy.heal()
-        one.desk.close()
+        one.close()
 
 
 @pytest.fixture

@@ -209,4 +209,4 @@ def test_e_a_server_that_is_killed_right_after_the_last_flush_of_a_run_has_all_o
         back = one.read("search_codebase")
         assert "engine" not in back["hints"]
         assert facts(back) == facts(away)
-        one.desk.close()
+        one.close()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from cairn.store.verify import Finding, Severity, check
 from cairn.sync.codebase import open_codebase
 from cairn.sync.place import place_of
 from tests.store.little import load
+from tests.support.waiting import until
 
 
 class Owner:
@@ -92,6 +92,14 @@ class Owner:
         return [finding for finding in self.problems() if finding.severity is Severity.ERROR]
 
 
+def _has_members(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def kill(command: subprocess.Popen[str], number: signal.Signals, *, group: bool) -> tuple[int, str, str]:
     """Send the signal and wait for the end of the command and of all that it had started."""
     with suppress(ProcessLookupError):
@@ -100,10 +108,5 @@ def kill(command: subprocess.Popen[str], number: signal.Signals, *, group: bool)
         else:
             os.kill(command.pid, number)
     out, err = command.communicate()
-    until = time.monotonic() + 20
-    with suppress(ProcessLookupError):
-        while time.monotonic() < until:
-            os.killpg(command.pid, 0)
-            time.sleep(0.01)
-        raise AssertionError("a worker has outlived the run")
+    until(lambda: not _has_members(command.pid), lambda: "a worker has outlived the run")
     return command.returncode, out, err

@@ -24,6 +24,7 @@ from cairn.sync.remote import Away, engine_status
 from cairn.sync.remote_proof import validate_remote_proof
 from tests.conformance import conforms
 from tests.engine.servers import RealServer, needs_milvus, running
+from tests.support.waiting import PATIENCE
 from tests.sync.team import FILES, Person, person
 
 TYPE_CHECKING = False
@@ -126,6 +127,6 @@ def _killed_at(me: Person, proxy: Proxy, point: int, when: str) -> bool:
         return when
 
     proxy.fault = strike
-    status = child.wait(timeout=60)
+    status = child.wait(timeout=PATIENCE)
     assert status in (0, -signal.SIGKILL), status
     return status != 0

@@ -21,7 +21,7 @@ from cairn.serve.runs import Action
 from cairn.serve.tools import TOOLS, call
 from tests.lengths import at_length
 from tests.schemas import validator
-from tests.serve.conftest import AT_ONCE, Agent
+from tests.support.servers import AT_ONCE, Agent
 
 SCHEMAS = {tool.name: tool.schema for tool in TOOLS}
 # What has led others astray: places elsewhere, half characters, marks that terminals obey, patterns without end.
@@ -109,7 +109,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
     runs_module._ENGINES = dict.fromkeys(Action, busy)
     yield agent.desk
-    agent.desk.close()
+    agent.close()
     runs_module._ENGINES = real
 
 

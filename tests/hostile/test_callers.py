@@ -15,7 +15,7 @@ from cairn.limits import (
     MAX_QUERY_PATTERN_BYTES,
     MAX_RESULTS,
 )
-from tests.cli.people import Person
+from tests.support.commands import Person
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from cairn.limits import RACY_WINDOW_NS
-from tests.cli.people import Person
 from tests.conformance import conforms
 from tests.hostile.reader import TOOLS, VERBS
+from tests.support.commands import Person
 
 PROJECT = Path(__file__).parents[2]
 READER = [sys.executable, "-m", "tests.hostile.reader"]

@@ -32,6 +32,7 @@ from tests.conformance_report import PROJECT
 from tests.store import little
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.support.clock import ManualClock
+from tests.support.waiting import PATIENCE
 
 BASE = {"a": b"base\n", "b": b"base\n"}
 SLEEPER = {"a": b"sleeper\n", "b": b"sleeper\n"}
@@ -127,13 +128,13 @@ def rob(folder: Path, step: int) -> str:
                 with pytest.raises(LeaseStuck, match=f"process {process.pid}|not known"):
                     save(disk, THIEF, process.pid)
                 process.send_signal(signal.SIGCONT)
-                said = process.communicate(timeout=60)[0].strip()
+                said = process.communicate(timeout=PATIENCE)[0].strip()
                 stolen = save(disk, THIEF)
             else:
                 stolen = save(disk, THIEF, process.pid)
                 assert seen(disk) == (stolen.generation, THIEF)
                 process.send_signal(signal.SIGCONT)
-                said = process.communicate(timeout=60)[0].strip()
+                said = process.communicate(timeout=PATIENCE)[0].strip()
         # Nobody is sent back by whatever it did.
         assert seen(disk) == (stolen.generation, THIEF)
         numbers = map(int, disk.list_folder(GENERATIONS))

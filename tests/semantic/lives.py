@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.semantic.scip import ScipIndex, byte_column, is_local
-from tests.cli.people import Typed
 from tests.semantic.indexers import real_indexer
 from tests.semantic.worlds import World
+from tests.support.commands import Typed
 
 _RECORDER = """#!{python}
 import os, shutil, subprocess, sys

@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +24,7 @@ from tests.faults.traced import require_strace
 from tests.semantic import fake_indexer
 from tests.semantic.indexers import real_indexer
 from tests.semantic.worlds import TREE, World
+from tests.support.waiting import is_alive, until
 
 _WRITES = "write,pwrite64,ftruncate,fsync,fdatasync,unlink,unlinkat,mkdirat,fchmod"
 _KILLED = -9
@@ -81,15 +81,6 @@ def command(tmp_path: Path) -> Command:
     return Command(tmp_path.resolve())
 
 
-def gone(pid: int, seconds: float = 20.0) -> bool:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if not Path(f"/proc/{pid}").exists() or ") Z" in Path(f"/proc/{pid}/stat").read_text():
-            return True
-        time.sleep(0.02)
-    return False
-
-
 @pytest.mark.parametrize("mood", ["kill", pytest.param("kill-late", marks=pytest.mark.long)])
 def test_killed_while_its_indexer_runs_it_takes_it_along_and_the_next_one_does_the_work(
     command: Command, mood: str
@@ -97,7 +88,8 @@ def test_killed_while_its_indexer_runs_it_takes_it_along_and_the_next_one_does_t
     base = command.base()
     command.mood(mood)
     assert command.refresh() == _KILLED
-    assert gone(int((command.tools / "pid").read_text())), "the indexer outlives who has started it"
+    indexer = int((command.tools / "pid").read_text())
+    until(lambda: not is_alive(indexer), lambda: "the indexer outlives who has started it")
     assert (command.statuses(), command.known()) == ([JobStatus.RUNNING], set())
     command.recovers(base)
 
@@ -136,12 +128,13 @@ def at_work(command: Command) -> Iterator[subprocess.Popen[bytes]]:
     refresh = [sys.executable, "-m", "cairn", "semantic", "refresh"]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(refresh, cwd=command.tree, env=command.environ, stdout=quiet, stderr=quiet) as running:
-        until = time.monotonic() + 60
-        while len(below(running.pid)) < 2 or JobStatus.RUNNING not in command.statuses():
-            assert running.poll() is None, "it was through before we looked"
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        until(lambda: running.poll() is not None or _is_at_work(command, running.pid))
+        assert running.poll() is None, "it was through before we looked"
         yield running
+
+
+def _is_at_work(command: Command, pid: int) -> bool:
+    return len(below(pid)) >= 2 and JobStatus.RUNNING in command.statuses()
 
 
 @pytest.mark.long
@@ -150,7 +143,7 @@ def test_killed_while_a_real_indexer_runs_it_takes_it_along(command: Command) ->
     with at_work(command) as running:
         started = below(running.pid)
         running.kill()
-    assert all(gone(pid) for pid in started)
+    until(lambda: not any(map(is_alive, started)))
     assert (command.statuses(), command.known()) == ([JobStatus.RUNNING], set())
     command.recovers(base)
 

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from cairn.config import cairn_home
 from cairn.serve.client import Connection, connect
-from tests.serve.daemons import connected, process
+from tests.support.servers import connected, process
 
 FILES = 80
 CLIENTS = 2

@@ -10,7 +10,7 @@ import pytest
 
 from cairn.errors import CairnError, Cancelled, DaemonBusy, DeadlinePassed, QueryTimeout
 from cairn.serve.admission import Admission, Ticket
-from tests.serve.daemons import until
+from tests.support.waiting import PATIENCE, until
 
 LONG = 1_000.0
 
@@ -36,7 +36,7 @@ class Room:
 
     def submit(self, client: str, name: str, seconds: float = LONG) -> Ticket:
         def work(ticket: Ticket) -> None:
-            self.go.wait(20)
+            self.go.wait(PATIENCE)
             if ticket.settle():
                 self.done.append(name)
 
@@ -150,7 +150,7 @@ def test_while_it_closes_what_is_there_is_finished_and_nothing_is_let_in(room: C
     until(lambda: _is_refused(found))
     assert closed == []
     found.go.set()
-    closing.join(20)
+    closing.join(PATIENCE)
     assert closed == [True]
     assert found.done == ["at work", "waiting"]
 

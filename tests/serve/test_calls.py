@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,12 @@ import pytest
 from cairn.serve import client
 from cairn.serve.calls import OwnDesk, ThroughDaemon
 from cairn.serve.desk import Desk
+from cairn.serve.starting import ensure_daemon
 from cairn.sync.report import Phase, Progress
 from tests.schemas import check
-from tests.serve.conftest import Agent
-from tests.serve.daemons import connected, daemons_started, end, is_alive, no_daemon_left, threaded, until
 from tests.serve.test_mcp import many_files
-from tests.serve.test_mcp_stdio import HELLO, READY, environment, said
+from tests.support.servers import HELLO, READY, Agent, Mcp, connected, daemons_started, no_daemon_left, threaded
+from tests.support.waiting import PATIENCE, end, is_alive, until
 
 
 @pytest.fixture
@@ -39,6 +39,14 @@ def never() -> Desk:
 
 def through(agent: Agent, own: Callable[[], Desk] = never) -> ThroughDaemon:
     return ThroughDaemon(str(agent.home), agent.environ, [str(agent.tree)], OwnDesk(own))
+
+
+def start_daemon(agent: Agent) -> int:
+    """The pid of a daemon that runs, however long it took to start."""
+    found = ensure_daemon(str(agent.home), agent.environ, "mcp", seconds=PATIENCE)
+    assert found is not None
+    found.close()
+    return int(found.pid)
 
 
 def asked(calls: ThroughDaemon, tool: str, tell: Callable[[Progress], None] = lambda _: None, **arguments: Any) -> Any:
@@ -80,7 +88,7 @@ def test_how_far_a_run_is_comes_through_and_so_does_that_nobody_waits_for_it(tmp
         until(lambda: daemon.report().running == 0)
         assert asked(calls, "index_status")["status"] != "ok"
         calls.close()
-    agent.desk.close()
+    agent.close()
 
 
 _LIGHT = """
@@ -103,7 +111,7 @@ def test_a_process_that_asks_the_daemon_loads_nothing_heavy(indexed: Agent) -> N
     with threaded(indexed.environ):
         done = subprocess.run(
             [sys.executable, "-c", _LIGHT, str(indexed.home), str(indexed.tree)],
-            env=environment(indexed), capture_output=True, text=True, check=True, timeout=60,
+            env=indexed.variables(), capture_output=True, text=True, check=True, timeout=PATIENCE,
         )  # fmt: skip
     assert done.stdout == "['sqlite3']\n"
 
@@ -111,9 +119,9 @@ def test_a_process_that_asks_the_daemon_loads_nothing_heavy(indexed: Agent) -> N
 @pytest.mark.long
 def test_when_the_daemon_is_killed_a_call_is_made_once_more_by_another(agent_with_daemon: Agent) -> None:
     agent = agent_with_daemon
+    first = start_daemon(agent)
     calls = through(agent, lambda: agent.desk)
     assert asked(calls, "find_symbol", name="Lease")["status"] == "ok"
-    [first] = daemons_started(agent.environ)
     end(first)
     assert asked(calls, "find_symbol", name="Lease")["status"] == "ok"
     calls.close()
@@ -125,14 +133,15 @@ def test_while_the_daemon_is_stopped_calls_are_answered_here(
 ) -> None:
     """A stopped daemon: what was asked before and what is asked then is answered in bounded time, and it comes back."""
     agent = agent_with_daemon
-    monkeypatch.setattr(client, "_QUIET_SECONDS", 0.3)
+    pid = start_daemon(agent)
     calls = through(agent, lambda: agent.desk)
     assert asked(calls, "find_symbol", name="Lease")["status"] == "ok"
-    [pid] = daemons_started(agent.environ)
-    os.kill(pid, signal.SIGSTOP)
-    for _ in range(2):
-        assert asked(calls, "find_symbol", name="Lease")["status"] == "ok"
-    os.kill(pid, signal.SIGCONT)
+    with monkeypatch.context() as hasty:
+        hasty.setattr(client, "_QUIET_SECONDS", 0.3)
+        os.kill(pid, signal.SIGSTOP)
+        for _ in range(2):
+            assert asked(calls, "find_symbol", name="Lease")["status"] == "ok"
+        os.kill(pid, signal.SIGCONT)
     calls.close()
     back = through(agent)
     assert asked(back, "find_symbol", name="Lease")["status"] == "ok"
@@ -142,49 +151,17 @@ def test_while_the_daemon_is_stopped_calls_are_answered_here(
 
 # --- many agents ------------------------------------------------------------------------------------------------------
 
-_HOST = """
-import subprocess, sys
-process = subprocess.Popen(sys.argv[1:], stdin=0, stdout=1)
-sys.stderr.write(f"{process.pid}\\n")
-sys.stderr.flush()
-process.wait()
-"""
 
-
-class Host:
+class Host(Mcp):
     """A host that has started `cairn mcp`, whose pipes we hold."""
-
-    def __init__(self, agent: Agent) -> None:
-        call = [sys.executable, "-m", "cairn", "mcp", "--root", str(agent.tree)]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        self.process: subprocess.Popen[bytes] = subprocess.Popen(
-            [sys.executable, "-c", _HOST, *call], env=environment(agent), **pipes
-        )
-        assert self.process.stderr is not None
-        self.pid = int(self.process.stderr.readline())
-        self.number = 1
-        self.codes: set[str] = set()
-
-    def ask(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        self.number += 1
-        params = {"name": tool, "arguments": arguments}
-        message = {"jsonrpc": "2.0", "id": self.number, "method": "tools/call", "params": params}
-        reply = said(self.process, message)
-        while reply.get("id") != self.number:
-            reply = said(self.process)
-        envelope: dict[str, Any] = json.loads(reply["result"]["content"][0]["text"])
-        if envelope["status"] == "error":
-            self.codes.add(envelope["error"]["code"])
-        return envelope
 
     def search(self, name: str) -> list[dict[str, Any]]:
         """The definitions of this name. On a busy machine a comparing may take longer than a call waits for it."""
         return list(self.ask("search_codebase", query=name, mode="symbol")["results"])
 
     def work(self, rounds: int) -> None:
-        said(self.process, HELLO)
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(READY).encode() + b"\n")
+        self.said(HELLO)
+        self.send(READY)
         for number in range(rounds):
             self.ask("search_codebase", query=f"lease {number}")
             self.ask("find_symbol", name="Lease")
@@ -199,22 +176,9 @@ class Host:
         return name in Path(f"/proc/{self.pid}/maps").read_text()
 
 
-@contextmanager
-def hosts(agent: Agent, count: int) -> Iterator[list[Host]]:
-    with ExitStack() as stack:
-        found = []
-        for _ in range(count):
-            found.append(Host(agent))
-            stack.callback(found[-1].process.communicate)
-            stack.callback(end, found[-1].pid)
-            stack.callback(found[-1].process.kill)
-        yield found
-
-
 def check_many(agent: Agent, count: int, rounds: int) -> None:
     # It runs before they come: that they could start one is shown elsewhere, and takes its time on a busy machine.
-    with subprocess.Popen([sys.executable, "-m", "cairn", "daemon", "start", "-q"], env=environment(agent)) as start:
-        assert start.wait(60) == 0
+    start_daemon(agent)
     over = threading.Event()
 
     def edit() -> None:
@@ -223,14 +187,15 @@ def check_many(agent: Agent, count: int, rounds: int) -> None:
             if over.wait(0.03):
                 return
 
-    with hosts(agent, count) as found:
+    with ExitStack() as stack:
+        found = [stack.enter_context(Host(agent, hosted=True)) for _ in range(count)]
         editing = threading.Thread(target=edit)
         editing.start()
         threads = [threading.Thread(target=host.work, args=(rounds,)) for host in found]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(300)
+            thread.join(PATIENCE)
         over.set()
         editing.join()
         assert {code for host in found for code in host.codes} <= {"busy", "daemon_busy"}

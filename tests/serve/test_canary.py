@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,11 @@ from mcp.client.streamable_http import streamable_http_client
 
 from cairn.serve.token import token_path
 from tests.conformance import conforms
-from tests.serve.conftest import Agent
-from tests.serve.daemons import connected, process
 from tests.serve.test_mcp_http import running
-from tests.serve.test_mcp_stdio import HELLO, READY, environment
+from tests.support.servers import HELLO, READY, Agent, connected, mcp_command, process
+from tests.support.waiting import PATIENCE
 
 CANARY = "xyzzy_canary_do_not_log"
-SECONDS = 60.0
 # In a query, in a name, in a pattern, as the name of a tool, and where nothing fits.
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("search_codebase", {"query": CANARY}),
@@ -46,7 +43,7 @@ def agent(tmp_path: Path) -> Agent:
     (found.tree / f"{CANARY}.py").write_text(f"def {CANARY}():\n    return '{CANARY}'\n")
     (found.tree / "broken.py").write_bytes(b"\xff\xfe" + CANARY.encode("utf-16-le") + b"\0" * 9)
     found.index()
-    found.desk.close()
+    found.close()
     return found
 
 
@@ -70,10 +67,9 @@ def over_stdio(agent: Agent, *options: str) -> bytes:
     ]
     strange: list[Any] = [{"jsonrpc": "2.0", "id": 99, "method": CANARY}, {CANARY: 1}, CANARY]
     sent = b"".join(json.dumps(one).encode() + b"\n" for one in (HELLO, READY, *strange, *calls))
-    command = [sys.executable, "-m", "cairn", "mcp", *options, "--root", str(agent.tree)]
     with subprocess.Popen(
-        command,
-        env=environment(agent),
+        mcp_command(agent, *options),
+        env=agent.variables(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -88,7 +84,7 @@ def over_stdio(agent: Agent, *options: str) -> bytes:
             waiting.discard(json.loads(server.stdout.readline()).get("id"))
         server.stdin.close()
         told = server.stderr.read()
-        server.wait(SECONDS)
+        server.wait(PATIENCE)
     return told
 
 
@@ -101,7 +97,7 @@ def test_a_server_of_one_agent_writes_nothing_that_was_asked_or_found(agent: Age
 def test_a_server_over_http_writes_neither_its_token_nor_what_was_asked(agent: Agent) -> None:
     async def ask(address: str, token: str) -> None:
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=SECONDS) as web,
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE) as web,
             Client(streamable_http_client(address, http_client=web)) as client,
         ):
             for name, given in CALLS:

@@ -17,7 +17,8 @@ from cairn.serve.client import Gone, connect, is_final, is_older
 from cairn.serve.frames import PROTOCOL, receive, send, settings_digest
 from cairn.serve.listening import listening
 from tests.conformance import conforms
-from tests.serve.daemons import VERSION
+from tests.support.servers import VERSION
+from tests.support.waiting import PATIENCE
 
 Play = Callable[[socket.socket], None]
 
@@ -40,7 +41,7 @@ def playing(environ: Mapping[str, str], play: Play) -> Iterator[None]:
         thread = threading.Thread(target=work)
         thread.start()
         yield
-        thread.join(20)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
 
 

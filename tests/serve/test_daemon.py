@@ -27,8 +27,8 @@ from cairn.store.versions import MANIFEST
 from tests.cli.test_bad_stores import rewrite
 from tests.conformance import conforms
 from tests.schemas import validator
-from tests.serve.conftest import Agent
-from tests.serve.daemons import SECONDS, VERSION, Raw, connected, met, threaded, until
+from tests.support.servers import VERSION, Agent, Raw, connected, met, threaded
+from tests.support.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.usefixtures("parsed_here")
 
@@ -477,7 +477,7 @@ def _held(monkeypatch: pytest.MonkeyPatch, seen: list[Callable[[], bool]] | None
     def call(*given: Any, **more: Any) -> Any:
         if seen is not None:
             seen.append(more["cancelled"])
-        go.wait(SECONDS)
+        go.wait(PATIENCE)
         return real(*given, **more)
 
     monkeypatch.setattr(tools, "call", call)
@@ -572,7 +572,7 @@ def test_lines_say_what_was_done_where_and_what_came_of_it_and_nothing_that_was_
         assert ask(connection, agent, "read_file", file="secret.py")["status"] == "ok"
         assert ask(connection, agent, CANARY)["status"] == "error"
         assert ask(connection, agent, "read_file", file=CANARY)["status"] != "ok"
-    agent.desk.close()
+    agent.close()
     text = (agent.home / "logs" / "daemon.log").read_text()
     assert CANARY not in text
     assert str(tmp_path) not in text, "nor where the user's home is"

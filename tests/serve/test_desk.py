@@ -19,9 +19,9 @@ from cairn.serve.tools import call
 from cairn.session import Session
 from cairn.store.disk import Disk
 from tests.conformance import conforms
-from tests.serve.conftest import LEASE, Agent
+from tests.support.servers import LEASE, Agent
+from tests.support.waiting import PATIENCE
 
-LONG = 30.0
 READS: list[tuple[str, dict[str, Any]]] = [
     ("file_outline", {"file": "lease.py"}),
     ("read_file", {"file": "lease.py"}),
@@ -129,7 +129,7 @@ def test_one_codebase_is_asked_by_one_caller_at_a_time_and_others_go_on(indexed:
         with desk.session(desk.allowed.resolve(other)):
             pass
         assert not done.wait(0.05)
-    thread.join(LONG)
+    thread.join(PATIENCE)
     assert inside == [first]
     desk.close()
 
@@ -141,7 +141,7 @@ def test_many_threads_ask_many_codebases_and_each_gets_its_own_answer(tmp_path: 
     desk = Desk(agent.environ, Allowed(agent.environ, folders), most=2)
     for folder in folders:
         run = desk.runs.start(Action.CREATE, desk.allowed.resolve(folder).codebase)
-        assert run.wait(LONG)
+        assert run.wait(PATIENCE)
     wrong: list[object] = []
 
     def ask(seed: int) -> None:
@@ -156,7 +156,7 @@ def test_many_threads_ask_many_codebases_and_each_gets_its_own_answer(tmp_path: 
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(LONG)
+        thread.join(PATIENCE)
     assert wrong == []
     assert len(open_sessions(desk)) <= 2
     desk.close()

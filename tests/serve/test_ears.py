@@ -10,8 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from cairn.serve.ears import Ears
-
-LONG = 20.0
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -34,10 +33,10 @@ def ears(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 def test_whoever_is_woken_goes_on(ears: Ears[str]) -> None:
     heard: list[list[str]] = []
-    thread = threading.Thread(target=lambda: heard.append(ears.wait(LONG)))
+    thread = threading.Thread(target=lambda: heard.append(ears.wait(2 * PATIENCE)))
     thread.start()
     ears.wake()
-    thread.join(LONG)
+    thread.join(PATIENCE)
     assert heard == [[]]
     assert ears.wait(0.0) == []
 
@@ -49,7 +48,7 @@ def test_a_descriptor_that_has_something_to_say_is_heard(pipe: tuple[int, int]) 
         ears.listen("a", pipe[0])
         assert ears.wait(0.0) == []
         os.write(pipe[1], b"x")
-        assert ears.wait(LONG) == ["a"]
+        assert ears.wait(PATIENCE) == ["a"]
         ears.forget("a")
         assert ears.wait(0.0) == []
     finally:

@@ -14,7 +14,7 @@ from cairn.serve.edit_tool import is_set_up
 from cairn.serve.tools import CHECK_EDIT, TOOLS, listed
 from tests.conformance import conforms
 from tests.semantic.small_indexer import Memory, refresh
-from tests.serve.conftest import LEASE, Agent
+from tests.support.servers import LEASE, Agent
 from tests.sync.desk import extract_here
 
 PATIENT = Patience(sync_seconds=30.0)

@@ -18,11 +18,10 @@ from cairn.store.standing import Freshness
 from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.report import Gap, RunReport
 from tests.conformance import conforms
-from tests.serve.conftest import Agent
+from tests.support.servers import Agent
+from tests.support.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.usefixtures("parsed_here")
-
-LONG = 30.0
 
 
 class Shifted(SystemClock):
@@ -46,7 +45,7 @@ class Files:
     def codebase(self) -> Codebase:
         return open_codebase(str(self.agent.tree), self.agent.environ)
 
-    def ensure(self, seconds: float = LONG) -> Freshness:
+    def ensure(self, seconds: float = PATIENCE) -> Freshness:
         return self.freshener.ensure(self.codebase, seconds=seconds)
 
     def count_waiting(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +184,7 @@ class Held:
         def sync(*given: object, **options: object) -> object:
             self.count += 1
             self.began.release()
-            assert self.go.acquire(timeout=LONG)
+            assert self.go.acquire(timeout=PATIENCE)
             return real(*given, **options)
 
         monkeypatch.setattr(module, "_ENGINES", {**module._ENGINES, Action.SYNC: sync})
@@ -197,18 +196,17 @@ def test_all_who_come_while_one_looks_share_the_next_look(files: Files, monkeypa
     found: list[Freshness] = []
     threads = [threading.Thread(target=lambda: found.append(files.ensure())) for _ in range(6)]
     threads[0].start()
-    assert held.began.acquire(timeout=LONG)
+    assert held.began.acquire(timeout=PATIENCE)
     for thread in threads[1:]:
         thread.start()
     # All of them have come: each waits for the run of the first.
-    while files.waiting < 6:
-        SystemClock().sleep(0.001)
+    until(lambda: files.waiting >= 6)
     files.save("b.py")
     held.go.release()
-    assert held.began.acquire(timeout=LONG)
+    assert held.began.acquire(timeout=PATIENCE)
     held.go.release()
     for thread in threads:
-        thread.join(LONG)
+        thread.join(PATIENCE)
     # The first look may have missed the save; the second one, shared, has not.
     assert held.count == 2
     modes = sorted(fresh.mode for fresh in found)
@@ -225,7 +223,7 @@ def test_a_look_that_takes_long_goes_on_and_its_caller_does_not_wait(
     run = files.runs.active(str(files.agent.tree))
     assert run is not None
     held.go.release()
-    assert run.wait(LONG)
+    assert run.wait(PATIENCE)
     assert isinstance(run.report, RunReport)
     assert run.report.changes.added == 1
 

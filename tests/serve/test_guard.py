@@ -9,7 +9,7 @@ import pytest
 
 from cairn.errors import InvalidRequest, PathNotFound, RootNotAllowed, RootNotFound
 from cairn.serve.guard import Allowed
-from tests.serve.conftest import Agent
+from tests.support.servers import Agent
 
 
 def folder(path: Path) -> Path:

@@ -32,10 +32,10 @@ from cairn.sync.place import place_of
 from cairn.sync.reconcile import reconcile_non_destructive
 from cairn.sync.tracking import remembered
 from tests.conformance import conforms
-from tests.serve.conftest import Agent
+from tests.support.servers import Agent
+from tests.support.waiting import PATIENCE
 from tests.sync.desk import extract_here
 
-LONG = 60.0
 # Every way to the disk that can fail: all that is asked of a store, but not to let go of it.
 DOORS = (
     *("create", "create_bytes", "append", "make_folder", "move", "swap", "claim", "remove", "remove_folder", "seal"),
@@ -133,7 +133,7 @@ class Life(RuleBasedStateMachine):
         self.steps = 0
 
     def teardown(self) -> None:
-        self.agent.desk.close()
+        self.agent.close()
 
     # --- what is so ---------------------------------------------------------------------------------------------------
 
@@ -174,7 +174,7 @@ class Life(RuleBasedStateMachine):
     def settled(self) -> None:
         """A sync before a search may go on after its answer: it is waited for."""
         run = self.agent.desk.runs.active(self.root)
-        assert run is None or run.wait(LONG)
+        assert run is None or run.wait(PATIENCE)
 
     # --- what is checked after every step -----------------------------------------------------------------------------
 

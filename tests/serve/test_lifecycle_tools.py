@@ -12,7 +12,8 @@ from cairn.serve.desk import Patience
 from cairn.serve.runs import Action
 from cairn.store.lease import RunKind
 from tests.conformance import conforms
-from tests.serve.conftest import AT_ONCE, Agent
+from tests.support.servers import AT_ONCE, Agent
+from tests.support.waiting import PATIENCE
 
 
 def manage(agent: Agent, action: str, **more: Any) -> dict[str, Any]:
@@ -96,7 +97,7 @@ def test_a_run_that_takes_long_is_told_while_it_goes_on_and_polled(
     real = module._ENGINES[action]
 
     def slow(*given: Any, **more: Any) -> Any:
-        assert go.wait(30.0)
+        assert go.wait(PATIENCE)
         return real(*given, **more)
 
     monkeypatch.setattr(module, "_ENGINES", {**module._ENGINES, action: slow})
@@ -107,7 +108,7 @@ def test_a_run_that_takes_long_is_told_while_it_goes_on_and_polled(
     run = indexed.desk.runs.active(str(indexed.tree))
     go.set()
     assert run is not None
-    assert run.wait(30.0)
+    assert run.wait(PATIENCE)
     assert run.report is not None
     assert manage(indexed, "status")["state"] == "indexed"
 
@@ -118,7 +119,7 @@ def test_a_sync_of_our_own_before_a_search_is_waited_for_and_not_in_the_way(
     go, real = threading.Event(), module._ENGINES[Action.SYNC]
 
     def slow(*given: Any, **more: Any) -> Any:
-        assert go.wait(30.0)
+        assert go.wait(PATIENCE)
         return real(*given, **more)
 
     monkeypatch.setattr(module, "_ENGINES", {**module._ENGINES, Action.SYNC: slow})
@@ -134,7 +135,7 @@ def test_a_call_that_is_cancelled_stops_the_run_that_it_started(
     real, go = module._ENGINES[Action.REINDEX], threading.Event()
 
     def slow(*given: Any, **more: Any) -> Any:
-        assert go.wait(30.0)
+        assert go.wait(PATIENCE)
         return real(*given, **more)
 
     monkeypatch.setattr(module, "_ENGINES", {**module._ENGINES, Action.REINDEX: slow})
@@ -143,7 +144,7 @@ def test_a_call_that_is_cancelled_stops_the_run_that_it_started(
     assert answer["error"]["code"] == "cancelled"
     run = indexed.desk.runs.active(str(indexed.tree))
     go.set()
-    assert run is None or run.wait(30.0)
+    assert run is None or run.wait(PATIENCE)
     assert manage(indexed, "status")["snapshot"]["id"] == before
 
 

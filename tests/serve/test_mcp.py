@@ -25,8 +25,8 @@ from cairn.store.lease import RunKind
 from cairn.sync.report import Phase, Progress
 from tests.conformance import conforms
 from tests.schemas import validator
-from tests.serve.conftest import Agent
 from tests.serve.test_tools import QUESTIONS
+from tests.support.servers import Agent
 
 T = TypeVar("T")
 Answer = dict[str, Any]

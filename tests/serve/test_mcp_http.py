@@ -8,7 +8,6 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,11 +25,9 @@ from cairn.serve.calls import OwnDesk
 from cairn.serve.mcp import mcp_server
 from cairn.serve.mcp_http import serve_http
 from cairn.serve.token import token_path
-from tests.serve.conftest import Agent
 from tests.serve.test_mcp import EVERY, answer
-from tests.serve.test_mcp_stdio import environment
-
-SECONDS = 20.0
+from tests.support.servers import Agent, mcp_command
+from tests.support.waiting import PATIENCE
 
 
 class Running(NamedTuple):
@@ -44,9 +41,8 @@ class Running(NamedTuple):
 
 @contextmanager
 def running(agent: Agent, *options: str) -> Iterator[Running]:
-    call = [sys.executable, "-m", "cairn", "mcp", "--offline", "--root", str(agent.tree), "--http", "--port", "0"]
-    call += options
-    process = subprocess.Popen(call, env=environment(agent), stderr=subprocess.PIPE, text=True)
+    call = mcp_command(agent, "--offline", "--http", "--port", "0", *options)
+    process = subprocess.Popen(call, env=agent.variables(), stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
         line = process.stderr.readline()
@@ -63,7 +59,7 @@ def running(agent: Agent, *options: str) -> Iterator[Running]:
 def status_of(server: Running, *lines: str, body: bytes = b"", end: bool = True) -> int:
     """The status that a request of these lines is answered with, over a socket of our own."""
     text = "\r\n".join(["POST /mcp HTTP/1.1", *lines, *([f"Content-Length: {len(body)}"] if end else []), "", ""])
-    with socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS) as wire:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as wire:
         wire.sendall(text.encode() + body)
         return int(wire.makefile("rb").readline().split()[1])
 
@@ -73,7 +69,7 @@ def test_every_tool_answers_who_has_the_token(indexed: Agent) -> None:
         headers = {"Authorization": f"Bearer {server.token}"}
         for mode, calls in (("auto", EVERY), ("legacy", EVERY[:3])):
             async with (
-                httpx2.AsyncClient(headers=headers, timeout=SECONDS) as web,
+                httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as web,
                 Client(streamable_http_client(server.address, http_client=web), mode=mode) as client,
             ):
                 for tool, arguments in calls:
@@ -85,7 +81,7 @@ def test_every_tool_answers_who_has_the_token(indexed: Agent) -> None:
         anyio.run(main, server)
         _refuses_the_rest(server)
         server.process.send_signal(signal.SIGINT)
-        _, err = server.process.communicate(timeout=SECONDS)
+        _, err = server.process.communicate(timeout=PATIENCE)
         assert server.process.returncode == 0
         assert err == ""
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.conformance import conforms
 from tests.engine.servers import RealServer, needs_milvus, running
-from tests.serve.conftest import AT_ONCE, Agent
+from tests.support.servers import AT_ONCE, Agent
 
 pytestmark = [needs_milvus, pytest.mark.long]
 

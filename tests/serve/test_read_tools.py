@@ -21,8 +21,8 @@ from cairn.serve.tools import TOOLS, call
 from cairn.store.disk import Disk
 from tests.conformance import conforms
 from tests.semantic.pinned import CONTEXT
-from tests.serve.conftest import LEASE, Agent
 from tests.serve.test_tools import QUESTIONS
+from tests.support.servers import LEASE, Agent
 
 # Every way in which a store can be changed.
 WRITES = ["create", "create_bytes", "make_folder", "move", "swap", "claim", "remove", "remove_folder", "seal", "unseal"]

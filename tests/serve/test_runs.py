@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,9 +16,8 @@ from cairn.store.lease import RunKind
 from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.report import Phase, Progress, RunReport
 from tests.conformance import conforms
-from tests.serve.conftest import Agent
-
-LONG = 30.0
+from tests.support.servers import Agent
+from tests.support.waiting import PATIENCE, until
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def codebase(agent: Agent) -> Codebase:
 @conforms("004.CU15")
 def test_a_run_goes_on_by_itself_and_can_be_waited_for(agent: Agent, runs: Runs) -> None:
     run = runs.start(Action.CREATE, codebase(agent))
-    assert run.wait(LONG)
+    assert run.wait(PATIENCE)
     assert isinstance(run.report, RunReport)
     assert run.report.files_indexed == 1
     assert runs.active(run.root) is None
@@ -52,7 +51,7 @@ class Paused:
         def tell(run: Run, progress: Progress) -> None:
             if progress.phase is phase and not self.go.is_set():
                 self.here.set()
-                assert self.go.wait(LONG)
+                assert self.go.wait(PATIENCE)
             before(run, progress)
 
         monkeypatch.setattr(Run, "tell", tell)
@@ -64,16 +63,16 @@ def test_a_second_run_of_the_same_root_is_refused_and_another_root_is_not_kept_w
 ) -> None:
     paused = Paused(monkeypatch, Phase.INDEXING)
     first = runs.start(Action.CREATE, codebase(agent))
-    assert paused.here.wait(LONG)
+    assert paused.here.wait(PATIENCE)
     with pytest.raises(StoreBusy):
         runs.start(Action.SYNC, codebase(agent))
     assert runs.active(first.root) is first
     other = tmp_path / "other"
     other.mkdir()
     second = runs.start(Action.CLEAR, open_codebase(str(other), agent.environ))
-    assert second.wait(LONG)
+    assert second.wait(PATIENCE)
     paused.go.set()
-    assert first.wait(LONG)
+    assert first.wait(PATIENCE)
     assert first.report is not None
 
 
@@ -87,7 +86,7 @@ def test_more_full_runs_than_may_be_at_work_wait_for_their_turn_and_a_sync_does_
         with counted:
             at_work[0] += 1
             most[0] = max(most[0], at_work[0])
-        assert go.wait(LONG)
+        assert go.wait(PATIENCE)
         with counted:
             at_work[0] -= 1
 
@@ -98,22 +97,17 @@ def test_more_full_runs_than_may_be_at_work_wait_for_their_turn_and_a_sync_does_
         folder.mkdir()
         begun.append(runs.start(Action.CREATE, open_codebase(str(folder), agent.environ)))
     waiting = begun[MAX_RUNS:]
-    assert all(until(lambda run=run: run.progress == Progress(Phase.QUEUED)) for run in waiting)
+    until(lambda: all(run.progress == Progress(Phase.QUEUED) for run in waiting))
     # It stands at the gate like one that is at work, and says that it waits.
     assert all(run.is_starting and run.writer.progress.phase == "queued" for run in waiting)  # type: ignore[union-attr]
-    assert runs.start(Action.SYNC, codebase(agent)).wait(LONG)
+    assert runs.start(Action.SYNC, codebase(agent)).wait(PATIENCE)
     waiting[0].cancel()
-    assert waiting[0].wait(LONG)
+    assert waiting[0].wait(PATIENCE)
     assert isinstance(waiting[0].error, Cancelled)
     go.set()
-    assert all(run.wait(LONG) for run in begun)
+    assert all(run.wait(PATIENCE) for run in begun)
     assert most == [MAX_RUNS]
     assert [run.error for run in begun if run is not waiting[0]] == [None] * (MAX_RUNS + 1)
-
-
-def until(holds: Callable[[], bool]) -> bool:
-    tick = threading.Event()
-    return any(holds() or tick.wait(0.01) for _ in range(int(LONG / 0.01)))
 
 
 def test_what_a_run_held_that_came_to_nothing_is_let_go_though_its_error_is_kept(
@@ -138,7 +132,7 @@ def test_what_a_run_held_that_came_to_nothing_is_let_go_though_its_error_is_kept
 
     monkeypatch.setattr(module, "_ENGINES", {**module._ENGINES, Action.CREATE: cancelled})
     run = runs.start(Action.CREATE, codebase(agent))
-    assert run.wait(LONG)
+    assert run.wait(PATIENCE)
     assert isinstance(run.error, Cancelled)
     assert let_go.is_set()
 
@@ -148,13 +142,13 @@ def test_a_cancelled_run_publishes_nothing_and_the_next_one_begins_at_once(
 ) -> None:
     paused = Paused(monkeypatch, Phase.INDEXING)
     run = runs.start(Action.CREATE, codebase(agent))
-    assert paused.here.wait(LONG)
+    assert paused.here.wait(PATIENCE)
     run.cancel()
     paused.go.set()
-    assert run.wait(LONG)
+    assert run.wait(PATIENCE)
     assert (run.report, type(run.error)) == (None, Cancelled)
     again = runs.start(Action.CREATE, codebase(agent))
-    assert again.wait(LONG)
+    assert again.wait(PATIENCE)
     assert again.report is not None
 
 
@@ -163,17 +157,17 @@ def test_a_run_that_is_publishing_is_not_stopped_any_more(
 ) -> None:
     paused = Paused(monkeypatch, Phase.PUBLISHING)
     run = runs.start(Action.CREATE, codebase(agent))
-    assert paused.here.wait(LONG)
+    assert paused.here.wait(PATIENCE)
     run.cancel()
     paused.go.set()
-    assert run.wait(LONG)
+    assert run.wait(PATIENCE)
     assert run.report is not None
 
 
 def test_a_run_waits_for_no_other_process_and_says_that_it_is_busy(agent: Agent, runs: Runs) -> None:
     with agent.writing(RunKind.SYNC):
         run = runs.start(Action.REINDEX, codebase(agent), wait_seconds=0.0)
-        assert run.wait(LONG)
+        assert run.wait(PATIENCE)
         assert isinstance(run.error, StoreBusy)
 
 
@@ -187,7 +181,7 @@ def test_whatever_goes_wrong_is_kept_and_who_waits_is_let_go(
     monkeypatch.setattr(module, "_ENGINES", {Action.SYNC: fail})
     told: list[Run] = []
     run = runs.start(Action.SYNC, codebase(agent), then=told.append)
-    assert run.wait(LONG)
+    assert run.wait(PATIENCE)
     assert run.error is not None
     assert (run.error.code, told) == (code, [run])
 
@@ -197,7 +191,7 @@ def test_closing_stops_what_is_at_work_and_nothing_begins_after_it(
 ) -> None:
     paused = Paused(monkeypatch, Phase.INDEXING)
     run = runs.start(Action.CREATE, codebase(agent))
-    assert paused.here.wait(LONG)
+    assert paused.here.wait(PATIENCE)
     threading.Timer(0.05, paused.go.set).start()
     runs.close()
     assert run.is_over

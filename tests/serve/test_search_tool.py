@@ -13,9 +13,8 @@ from cairn.serve.runs import Action
 from cairn.store.lease import RunKind
 from cairn.sync.report import Progress
 from tests.conformance import conforms
-from tests.serve.conftest import AT_ONCE, Agent
-
-PATIENT = Patience(sync_seconds=30.0)
+from tests.support.servers import AT_ONCE, PATIENT, Agent
+from tests.support.waiting import PATIENCE
 
 
 def test_the_first_search_in_a_folder_indexes_it_and_answers(agent: Agent) -> None:
@@ -32,7 +31,7 @@ def test_a_build_that_takes_long_is_told_with_its_progress_and_goes_on(
     real = module._ENGINES[Action.CREATE]
 
     def slow(codebase: Any, options: Any, tell: Any, **more: Any) -> Any:
-        assert go.wait(30.0)
+        assert go.wait(PATIENCE)
         return real(codebase, options, tell, **more)
 
     monkeypatch.setattr(module, "_ENGINES", {**module._ENGINES, Action.CREATE: slow})
@@ -48,7 +47,7 @@ def test_a_build_that_takes_long_is_told_with_its_progress_and_goes_on(
     assert first["indexing"]["indexingType"] == "full"
     go.set()
     run = agent.desk.runs.active(str(agent.tree))
-    assert run is None or run.wait(30.0)
+    assert run is None or run.wait(PATIENCE)
     assert agent.ask("search_codebase", query="lease", patience=PATIENT)["status"] == "ok"
 
 
@@ -61,7 +60,7 @@ def test_who_waits_for_the_first_build_is_told_how_far_it_is_and_may_leave(agent
     # The build is for everybody and goes on.
     run = agent.desk.runs.active(str(agent.tree))
     assert run is not None
-    assert run.wait(30.0)
+    assert run.wait(PATIENCE)
     assert agent.ask("search_codebase", query="lease")["status"] == "ok"
 
 

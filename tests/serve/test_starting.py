@@ -12,30 +12,18 @@ import pytest
 
 from cairn.serve.client import Connection
 from cairn.serve.starting import ensure_daemon, nobody_listens
-from tests.serve.daemons import (
-    connected,
-    daemons_started,
-    end,
-    is_alive,
-    met,
-    no_daemon_left,
-    process,
-    until,
-)
-
-# More than the three seconds that people wait: the machine may be busy with other tests.
-PATIENT = 30.0
+from tests.support.servers import connected, daemon_home, daemons_started, met, process
+from tests.support.waiting import PATIENCE, end, is_alive, until
 
 
 @pytest.fixture
 def environ(tmp_path: Path) -> Iterator[dict[str, str]]:
-    found = {"CAIRN_HOME": str(tmp_path / "home"), "HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    with no_daemon_left(found):
+    with daemon_home(tmp_path) as found:
         yield found
 
 
 def ensured(environ: dict[str, str]) -> Connection:
-    found = ensure_daemon(environ["CAIRN_HOME"], environ, "mcp", seconds=PATIENT)
+    found = ensure_daemon(environ["CAIRN_HOME"], environ, "mcp", seconds=PATIENCE)
     assert found is not None
     return found
 
@@ -96,7 +84,7 @@ def test_where_none_can_be_started_nobody_waits_long(environ: dict[str, str]) ->
 def test_a_signal_ends_it_as_a_request_to_leave_does(environ: dict[str, str], number: signal.Signals) -> None:
     with process(environ) as daemon:
         daemon.send_signal(number)
-        assert daemon.wait(20) == 0
+        assert daemon.wait(PATIENCE) == 0
         assert daemon.stdout is not None
         assert daemon.stdout.read() == b""
 

@@ -18,7 +18,8 @@ from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.place import place_of
 from cairn.sync.sizes import at_home
 from tests.conformance import conforms
-from tests.serve.conftest import Agent
+from tests.support.servers import Agent
+from tests.support.waiting import PATIENCE
 from tests.sync.desk import Model, silent
 
 pytestmark = pytest.mark.usefixtures("parsed_here")
@@ -65,7 +66,7 @@ def test_a_server_of_one_codebase_ends_with_status_one(indexed: Agent, command: 
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert answer.returncode == 1
@@ -117,7 +118,7 @@ def test_a_watched_desk_begins_with_what_it_serves(indexed: Agent) -> None:
     root = str(indexed.tree)
     desk = WatchedDesk(indexed.environ, Allowed(indexed.environ, [root]), roots=[root])
     try:
-        assert desk.watching.caught_up(root, 20.0)
+        assert desk.watching.caught_up(root, PATIENCE)
         assert desk.watching.state()[root]["mode"] == "watching"
         indexed.desk.close()
         indexed.desk = desk

@@ -8,9 +8,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.serve.conftest import Agent
-from tests.serve.daemons import until
-from tests.serve.test_mcp_stdio import environment
+from tests.support.servers import Agent
+from tests.support.waiting import until
 
 _READER = """
 import cairn, os, signal, sys
@@ -33,7 +32,7 @@ with place.make_disk() as disk, open_writer(disk, "here", RunKind.SYNC):
 @contextmanager
 def stopped(agent: Agent, script: str) -> Iterator[subprocess.Popen[bytes]]:
     """A process that has come to where it stops itself; killed at the end."""
-    with subprocess.Popen([sys.executable, "-c", script, str(agent.tree)], env=environment(agent)) as process:
+    with subprocess.Popen([sys.executable, "-c", script, str(agent.tree)], env=agent.variables()) as process:
         try:
             until(lambda: _state(process.pid) == "T" or process.poll() is not None)
             assert process.poll() is None

@@ -20,7 +20,7 @@ from cairn.serve.tools import TOOLS, call
 from cairn.store.fs import store_trouble
 from cairn.store.lease import RunKind
 from tests.conformance import conforms
-from tests.serve.conftest import AT_ONCE, LEASE, Agent
+from tests.support.servers import AT_ONCE, LEASE, Agent
 
 PARAMETERS = {
     "search_codebase": "path query mode limit scope groupBy include exclude languages maxTokens allowStale "

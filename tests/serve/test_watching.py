@@ -26,11 +26,10 @@ from cairn.sync.codebase import open_codebase
 from cairn.sync.place import place_of
 from cairn.sync.report import Gap, RunReport
 from tests.conformance import conforms
-from tests.serve.conftest import Agent
+from tests.support.servers import Agent
+from tests.support.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.usefixtures("parsed_here")
-
-LONG = 20.0
 
 
 class Shifted(SystemClock):
@@ -56,14 +55,10 @@ class Server:
 
     def start(self, *, create: bool = False) -> None:
         self.watching.add(self.root, create=create)
-        assert self.watching.caught_up(self.root, LONG)
+        assert self.watching.caught_up(self.root, PATIENCE)
 
     def until(self, holds: Callable[[], bool]) -> None:
-        clock = SystemClock()
-        end = clock.monotonic() + LONG
-        while not holds():
-            assert clock.monotonic() < end, [(run.report, run.error) for run in self.ended]
-            clock.sleep(0.01)
+        until(holds, lambda: [(run.report, run.error) for run in self.ended])
 
     def texts(self) -> dict[str, bytes]:
         """What the newest snapshot holds."""
@@ -89,7 +84,7 @@ def paused(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Semaphore, thread
 
     def sync(*given: object, **options: object) -> object:
         began.release()
-        assert go.acquire(timeout=LONG)
+        assert go.acquire(timeout=PATIENCE)
         return real(*given, **options)
 
     monkeypatch.setattr(runs_module, "_ENGINES", {**runs_module._ENGINES, Action.SYNC: sync})
@@ -129,10 +124,10 @@ def test_a_search_between_a_save_and_its_sync_sees_the_save(server: Server) -> N
     freshener = server.agent.desk.freshener
     for number in range(5):
         (server.tree / f"n{number}.py").write_text(f"def saved_{number}(): ...\n")
-        found = freshener.ensure(codebase, seconds=LONG)
+        found = freshener.ensure(codebase, seconds=PATIENCE)
         assert found.mode in ("synced", "coalesced", "skipped_recent")
         assert f"n{number}.py" in server.texts()
-    assert freshener.ensure(codebase, seconds=LONG).mode == "skipped_recent"
+    assert freshener.ensure(codebase, seconds=PATIENCE).mode == "skipped_recent"
 
 
 def test_a_new_folder_is_watched_and_a_rule_is_obeyed(server: Server) -> None:
@@ -239,7 +234,7 @@ def test_edits_during_the_first_comparison_are_not_lost_however_it_ends(
         report = real(*given, **options)
         # The files have been looked at; what is saved now only an event can tell of.
         began.set()
-        assert go.wait(LONG)
+        assert go.wait(PATIENCE)
         if outcome == "failure":
             raise CairnError
         return report
@@ -248,7 +243,7 @@ def test_edits_during_the_first_comparison_are_not_lost_however_it_ends(
     if outcome != "nothing":
         (server.tree / "before.py").write_text("x = 1\n")
     server.watching.add(server.root)
-    assert began.wait(LONG)
+    assert began.wait(PATIENCE)
     (server.tree / "during.py").write_text("y = 1\n")
     assert "during.py" not in server.texts()
     go.set()
@@ -261,7 +256,7 @@ def test_one_run_at_a_time_works_on_a_root(server: Server, monkeypatch: pytest.M
     server.start()
     began, go = paused(monkeypatch)
     (server.tree / "b.py").write_text("x = 1\n")
-    assert began.acquire(timeout=LONG)
+    assert began.acquire(timeout=PATIENCE)
     (server.tree / "c.py").write_text("y = 1\n")
     # The second waits for the end of the first, whoever asks for it.
     assert not began.acquire(timeout=0.3)
@@ -289,8 +284,7 @@ def test_however_a_run_ends_nothing_is_at_work_afterwards(
     monkeypatch.setattr(runs_module, "_ENGINES", {**runs_module._ENGINES, Action.SYNC: sync})
     server.start()
     assert seen[0]
-    while server.agent.desk.runs.active(server.root) is not None:
-        SystemClock().sleep(0.001)
+    until(lambda: server.agent.desk.runs.active(server.root) is None)
     assert server.agent.ask("index_status", path=server.root)["is_indexing"] is False
 
 
@@ -302,7 +296,7 @@ def test_status_tells_a_catch_up_from_a_full_run_and_how_many_files_it_has(
 
     def extract_all(*given: Any, **options: Any) -> Iterator[Any]:
         began.set()
-        assert go.wait(LONG)
+        assert go.wait(PATIENCE)
         yield from real(*given, **options)
 
     monkeypatch.setattr(catchup, "extract_all", extract_all)
@@ -317,18 +311,18 @@ def test_status_tells_a_catch_up_from_a_full_run_and_how_many_files_it_has(
 
     assert status() == (False, None, None)
     server.watching.add(server.root)
-    assert began.wait(LONG)
+    assert began.wait(PATIENCE)
     assert status() == (True, "catchup", 3)
     go.set()
-    assert server.watching.caught_up(server.root, LONG)
+    assert server.watching.caught_up(server.root, PATIENCE)
     assert status() == (False, None, None)
     began.clear()
     go.clear()
     reindexed = server.agent.desk.runs.start(Action.REINDEX, open_codebase(server.root, server.agent.environ))
-    assert began.wait(LONG)
+    assert began.wait(PATIENCE)
     assert status() == (True, "full", 3)
     go.set()
-    assert reindexed.wait(LONG)
+    assert reindexed.wait(PATIENCE)
     assert status() == (False, None, None)
 
 
@@ -338,7 +332,7 @@ def test_status_tells_a_catch_up_from_a_full_run_and_how_many_files_it_has(
 def test_what_was_cleared_is_neither_watched_nor_filled(server: Server) -> None:
     server.agent.ask("manage_index", action="clear", path=server.root)
     server.watching.add(server.root)
-    assert server.watching.caught_up(server.root, LONG)
+    assert server.watching.caught_up(server.root, PATIENCE)
     assert server.watching.state() == {}
     assert server.ended == []
 
@@ -376,7 +370,7 @@ def test_a_root_that_cannot_be_heard_is_compared_once_in_a_while_and_says_so(
     # A search compares by itself there.
     SystemClock().sleep(AGENT_RECENT_SECONDS)
     codebase = open_codebase(server.root, server.agent.environ)
-    assert server.agent.desk.freshener.ensure(codebase, seconds=LONG).changed == 1
+    assert server.agent.desk.freshener.ensure(codebase, seconds=PATIENCE).changed == 1
     (server.tree / "c.py").write_text("x = 1\n")
     server.clock.ahead += WATCH_RECONCILE_SECONDS
     server.watching._ears.wake()
@@ -401,10 +395,10 @@ def test_of_too_many_roots_the_one_that_was_asked_about_first_is_let_go(
         Path(other).mkdir()
     server.start()
     server.watching.add(others[0], create=True)
-    assert server.watching.caught_up(others[0], LONG)
+    assert server.watching.caught_up(others[0], PATIENCE)
     server.start()
     server.watching.add(others[1], create=True)
-    assert server.watching.caught_up(others[1], LONG)
+    assert server.watching.caught_up(others[1], PATIENCE)
     assert list(server.watching.state()) == [server.root, others[1]]
     (server.tree / "b.py").write_text("def saved(): ...\n")
     server.until(lambda: "b.py" in server.texts())
@@ -421,7 +415,7 @@ def test_trouble_with_one_root_ends_nobodys_watch(server: Server, monkeypatch: p
     with monkeypatch.context() as patching:
         patching.setattr(watched, "hear", trouble)
         (server.tree / "b.py").write_text("x = 1\n")
-        assert broken.wait(LONG)
+        assert broken.wait(PATIENCE)
     server.until(lambda: "b.py" in server.texts())
 
 
@@ -445,7 +439,7 @@ def test_a_root_that_another_folder_has_replaced_is_compared_as_a_whole_and_watc
     next(server.tree.glob("*.py")).unlink()
     server.tree.rename(server.tree.with_name("old"))
     other.rename(server.tree)
-    assert server.agent.desk.freshener.ensure(codebase, seconds=LONG).mode in ("synced", "coalesced")
+    assert server.agent.desk.freshener.ensure(codebase, seconds=PATIENCE).mode in ("synced", "coalesced")
     assert list(server.texts()) == ["only.py"]
     server.until(lambda: server.watching.state()[server.root]["mode"] == "watching")
     (server.tree / "later.py").write_text("x = 1\n")
@@ -472,7 +466,7 @@ def test_a_root_that_was_deleted_and_made_anew_at_once_is_not_taken_for_the_old_
     server.tree.mkdir()
     for name in ("new.py", "newer.py"):
         (server.tree / name).write_text("x = 1\n")
-        server.agent.desk.freshener.ensure(codebase, seconds=LONG, rests=False)
+        server.agent.desk.freshener.ensure(codebase, seconds=PATIENCE, rests=False)
         assert name in server.texts()
     assert sorted(server.texts()) == ["new.py", "newer.py"]
 
