@@ -80,9 +80,10 @@ __all__ = [
 
 
 def open(path: str = ".", *, progress: Callable[[Progress], None] | None = None) -> Code:  # noqa: A001
-    """The codebase that holds this folder, ready to be searched: indexed when it never was, else brought up to date.
+    """Open the codebase that holds this folder: index it when it never was, else bring its index up to date.
 
-    `progress` is told where the work stands. Raises `IndexNotReadyError` when there is no index and none may be made.
+    `progress` is called with a `Progress` while files are indexed. Raises `IndexNotReadyError` when there is no index
+    and none can be made, and `SourceError` when the folder cannot be read.
     """
     from cairn.library import open_code  # noqa: PLC0415 - numpy, the store and the grammars take a tenth of a second
 

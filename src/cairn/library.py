@@ -29,14 +29,18 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class Code(AbstractContextManager["Code"]):
-    """A codebase that can be searched. It answers from one snapshot for as long as it is open."""
+    """An open codebase: search it and ask about its structure. Use it as a context manager.
+
+    Every answer comes from the one snapshot that was newest when the codebase was opened. Paths are relative to the
+    root. A method raises a `CairnError` that says what is wrong and what to do.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     @property
     def root(self) -> str:
-        """The folder that was indexed."""
+        """The absolute path of the folder that is indexed."""
         return self._session.root
 
     @property
@@ -58,9 +62,15 @@ class Code(AbstractContextManager["Code"]):
         group: str = "file",
         explain: bool = False,
     ) -> list[Hit]:
-        """The best `k` results, the best first. `InvalidQuery` and `InvalidPattern` say what is wrong with a query.
+        """Return the best `k` results for a query, the best first.
 
-        Of a file, `group` shows its best place (`file`), each definition once (`symbol`), or every place (`none`).
+        `mode` is `hybrid` (words and meaning), `lexical`, `semantic`, `symbol`, `regex` or `path`; the last three are
+        exhaustive. `languages`, `include` and `exclude` (globs) choose the files, and `scope` is `runtime`, `tests`,
+        `docs`, `config` or `all`. `context` adds lines around each result. `group` shows of each file its best place
+        (`file`), each definition once (`symbol`) or every place (`none`). With `explain`, each hit has its `reasons`.
+
+        Raises `InvalidQuery` or `InvalidPattern` when the query cannot be used, and `QueryTimeout` when it takes too
+        long.
         """
         request = SearchRequest(
             query=query,
@@ -80,15 +90,18 @@ class Code(AbstractContextManager["Code"]):
         return list(answer.found.hits)
 
     def outline(self, path: str, symbol: str | None = None) -> FileOutline:
-        """The definitions of a file (a path below the root), or only one of them with what is inside of it.
+        """Return the definitions of a file, or with `symbol` one definition and those inside it.
 
-        `NotFound` says why there is no such file, `Unsupported` that it was not parsed, `Ambiguous` that there are
-        several such names.
+        Raises `NotFound` when the file is not indexed (and says why), `Unsupported` when it could not be parsed, and
+        `Ambiguous` when several definitions have the name.
         """
         return self._value(file_outline(self._session, Asked(path, path, self.root), symbol=symbol))
 
     def read(self, path: str, start: int = 1, end: int | None = None) -> FileText:
-        """Lines of a file as they were indexed, the whole of it without numbers; `disk` says whether it has changed."""
+        """Return lines of a file as they were indexed, from `start` to `end`; without numbers the whole file.
+
+        `FileText.disk` says whether the file has changed since. Raises `NotFound` when the file is not indexed.
+        """
         lines = None if (start, end) == (1, None) else checked_lines(start, end)
         return self._value(read_file(self._session, Asked(path, path, self.root, lines)))
 
@@ -101,15 +114,16 @@ class Code(AbstractContextManager["Code"]):
         languages: Sequence[str] = (),
         exact: bool = False,
     ) -> list[Definition]:
-        """The best `k` definitions whose name fits, the best first; all of the snapshot is looked at.
+        """Return the best `k` definitions whose name fits, the best first; the whole snapshot is looked at.
 
-        With `exact` it is the one that is meant: `Ambiguous` when there are several, `NotFound` when there is none.
+        With `exact`, return the one definition that is meant: raises `Ambiguous` when there are several and `NotFound`
+        when there is none.
         """
         reply = find_symbol(self._session, name, kinds=kinds, languages=languages, exact=exact, limit=k)
         return list(self._value(reply).definitions)
 
     def similar(self, path: str, line: int, k: int = 10, *, same_file: bool = False) -> list[Hit]:
-        """The best `k` chunks that are like the one on this line, the most similar first."""
+        """Return the `k` chunks that are most similar to the chunk on a line of a file, the most similar first."""
         asked = Asked(path, path, self.root, checked_lines(line, line))
         return list(self._value(similar_code(self._session, asked, same_file=same_file, limit=k)).found.hits)
 
@@ -122,9 +136,10 @@ class Code(AbstractContextManager["Code"]):
         depth: int = 1,
         min_tier: str = "likely",
     ) -> CallGraph:
-        """Who calls a definition, up to three steps far: at most `k` definitions and the edges between them.
+        """Return who calls a definition, up to `depth` steps away (at most three): at most `k` definitions.
 
-        A definition is named, and what is raised, as for `references`.
+        `name` and `path` name the definition, and errors are raised, as for `references`. Edges less sure than
+        `min_tier` (`proven`, `likely` or `name_only`) are left out.
         """
         return self._calls(name, k, path, depth, min_tier, Direction.CALLERS)
 
@@ -137,7 +152,11 @@ class Code(AbstractContextManager["Code"]):
         depth: int = 1,
         min_tier: str = "likely",
     ) -> CallGraph:
-        """What a definition and those inside of it call, up to three steps far; as for `callers`."""
+        """Return what a definition and the definitions inside it call, up to `depth` steps away (at most three).
+
+        `name` and `path` name the definition, and errors are raised, as for `references`. Edges less sure than
+        `min_tier` (`proven`, `likely` or `name_only`) are left out.
+        """
         return self._calls(name, k, path, depth, min_tier, Direction.CALLEES)
 
     def _calls(self, name: str, k: int, path: str | None, depth: int, min_tier: str, direction: Direction) -> CallGraph:
@@ -151,10 +170,12 @@ class Code(AbstractContextManager["Code"]):
     def references(
         self, name: str, k: int = DEFAULT_REFERENCES, *, path: str | None = None, min_tier: str = "likely"
     ) -> Uses:
-        """The first `k` imports and uses of a definition, each with how sure it is, and counts of all.
+        """Return the first `k` imports and uses of a definition, each with how sure it is, and the counts of all.
 
-        `name` is a name, `Class.method` or `FILE:LINE`; `path` is the file that defines it. `Ambiguous` when several
-        definitions are meant, `NotFound` when none is, `Unsupported` when uses of such a definition are not known.
+        `name` is a name, `Class.method` or `FILE:LINE`; `path` is the file that defines it. Uses less sure than
+        `min_tier` (`proven`, `likely` or `name_only`) are counted and not listed. Raises `Ambiguous` when several
+        definitions have the name, `NotFound` when none has it, and `Unsupported` when the uses of such a definition are
+        not known.
         """
         tier = _one_of(Tier, "tier", min_tier)
         file = None if path is None else Asked(path, path, self.root)
@@ -168,9 +189,10 @@ class Code(AbstractContextManager["Code"]):
         include: Sequence[str] = (),
         max_tokens: int = DEFAULT_MAP_TOKENS,
     ) -> RepoMap:
-        """The codebase in so many tokens, `text` first of all; around what a query finds and the files in `focus`.
+        """Return an overview of the codebase that fits in `max_tokens`: its folders, entry points and main definitions.
 
-        `include` are globs of the files to show. `NotFound` says why there is no such file to focus on.
+        A `query` and the files in `focus` decide what comes first; `include` (globs) chooses the files. Raises
+        `NotFound` when a file in `focus` is not indexed.
         """
         asked = [Asked(path, path, self.root) for path in focus]
         return self._value(repo_map(self._session, query=query, focus=asked, include=include, max_tokens=max_tokens))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import os
 import re
@@ -135,6 +136,15 @@ def test_a_public_name_and_its_methods_say_what_they_are() -> None:
     assert {"cairn.open", "cairn.Hit", "cairn.Code.search", "cairn.Code.root"} <= set(named)
     assert not [name for name, value in named.items() if not inspect.getdoc(value)]
     assert all(inspect.getdoc(getattr(cairn, name)) for name in PUBLIC)
+
+
+def test_a_public_value_explains_each_of_its_fields() -> None:
+    values = [value for value in documented_names().values() if dataclasses.is_dataclass(value)]
+    assert len(values) > 5
+    for value in values:
+        section = (inspect.getdoc(value) or "").partition("\nAttributes:\n")[2]
+        explained = re.findall(r"^    (\w+): \S", section, re.MULTILINE)
+        assert explained == [field.name for field in dataclasses.fields(value)], value  # type: ignore[arg-type]
 
 
 def test_the_example_for_python_runs(tmp_path: Path) -> None:

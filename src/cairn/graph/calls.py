@@ -70,11 +70,19 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class CallGraph:
-    """What was found around a definition, nearest first. `notes` are all there are, in no order.
+    """The calls around one definition, nearest first.
 
-    `members` are the ids of definitions inside of the one that was asked about, whose calls are shown too.
-    `nodes_left` and `edges_left` count what was found and did not fit, and `not_looked_at` the uses of the names of its
-    nodes that were too many to find out what they mean.
+    Attributes:
+        root: The id of the definition that was asked about.
+        members: The ids of definitions inside it, whose calls are shown as its own.
+        direction: Which way calls were followed: `callers`, `callees` or `both`.
+        depth: How many steps were followed.
+        nodes: The definitions that were reached, each with its distance.
+        edges: The calls between them, by the ids of the nodes.
+        notes: What is known to be missing or unsure, in no order.
+        nodes_left: How many definitions were found and did not fit.
+        edges_left: How many edges were found and did not fit.
+        not_looked_at: How many uses with the same names were not looked at because there are too many.
     """
 
     root: str

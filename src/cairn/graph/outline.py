@@ -13,10 +13,24 @@ Lines = tuple[int, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A definition and where it stands. `name`, `container`, `signature` and `doc` are text of the repository.
+    """A definition and where it stands. Its name, container, signature and doc are text of the repository.
 
-    `doc` is the first line of what is written about it. `depth` counts the definitions around it in its file. `way`
-    says how its name fits what was asked for, where a name was. `layer` is `semantic` where an indexer knows it too.
+    Attributes:
+        path: The file, relative to the root.
+        language: The language of the file.
+        kind: What is defined, such as `function`, `class` or `heading`.
+        name: The name alone.
+        container: The dotted names of the definitions around it; empty at the top of the file.
+        signature: The definition's first line or lines, without its body.
+        doc: The first line of the documentation that belongs to the definition.
+        start_line: The first line, counted from 1.
+        end_line: The last line.
+        start_byte: Where the definition begins in the file, in bytes.
+        end_byte: Where it ends.
+        exported: Whether code outside of the file can name it.
+        depth: How many definitions of the file are around it.
+        way: How the name fits the name that was asked for (`exact`, `case`, `prefix`, `part`, `letters`, `slip`).
+        layer: `semantic` when an indexer knows the definition too, else `syntactic`.
     """
 
     path: str
@@ -37,20 +51,25 @@ class Definition:
 
     @property
     def qualified(self) -> str:
-        """The name with those around it, with dots."""
+        """The name after the names of the definitions around it, joined with dots."""
         return f"{self.container}.{self.name}" if self.container else self.name
 
     @property
     def place(self) -> str:
-        """The file and the line, the way to name this one and no other."""
+        """The file and line as `path:line`, which names this definition and no other."""
         return f"{self.path}:{self.start_line}"
 
 
 @dataclass(frozen=True, slots=True)
 class FileOutline:
-    """The definitions of a file in order, each after the one that it is inside of.
+    """The definitions of a file, in order; a definition comes before the definitions inside it.
 
-    `partial` says that some lines could not be parsed, so something may be missing.
+    Attributes:
+        path: The file, relative to the root.
+        language: The language of the file.
+        file_hash: The SHA-256 of the file as it was indexed.
+        partial: Whether some lines could not be parsed, so that definitions may be missing.
+        definitions: The definitions.
     """
 
     path: str

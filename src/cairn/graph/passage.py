@@ -11,10 +11,18 @@ from cairn.types import StoredFile
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """Some lines of a file. `text` is as it stands in the file, without the end of its last line.
+    """Some lines of a file as they were indexed.
 
-    `lines` counts those of the whole file; an empty file has none, and `end_line` is then 0. `disk` says whether the
-    file still is the one that was indexed: `same`, `changed`, `missing`, or `unknown` where it cannot be read.
+    Attributes:
+        path: The file, relative to the root.
+        language: The language of the file.
+        file_hash: The SHA-256 of the file as it was indexed.
+        start_line: The first line of `text`, counted from 1.
+        end_line: The last line of `text`; 0 when the file is empty.
+        lines: How many lines the whole file has.
+        text: The lines, without the line break at the end of the last one.
+        definitions: The definitions that stand on these lines, when they were asked for.
+        disk: Whether the file on disk is still the indexed one: `same`, `changed`, `missing` or `unknown`.
     """
 
     path: str

@@ -55,10 +55,21 @@ class MapFile:
 
 @dataclass(frozen=True, slots=True)
 class RepoMap:
-    """A codebase in so many tokens. `text` is the map; the rest is what stands in it, the weightiest first.
+    """An overview of a codebase that fits in a number of tokens. What matters most comes first.
 
-    `tokens` is what the estimator says of the text, never more than `max_tokens`. The last four count what is left
-    out; `definitions_left` those of the files that are shown.
+    Attributes:
+        text: The map as text, ready for a person or a model to read.
+        tokens: The estimated size of `text` in tokens, never above `max_tokens`.
+        max_tokens: The limit that was asked for.
+        total_files: How many files the snapshot has.
+        languages: Each language with its number of files.
+        folders: The folders in the map.
+        entry_points: Where programs begin.
+        files: The files in the map with their definitions.
+        folders_left: How many folders did not fit.
+        entry_points_left: How many entry points did not fit.
+        files_left: How many files did not fit.
+        definitions_left: How many definitions of the files in the map did not fit.
     """
 
     text: str
@@ -76,7 +87,7 @@ class RepoMap:
 
     @property
     def definitions_shown(self) -> int:
-        """Definitions in the map."""
+        """How many definitions are in the map."""
         return sum(len(one.definitions) for one in self.files)
 
 

@@ -22,10 +22,18 @@ _SURE_ENOUGH = {
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A place that names a definition. `inside` is the dotted path of the definition around it, empty at the top.
+    """A place that names a definition: an import, a call or another use.
 
-    `column` counts characters from 1. `text` is the line, or as much of a very long one as stands around the name.
-    `layer` says who knows it: the syntax of the file, or an indexer.
+    Attributes:
+        path: The file, relative to the root.
+        line: The line, counted from 1.
+        column: The column, counted in characters from 1.
+        start_byte: Where the name begins in the file, in bytes.
+        kind: How the definition is used, such as `import` or `call`.
+        tier: How sure it is that this definition is meant: `proven`, `likely` or `name_only`.
+        inside: The dotted name of the definition around the use; empty at the top of the file.
+        text: The line, or the part of a very long line around the name.
+        layer: Who knows what the name means: the syntax of the file (`syntactic`) or an indexer (`semantic`).
     """
 
     path: str
@@ -40,17 +48,26 @@ class Use:
 
     @property
     def place(self) -> str:
-        """The file and the line."""
+        """The file and line as `path:line`."""
         return f"{self.path}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """Some of the imports and uses of one definition, and counts of all. `definitions` are all that is written of it.
+    """The imports and uses of one definition: one page of them, and the counts of all.
 
-    `total` could be listed, and `offset` of them stand on the pages before. `name_only` uses have the same name and may
-    or may not mean it, and `not_looked_at` of them were too many to find out; those `elsewhere` were shown to mean
-    something else. `question` names the question in the token of the next page.
+    Attributes:
+        definitions: Every place that defines it; a function may be declared in one file and written in another.
+        uses: This page: imports first, then the other uses, in order of path and line.
+        total: How many uses are sure enough to be listed, on all pages.
+        imports: How many of all uses are imports.
+        proven: How many other uses are proven.
+        likely: How many are likely.
+        name_only: How many have the same name and may mean something else.
+        elsewhere: How many have the same name and are known to mean something else.
+        offset: How many uses stand on the pages before this one.
+        question: Identifies the question in the token of the next page.
+        not_looked_at: How many of `name_only` were not looked at because there are too many.
     """
 
     definitions: tuple[Definition, ...]

@@ -67,10 +67,22 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result. `text` is the only field with text of the repository, besides the names of the file and `symbol`.
+    """One search result: a few lines of a file.
 
-    `match_lines` are the lines with what was asked for; in regex mode all of them, shown or not (the first hundred).
-    `marks` say where in the shown lines. `reasons` are the parts of the score, when they were asked for.
+    Attributes:
+        path: The file, relative to the root.
+        start_line: The first line of `text`, counted from 1.
+        end_line: The last line of `text`.
+        language: The language of the file.
+        kind: The kind of the definition or of the chunk that was found, such as `function`.
+        symbol: The name of the definition around the result; empty outside of all definitions.
+        score: How well the result fits. Scores of different queries cannot be compared.
+        text: The lines as the repository holds them.
+        match_lines: The lines that match; in regex mode all in the file, shown or not, up to a hundred.
+        file_hash: The SHA-256 of the file as it was indexed.
+        layer: Who knows the result: `syntactic` or `semantic`.
+        reasons: The parts of the score by name, when they were asked for.
+        marks: Where the words of the query stand in the shown lines.
     """
 
     path: str

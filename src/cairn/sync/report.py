@@ -25,7 +25,15 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a run stands. `total` is 0 while it is not known; `rate` is files per second of this phase."""
+    """How far a run is.
+
+    Attributes:
+        phase: What the run is doing, such as `walking` or `indexing`.
+        done: How many files of this phase are done.
+        total: How many there are; 0 while that is not known.
+        rate: Files per second in this phase.
+        current_file: The file that is being worked on, when there is one.
+    """
 
     phase: Phase
     done: int = 0
@@ -35,7 +43,7 @@ class Progress:
 
     @property
     def fraction(self) -> float:
-        """How much of the run's files is done, from 0 to 1."""
+        """The part of this phase that is done, from 0 to 1."""
         return min(self.done / self.total, 1.0) if self.total else 0.0
 
 
