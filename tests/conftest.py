@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.conformance_report import Table, load
 from tests.support.budgets import Budgets
+from tests.support.repos import make_repo
 
 # The same examples on every machine and every run: a red run can be repeated, and time is bounded by the examples.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=100, database=None)
@@ -76,3 +78,9 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(Conformance(load()), "conformance")
     config.pluginmanager.register(Budgets(), "budgets")
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """An empty git repository."""
+    return make_repo(tmp_path / "repo")

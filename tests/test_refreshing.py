@@ -22,6 +22,7 @@ from cairn.semantic.scopes import FULL, Scope, of_files
 from cairn.session import Session, Steps, whole
 from tests.semantic import fake_indexer
 from tests.semantic.indexers import real_indexer
+from tests.support.repos import commit, make_repo
 
 LIB = "def greet(who):\n    return who\n"
 APP = "from lib import greet\n\ngreet(1)\n"
@@ -38,7 +39,7 @@ class Project:
         self.write("pyproject.toml", '[project]\nname = "demo"\n')
         for path, text in (("lib.py", LIB), ("app.py", APP), ("other.py", OTHER)):
             self.write(path, text)
-        self.git("init", "-q")
+        make_repo(self.tree)
         self.commit()
         self.steps: list[str] = []
         self.create = True
@@ -46,13 +47,8 @@ class Project:
     def write(self, path: str, text: str) -> None:
         (self.tree / path).write_text(text)
 
-    def git(self, *arguments: str) -> None:
-        who = ["-c", "user.name=me", "-c", "user.email=me@example.org"]
-        subprocess.run(["git", *who, *arguments], cwd=self.tree, check=True, capture_output=True)
-
     def commit(self) -> None:
-        self.git("add", "-A")
-        self.git("commit", "-qm", "More", "--allow-empty")
+        commit(self.tree)
 
     def mood(self, mood: str) -> None:
         (self.tools / "mood").write_text(mood)
@@ -255,7 +251,7 @@ def test_a_damaged_database_is_made_anew_and_answers_go_on_meanwhile(project: Pr
 def test_a_repository_without_commits_and_a_folder_without_git_are_refreshed_too(project: Project) -> None:
     shutil.rmtree(project.tree / ".git")
     assert project.refresh().outcome is Outcome.COMPLETED
-    project.git("init", "-q")
+    make_repo(project.tree)
     project.write("lib.py", LIB + "\n")
     assert project.refresh().outcome is Outcome.COMPLETED
     assert project.states() == CLEAN

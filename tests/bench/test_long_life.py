@@ -10,8 +10,7 @@ from bench import long_life
 from cairn.embedding.static import StaticEmbedder
 from cairn.search.searcher import Searcher
 from cairn.search.types import Mode
-from tests.source.test_git import commit
-from tests.source.test_git import run as git
+from tests.support.repos import commit, make_repo
 
 
 @pytest.fixture
@@ -26,9 +25,7 @@ def store(tmp_path: Path) -> long_life.Store:
 def test_a_life_of_a_few_steps_is_told_with_its_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    repository = tmp_path / "repository"
-    repository.mkdir()
-    git(repository, "init", "-q", "-b", "main")
+    repository = make_repo(tmp_path / "repository")
     for number in range(4):
         commit(repository, {b"src/%d.py" % number: b"def function_%d():\n    return 1\n" % number * 30})
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,21 +9,18 @@ from pathlib import Path
 import pytest
 from bench.replay import Blobs, Change, Life, history
 
-from tests.source.test_git import commit
-from tests.source.test_git import run as git
+from tests.support.repos import commit, make_repo, run_git
+from tests.support.trees import Link
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """Files that come, change, go, and become a folder; a commit that changes nothing, a link, a name in two lines."""
-    made = tmp_path / "repository"
-    made.mkdir()
-    git(made, "init", "-q", "-b", "main")
+    made = make_repo(tmp_path / "repository")
     commit(made, {b"a": b"one\n", b"b": b"two\n"})
     commit(made, {b"a": b"three\n", b"c/d": b"four\n"})
     commit(made, {})
-    os.symlink("a", made / "link")
-    commit(made, {b"b": None, b"two\nlines": b"five\n"})
+    commit(made, {b"link": Link("a"), b"b": None, b"two\nlines": b"five\n"})
     commit(made, {b"c/d": None})
     (made / "c").rmdir()
     commit(made, {b"a": None, b"c": b"six\n"})
@@ -95,15 +91,10 @@ def test_the_same_seed_is_the_same_life(repository: Path, blobs: Blobs, tmp_path
 
 
 def test_a_path_that_leaves_the_folder_is_left_out(repository: Path) -> None:
-    blob = git(repository, "hash-object", "-w", "c")
+    blob = run_git(repository, "hash-object", "-w", "c")
     listed = f"100644 blob {blob}\tfine\n040000 tree {{}}\t..\n"
-    inner = git_with(repository, f"100644 blob {blob}\tescaped\n", "mktree")
-    outer = git_with(repository, listed.format(inner), "mktree")
-    git(repository, "update-ref", "HEAD", git_with(repository, "", "commit-tree", outer))
+    inner = run_git(repository, "mktree", data=f"100644 blob {blob}\tescaped\n".encode())
+    outer = run_git(repository, "mktree", data=listed.format(inner).encode())
+    run_git(repository, "update-ref", "HEAD", run_git(repository, "commit-tree", outer, data=b""))
     assert history(repository, 1) == [(Change("fine", None, blob),)]
     assert Change("fine", None, blob).undone == Change("fine", blob, None)
-
-
-def git_with(repository: Path, told: str, *arguments: str) -> str:
-    named = ["git", "-C", str(repository), "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
-    return subprocess.run(named, input=told, check=True, capture_output=True, text=True).stdout.strip()

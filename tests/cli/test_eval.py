@@ -15,8 +15,8 @@ from cairn.cli.output import Output
 from tests.evaluation.test_history import commit
 from tests.evaluation.test_judged import lay
 from tests.schemas import check
-from tests.source.test_git import run
 from tests.support.commands import Typed
+from tests.support.repos import run_git
 
 
 def evaluate(*arguments: str) -> Typed:
@@ -72,7 +72,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with a history, in which somebody stands."""
     folder = (tmp_path / "mine").resolve()
     folder.mkdir()
-    run(folder, "init", "-q", "-b", "main")
+    run_git(folder, "init", "-q", "-b", "main")
     owner = "class Owner:\n    def replace(self, stale):\n        return stale\n"
     commit(folder, "Begin", lease=owner, parser="def patterns(list):\n    return list\n")
     commit(folder, "Nothing yet")
@@ -122,7 +122,7 @@ def test_a_second_run_says_the_same_and_a_signal_can_be_left_out(data: str) -> N
 def test_a_repository_is_asked_with_its_own_history(mine: Path, home: Path) -> None:
     value = answer("--from-git", "--commits", "2")
     assert (value["path"], value["codebaseRoot"]) == (".", str(mine))
-    assert value["base"] == run(mine, "rev-parse", "HEAD~2")
+    assert value["base"] == run_git(mine, "rev-parse", "HEAD~2")
     plain, masked = value["results"]
     assert (plain["set"], plain["questions"], plain["recall"]) == ("plain", 2, 1.0)
     assert [one["name"] for one in plain["byCategory"]] == ["named", "unnamed"]

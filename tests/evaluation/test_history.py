@@ -12,23 +12,14 @@ from cairn.evaluation.metric import Lines
 from cairn.limits import MAX_FILE_BYTES
 from cairn.source.git_history import GitHistory
 from cairn.types import Root
-from tests.source.test_git import repo, run
-
-__all__ = ["repo"]
+from tests.support import repos as support
+from tests.support.repos import run_git
 
 
 def commit(folder: Path, subject: str, author: str = "t <t@t>", **files: str | None) -> str:
     """Commit files; `__` in a name is a `/`, and Python is what they are written in."""
-    for name, text in files.items():
-        path = folder / (name.replace("__", "/") + ".py")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if text is None:
-            path.unlink()
-        else:
-            path.write_text(text)
-    run(folder, "add", "-A", ".")
-    run(folder, "commit", "-q", "--allow-empty", "-m", subject, "--author", author)
-    return run(folder, "rev-parse", "HEAD")
+    named = {name.replace("__", "/") + ".py": text for name, text in files.items()}
+    return support.commit(folder, named, message=subject, author=author)
 
 
 def history(folder: Path, commits: int = 400) -> History:
@@ -100,7 +91,7 @@ def test_one_file_does_not_ask_everything_and_nothing_is_asked_twice(repo: Path)
     commit(repo, "Hold the six owner in MEMORY", lease="v9")
     commit(repo, "Forget the tree that was read", store="2")
     for at in range(8):
-        run(repo, "commit", "-q", "--allow-empty", "-m", f"Nothing {at}")
+        run_git(repo, "commit", "-q", "--allow-empty", "-m", f"Nothing {at}")
     found = history(repo)
     assert found.commits == 11
     texts = [one.text.lower() for one in found.plain]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,7 @@ import cairn.evaluation.revision as revision_module
 from cairn.evaluation.revision import exported
 from cairn.source.git_history import GitFile, GitHistory
 from cairn.types import Root
-from tests.source.test_git import commit, repo
-
-__all__ = ["repo"]
+from tests.support.repos import commit, run_git
 
 
 def history_of(folder: Path) -> GitHistory:
@@ -40,20 +37,14 @@ def test_the_tree_is_there_with_its_bytes_and_gone_afterwards(repo: Path, monkey
 
 @pytest.mark.parametrize("name", [b"../out", b"/tmp/out", b"a/../../out", b"a//b", b".", b"x" * 300])
 def test_a_name_that_leads_elsewhere_or_nowhere_is_not_written(repo: Path, tmp_path: Path, name: bytes) -> None:
-    done = subprocess.run(
-        ["git", "hash-object", "-w", "--stdin"], cwd=repo, input=b"1", capture_output=True, check=True
-    )
-    blob = done.stdout.decode().strip()
+    blob = run_git(repo, "hash-object", "-w", "--stdin", data=b"1")
     with exported(history_of(repo), [GitFile(name, blob, 1), GitFile(b"ok", blob, 1)]) as (tree, _):
         assert sorted(os.listdir(os.path.dirname(tree))) == ["tree"]
         assert [path.name for path in Path(tree).rglob("*") if path.is_file()] == ["ok"]
 
 
 def test_a_name_that_is_a_file_and_a_folder_is_the_first_of_them(repo: Path) -> None:
-    done = subprocess.run(
-        ["git", "hash-object", "-w", "--stdin"], cwd=repo, input=b"1", capture_output=True, check=True
-    )
-    blob = done.stdout.decode().strip()
+    blob = run_git(repo, "hash-object", "-w", "--stdin", data=b"1")
     files = [GitFile(b"a", blob, 1), GitFile(b"a/b", blob, 1), GitFile(b"a", blob, 1), GitFile(b"gone", "0" * 40, 1)]
     with exported(history_of(repo), files) as (tree, _):
         assert os.listdir(tree) == ["a"]

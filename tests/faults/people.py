@@ -14,6 +14,7 @@ from cairn.store.verify import Finding, Severity, check
 from cairn.sync.codebase import open_codebase
 from cairn.sync.place import place_of
 from tests.store.little import load
+from tests.support.repos import make_repo
 from tests.support.waiting import until
 
 
@@ -23,8 +24,7 @@ class Owner:
     def __init__(self, tmp_path: Path, files: int, lines: int = 0) -> None:
         self.tree, self.home = (tmp_path / "tree").resolve(), tmp_path / "home"
         self.files, self.lines = files, lines
-        self.tree.mkdir()
-        subprocess.run(["git", "init", "-q"], cwd=self.tree, check=True)
+        make_repo(self.tree)
         # A dozen batches: enough to be killed between two of them.
         most = files * (50 + 80 * lines) // 12
         (self.tree / ".cairn.toml").write_text(f"[limits]\nmax_bytes_per_batch = {most}\n")

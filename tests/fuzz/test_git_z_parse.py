@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 from cairn.source.git import Git, GitChange, parse_index, parse_name_status
 from cairn.types import Root
-from tests.source.test_git import run
+from tests.support.repos import run_git
 
 NAMES = st.binary(min_size=1, max_size=40).filter(lambda name: b"\0" not in name)
 SOUP = st.lists(
@@ -56,15 +55,15 @@ def test_git_itself_agrees_on_hundreds_of_random_names(tmp_path: Path, seed: int
     names = {bytes(chance.choice(range(1, 256)) for _ in range(chance.randint(1, 30))) for _ in range(400)}
     names = {b"d/" + name.replace(b"/", b"_") for name in names}
     names -= {b"d/.", b"d/.."}
-    run(tmp_path, "init", "-q")
-    blob = run(tmp_path, "hash-object", "-w", "--stdin")
+    run_git(tmp_path, "init", "-q")
+    blob = run_git(tmp_path, "hash-object", "-w", "--stdin")
     git = Git(Root(str(tmp_path), is_git=True))
 
     def commit_index(chosen: set[bytes]) -> str:
         lines = b"".join(f"100644 {blob} 0\t".encode() + name + b"\0" for name in chosen)
-        run(tmp_path, "read-tree", "--empty")
-        subprocess.run(["git", "update-index", "-z", "--index-info"], cwd=tmp_path, input=lines, check=True)
-        return run(tmp_path, "commit-tree", run(tmp_path, "write-tree"), "-m", "x")
+        run_git(tmp_path, "read-tree", "--empty")
+        run_git(tmp_path, "update-index", "-z", "--index-info", data=lines)
+        return run_git(tmp_path, "commit-tree", run_git(tmp_path, "write-tree"), "-m", "x")
 
     old = commit_index(set())
     new = commit_index(names)

@@ -14,7 +14,7 @@ from cairn.source.changes import NO_HINTS
 from cairn.types import ChangeSet
 from tests.conformance import conforms
 from tests.source.test_changes import LONG_AFTER, Snapshot, keys, moves
-from tests.source.test_git import run
+from tests.support.repos import checkout, commit, make_repo, run_git
 
 NAMES = [
     *("a.py", "b.py", "c d.py", "new\nline.py", "ü.py", "'q\"uote.py", "tab\t.py", "README.md"),
@@ -34,12 +34,12 @@ class Model:
         self.folder = folder
         self.chance = chance
         self.files: dict[str, bytes] = {}
-        run(folder, "init", "-q", "-b", "main")
+        make_repo(folder)
         for name in NAMES[::2]:
             self._put(name, chance.choice(TEXTS))
         self._commit()
         for branch in BRANCHES[1:]:
-            run(folder, "branch", branch)
+            run_git(folder, "branch", branch)
 
     def step(self) -> None:
         """One random edit."""
@@ -109,7 +109,7 @@ class Model:
     def switch(self) -> None:
         """Commit what there is, then go to another branch, as git does it."""
         self._commit()
-        run(self.folder, "checkout", "-q", self.chance.choice(BRANCHES))
+        checkout(self.folder, self.chance.choice(BRANCHES))
         # Read back, not remembered: git compares whole seconds, so an edit that restores the time can escape its `add`.
         self.files = {
             path.relative_to(self.folder).as_posix(): path.read_bytes()
@@ -127,8 +127,7 @@ class Model:
         self.files[name] = data
 
     def _commit(self) -> None:
-        run(self.folder, "add", "-A", ".")
-        run(self.folder, "commit", "-q", "--allow-empty", "-m", "x")
+        commit(self.folder)
 
 
 def check(folder: Path, seed: int, rounds: int) -> None:

@@ -36,9 +36,9 @@ from cairn.sync.report import RunReport
 from cairn.types import Candidate, ReadOutcome
 from tests.conformance import conforms
 from tests.properties.tree_machine import NAMES, SYMBOLS, TEXTS, TreeMachine
-from tests.source.test_git import run as git
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, Mode, TracingDisk
 from tests.store.little import all_files, open_up, rewrite
+from tests.support.repos import checkout, run_git
 from tests.sync.desk import extract_here, silent, texts_of
 
 # Fewer than in real life, so that something is collected in a short one.
@@ -400,7 +400,7 @@ class GitMachine(StoreMachine):
     def branch(self) -> None:
         self.desk.commit()
         for branch in ("left", "right"):
-            git(self.desk.tree, "branch", branch)
+            run_git(self.desk.tree, "branch", branch)
 
     @rule()
     def commit(self) -> None:
@@ -409,7 +409,7 @@ class GitMachine(StoreMachine):
     @rule(branch=st.sampled_from(["main", "left", "right"]))
     def switch(self, branch: str) -> None:
         self.desk.commit()
-        git(self.desk.tree, "checkout", "-q", branch)
+        checkout(self.desk.tree, branch)
         tree = self.desk.tree
         self.files = {
             path.relative_to(tree).as_posix(): path.read_bytes()

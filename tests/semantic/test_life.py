@@ -128,7 +128,7 @@ def lived(life: Life, edited: str, user: str, symbol: str, seen: tuple[str, str]
     assert (last.wrong, last.shown > 0.9 * last.known) == (0, True), last
     assert life.cairn("semantic", "refresh").stdout.endswith("nothing has changed.\n")
     # All of it without a trace in the tree.
-    assert life.git("status", "--porcelain").decode().split() == ["M", edited]
+    assert life.git("status", "--porcelain").split() == ["M", edited]
 
 
 @pytest.mark.long

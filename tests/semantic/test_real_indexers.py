@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -18,6 +17,8 @@ from cairn.semantic.running import Runner
 from cairn.semantic.scip import Document, ScipIndex
 from cairn.semantic.scopes import FULL, Scope
 from tests.semantic.indexers import real_indexer
+from tests.support.repos import make_repo, run_git
+from tests.support.trees import write_tree
 
 PYTHON = {
     "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n',
@@ -62,16 +63,14 @@ class Real:
 
     def __init__(self, tmp_path: Path, files: dict[str, str], indexer: str) -> None:
         self.root = tmp_path.resolve() / "the project"
-        for name, text in files.items():
-            self.write(name, dedent(text))
+        write_tree(self.root, {name: dedent(text) for name, text in files.items()})
         home = tmp_path / "home"
         home.mkdir(mode=0o700)
         settings = SemanticConfig(tools=((indexer, real_indexer(indexer)),), seconds=300)
         self.runner = Runner(str(self.root), str(home), dict(os.environ), settings, self.owned, self.read)
 
     def write(self, name: str, text: str) -> None:
-        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
-        (self.root / name).write_text(text)
+        write_tree(self.root, {name: text})
 
     def read(self, path: str) -> bytes | None:
         place = self.root / path
@@ -125,9 +124,8 @@ def test_python_says_the_same_whatever_is_installed_here_or_stands_above_the_pro
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
     project.runner.environ["PYTHONPATH"] = str(package.parent)  # type: ignore[index]
-    git = ["git", "-C", str(project.root), "-c", "user.name=me", "-c", "user.email=me@example.org"]
-    subprocess.run([*git, "init", "-q"], check=True)
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    make_repo(project.root)
+    run_git(project.root, "commit", "-q", "--allow-empty", "-m", "x")
     assert project.run() == before
 
 
@@ -196,5 +194,5 @@ def test_what_a_go_module_needs_and_is_not_here_is_not_fetched(tmp_path: Path) -
 @pytest.mark.long
 def test_a_repository_without_commits_is_no_trouble(tmp_path: Path) -> None:
     project = Real(tmp_path, PYTHON, "scip-python")
-    subprocess.run(["git", "-C", str(project.root), "init", "-q"], check=True)
+    make_repo(project.root)
     assert "src/shop/price.py" in project.run()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,8 @@ from pathlib import Path
 from cairn.semantic.database import SemanticDatabase
 from cairn.session import Session, Steps, whole
 from tests.semantic.small_indexer import Memory, refresh
+from tests.support.repos import commit, make_repo, run_git
+from tests.support.trees import write_tree
 
 TREE = {
     "pyproject.toml": "[project]\nname = 'demo'\n",
@@ -27,27 +28,18 @@ class World:
     def __init__(self, place: Path, files: Mapping[str, str] = TREE) -> None:
         self.tree = place / "tree"
         self.environ = {"CAIRN_HOME": str(place / "home"), "HOME": str(place), "PATH": os.environ["PATH"]}
-        self.tree.mkdir()
-        self.git("init", "-q", ".")
-        for path, text in files.items():
-            self.write(path, text)
-        self.commit("one")
+        make_repo(self.tree, files)
         with self.session():
             pass
 
-    def git(self, *arguments: str, data: bytes | None = None) -> bytes:
-        who = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-        return subprocess.run(
-            ["git", *who, *arguments], cwd=self.tree, check=True, input=data, capture_output=True
-        ).stdout
+    def git(self, *arguments: str, data: bytes | None = None) -> str:
+        return run_git(self.tree, *arguments, data=data)
 
     def commit(self, message: str) -> None:
-        self.git("add", "-A")
-        self.git("commit", "-qm", message)
+        commit(self.tree, message=message)
 
     def write(self, path: str, text: str) -> None:
-        (self.tree / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.tree / path).write_text(text)
+        write_tree(self.tree, {path: text})
 
     def replace(self, path: str, old: str, new: str) -> None:
         text = (self.tree / path).read_text()

@@ -30,7 +30,8 @@ from cairn.types import (
     WalkResult,
 )
 from tests.conformance import conforms
-from tests.source.test_git import ODD_NAMES, commit, git_of, run
+from tests.source.test_git import ODD_NAMES, git_of
+from tests.support.repos import commit, run_git
 
 QUIET_ROUND = 99
 """A turn of the rotating sample that holds none of the names used here."""
@@ -115,7 +116,7 @@ def plain(tmp_path: Path) -> Snapshot:
 def versioned(tmp_path: Path) -> Snapshot:
     folder = tmp_path / "versioned"
     folder.mkdir()
-    run(folder, "init", "-q", "-b", "main")
+    run_git(folder, "init", "-q", "-b", "main")
     commit(folder, {b"a.py": b"# a\n", b"b.py": b"# b\n", b"dir/c.py": b"# c c\n"})
     snapshot = Snapshot(folder)
     snapshot.take()
@@ -334,11 +335,11 @@ def test_a_file_that_would_not_hold_still_keeps_a_set_from_being_empty() -> None
 @conforms("003.CD1")
 def test_git_only_widens_an_edit_that_git_cannot_see_is_found(versioned: Snapshot) -> None:
     """There is no git-first mode: git is told to look away from a file, and the edit is found all the same."""
-    run(versioned.folder, "update-index", "--assume-unchanged", "a.py")
-    run(versioned.folder, "update-index", "--skip-worktree", "b.py")
+    run_git(versioned.folder, "update-index", "--assume-unchanged", "a.py")
+    run_git(versioned.folder, "update-index", "--skip-worktree", "b.py")
     (versioned.folder / "a.py").write_text("# A\n")
     (versioned.folder / "b.py").write_text("# B\n")
-    assert run(versioned.folder, "status", "--porcelain") == ""
+    assert run_git(versioned.folder, "status", "--porcelain") == ""
     assert git_hints(git_of(versioned.folder), versioned.head).keys == frozenset()
     assert keys(versioned.look().modify) == ["a.py", "b.py"]
 
@@ -362,7 +363,7 @@ def test_after_a_rebase_both_sides_of_the_merge_base_are_looked_at(versioned: Sn
     assert base is not None
     commit(versioned.folder, {b"only_old.py": b"# old\n", b"a.py": b"# old side\n"})
     versioned.take()
-    run(versioned.folder, "checkout", "-q", "-b", "other", base)
+    run_git(versioned.folder, "checkout", "-q", "-b", "other", base)
     head = commit(versioned.folder, {b"only_new.py": b"# new\n"})
     # a.py is back to the base's text: base to head alone would not name it.
     assert git_hints(git_of(versioned.folder), versioned.head) == ({"only_old.py", "a.py", "only_new.py"}, head)
@@ -372,7 +373,7 @@ def test_after_a_rebase_both_sides_of_the_merge_base_are_looked_at(versioned: Sn
 
 @conforms("003.CD8")
 def test_an_unrelated_branch_is_scanned_in_full(versioned: Snapshot) -> None:
-    run(versioned.folder, "checkout", "-q", "--orphan", "alone")
+    run_git(versioned.folder, "checkout", "-q", "--orphan", "alone")
     head = commit(versioned.folder, {b"a.py": b"# orphan\n"})
     assert git_hints(git_of(versioned.folder), versioned.head) == (None, head)
     found = versioned.look()
@@ -385,9 +386,9 @@ def test_a_last_head_that_was_pruned_is_scanned_in_full(versioned: Snapshot) -> 
     assert base is not None
     commit(versioned.folder, {b"a.py": b"# lost\n"})
     versioned.take()
-    run(versioned.folder, "reset", "-q", "--hard", base)
-    run(versioned.folder, "reflog", "expire", "--expire=now", "--all")
-    run(versioned.folder, "gc", "-q", "--prune=now")
+    run_git(versioned.folder, "reset", "-q", "--hard", base)
+    run_git(versioned.folder, "reflog", "expire", "--expire=now", "--all")
+    run_git(versioned.folder, "gc", "-q", "--prune=now")
     assert git_hints(git_of(versioned.folder), versioned.head) == (None, base)
     found = versioned.look()
     assert (found.full, found.hashed, keys(found.modify)) == (True, 3, ["a.py"])
@@ -405,7 +406,7 @@ def test_a_last_head_that_is_missing_or_nonsense_is_scanned_in_full(versioned: S
 @conforms("003.CD7")
 def test_a_repository_whose_trees_are_damaged_is_scanned_in_full(versioned: Snapshot) -> None:
     head = commit(versioned.folder, {b"a.py": b"# 2\n"})
-    tree = run(versioned.folder, "rev-parse", f"{head}^{{tree}}")
+    tree = run_git(versioned.folder, "rev-parse", f"{head}^{{tree}}")
     (versioned.folder / ".git/objects" / tree[:2] / tree[2:]).unlink()
     assert git_hints(git_of(versioned.folder), versioned.head) == (None, head)
     assert keys(versioned.look().modify) == ["a.py"]
@@ -434,7 +435,7 @@ def test_with_git_or_without_the_changes_mean_the_same(tmp_path: Path, edit: str
     for name in ("with", "without"):
         folder = tmp_path / name
         folder.mkdir()
-        run(folder, "init", "-q")
+        run_git(folder, "init", "-q")
         commit(folder, {b"a.py": b"# a\n", b"b.py": b"# b b\n", b"dir/c.py": b"# c c c\n"})
         if name == "without":
             (folder / ".git").rename(tmp_path / "away")
@@ -442,8 +443,8 @@ def test_with_git_or_without_the_changes_mean_the_same(tmp_path: Path, edit: str
         snapshot.take()
         EDITS[edit](folder)
         if committed and name == "with":
-            run(folder, "add", "-A", ".")
-            run(folder, "commit", "-q", "--allow-empty", "-m", "x")
+            run_git(folder, "add", "-A", ".")
+            run_git(folder, "commit", "-q", "--allow-empty", "-m", "x")
         changes = snapshot.look()
         found.append((keys(changes.add), keys(changes.modify), changes.delete, moves(changes)))
     assert found[0] == found[1]

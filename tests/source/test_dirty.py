@@ -17,9 +17,10 @@ from cairn.source.git import Git
 from cairn.source.walk import walk
 from cairn.types import Root
 from tests.conformance import conforms
-from tests.source.test_git import Canary, canary, commit, hostile, repo, run
+from tests.source.test_git import Canary, canary, hostile
+from tests.support.repos import commit, run_git
 
-__all__ = ["canary", "hostile", "repo"]
+__all__ = ["canary", "hostile"]
 
 
 def look(folder: Path) -> bool:
@@ -55,7 +56,7 @@ def test_a_file_that_was_only_touched_is_the_same(repo: Path) -> None:
 def test_what_is_staged_counts_even_when_the_tree_is_as_it_was(repo: Path) -> None:
     commit(repo, {b"a.py": b"one\n"})
     (repo / "a.py").write_bytes(b"two\n")
-    run(repo, "add", "a.py")
+    run_git(repo, "add", "a.py")
     (repo / "a.py").write_bytes(b"one\n")
     assert look(repo)
 
@@ -68,7 +69,7 @@ def test_a_file_that_became_a_link_is_another(repo: Path) -> None:
 
 
 def test_a_repository_with_long_ids_is_understood(tmp_path: Path) -> None:
-    run(tmp_path, "init", "-q", "-b", "main", "--object-format=sha256")
+    run_git(tmp_path, "init", "-q", "-b", "main", "--object-format=sha256")
     commit(tmp_path, {b"a.py": b"one\n"})
     os.utime(tmp_path / "a.py", (1, 1))
     assert not look(tmp_path)
@@ -96,10 +97,10 @@ def test_links_and_submodules_and_what_is_not_checked_out_do_not_make_a_tree_dir
     (repo / "link").symlink_to("a.py")
     commit(repo, {b"a.py": b"one\n", b"b.py": b"two\n"})
     assert not look(repo)
-    run(repo, "update-index", "--skip-worktree", "b.py")
+    run_git(repo, "update-index", "--skip-worktree", "b.py")
     (repo / "b.py").unlink()
-    run(repo, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},sub")
-    run(repo, "commit", "-qm", "a submodule")
+    run_git(repo, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},sub")
+    run_git(repo, "commit", "-qm", "a submodule")
     assert not look(repo)
     (repo / "link").unlink()
     (repo / "link").symlink_to("b.py")

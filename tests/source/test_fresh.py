@@ -19,9 +19,10 @@ from cairn.source.git import Git
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
 from cairn.types import FileRecord, Root, SourceFile
-from tests.source.test_git import commit, git_of, run
+from tests.source.test_git import git_of
 from tests.source.test_listing import LONG_AFTER, age, become_file, chmod_until_it_shows
-from tests.source.test_walk import plant
+from tests.support.repos import commit, run_git
+from tests.support.trees import write_tree
 
 
 class Draft:
@@ -59,8 +60,8 @@ class Draft:
 @pytest.fixture
 def draft(tmp_path: Path) -> Draft:
     top = tmp_path / "top"
-    plant(top, {"a.py": "a", "sub/b.py": "b", "sub/deep/c.py": "c", "gone.py": "g", "sub/old.py": "moved\n" * 9})
-    plant(top, {".gitignore": "*.log\n", "sub/.gitignore": "x\n", ".cairnignore": "y\n"})
+    write_tree(top, {"a.py": "a", "sub/b.py": "b", "sub/deep/c.py": "c", "gone.py": "g", "sub/old.py": "moved\n" * 9})
+    write_tree(top, {".gitignore": "*.log\n", "sub/.gitignore": "x\n", ".cairnignore": "y\n"})
     age(top)
     return Draft(top)
 
@@ -69,7 +70,7 @@ def test_a_tree_that_held_still_is_fresh(draft: Draft) -> None:
     assert draft.still(draft.take())
     (draft.top / "gone.py").unlink()
     (draft.top / "sub/old.py").rename(draft.top / "new.py")
-    plant(draft.top, {"a.py": "edited"})
+    write_tree(draft.top, {"a.py": "edited"})
     look = draft.take()
     assert set(look.gone) == {b"gone.py", b"sub/old.py"}
     assert {folder: [name for name, _ in files] for folder, files in look.files} == {b"": [b"a.py", b"new.py"]}
@@ -84,16 +85,16 @@ def replaced(path: Path) -> None:
 @pytest.mark.parametrize(
     "deed",
     [
-        lambda top: plant(top, {"a.py": "other"}),
+        lambda top: write_tree(top, {"a.py": "other"}),
         lambda top: chmod_until_it_shows(top / "sub/deep/c.py"),
         lambda top: (top / "sub/b.py").unlink(),
         lambda top: replaced(top / "sub/old.py"),
         lambda top: (top / "sub").rename(top / "bus"),
-        lambda top: plant(top, {".gitignore": "*.lob\n"}),
-        lambda top: plant(top, {"sub/.gitignore": ""}),
-        lambda top: plant(top, {".cairnignore": "!y\n"}),
+        lambda top: write_tree(top, {".gitignore": "*.lob\n"}),
+        lambda top: write_tree(top, {"sub/.gitignore": ""}),
+        lambda top: write_tree(top, {".cairnignore": "!y\n"}),
         lambda top: (top / "sub/.gitignore").unlink(),
-        lambda top: plant(top, {"sub/deep/.gitignore": "c.py\n"}),
+        lambda top: write_tree(top, {"sub/deep/.gitignore": "c.py\n"}),
     ],
 )
 def test_any_change_of_what_was_indexed_or_of_a_rule_is_seen(draft: Draft, deed: Callable[[Path], object]) -> None:
@@ -104,10 +105,10 @@ def test_any_change_of_what_was_indexed_or_of_a_rule_is_seen(draft: Draft, deed:
 
 def test_a_rule_is_seen_even_when_nothing_was_indexed_near_it(draft: Draft) -> None:
     draft.take()
-    plant(draft.top, {"a.py": "edited"})
+    write_tree(draft.top, {"a.py": "edited"})
     look = draft.take()
     assert draft.still(look)
-    plant(draft.top, {"sub/deep/.gitignore": "c.py\n"})
+    write_tree(draft.top, {"sub/deep/.gitignore": "c.py\n"})
     assert not draft.still(look)
 
 
@@ -116,7 +117,7 @@ def test_a_deleted_file_that_came_back_is_seen(draft: Draft) -> None:
     (draft.top / "gone.py").unlink()
     look = draft.take()
     assert draft.still(look)
-    plant(draft.top, {"gone.py": "again"})
+    write_tree(draft.top, {"gone.py": "again"})
     assert not draft.still(look)
 
 
@@ -124,13 +125,13 @@ def test_the_old_name_of_a_rename_must_stay_free(draft: Draft) -> None:
     draft.take()
     (draft.top / "sub/old.py").rename(draft.top / "new.py")
     look = draft.take()
-    plant(draft.top, {"sub/old.py": "back"})
+    write_tree(draft.top, {"sub/old.py": "back"})
     assert not draft.still(look)
 
 
 def test_a_file_that_a_new_rule_leaves_out_is_deleted_and_may_be_there(draft: Draft) -> None:
     draft.take()
-    plant(draft.top, {".gitignore": "gone.py\nsub/\n"})
+    write_tree(draft.top, {".gitignore": "gone.py\nsub/\n"})
     look = draft.take()
     assert set(draft.deleted) == {"gone.py", "sub/.gitignore", "sub/b.py", "sub/deep/c.py", "sub/old.py"}
     assert look.gone == ()
@@ -148,7 +149,7 @@ def test_a_file_that_is_no_text_any_more_is_deleted_and_may_be_there(draft: Draf
 def test_a_folder_or_a_link_may_stand_where_a_file_was(draft: Draft) -> None:
     draft.take()
     (draft.top / "gone.py").unlink()
-    plant(draft.top, {"gone.py/inner.py": "x"})
+    write_tree(draft.top, {"gone.py/inner.py": "x"})
     (draft.top / "a.py").unlink()
     (draft.top / "a.py").symlink_to("sub/b.py")
     look = draft.take()
@@ -169,7 +170,7 @@ def test_a_file_or_a_link_may_stand_where_the_folder_of_deleted_files_was(draft:
 
 def test_of_two_spellings_of_a_name_one_may_go(tmp_path: Path) -> None:
     composed, decomposed = (unicodedata.normalize(form, "é.py") for form in ("NFC", "NFD"))
-    plant(tmp_path, {composed: "one", decomposed: "two"})
+    write_tree(tmp_path, {composed: "one", decomposed: "two"})
     draft = Draft(tmp_path)
     draft.take()
     assert set(draft.recorded) == {composed, decomposed}
@@ -181,11 +182,11 @@ def test_of_two_spellings_of_a_name_one_may_go(tmp_path: Path) -> None:
 
 def test_ignore_files_of_folders_that_share_a_key_are_told_apart(tmp_path: Path) -> None:
     composed, decomposed = (unicodedata.normalize(form, "é") for form in ("NFC", "NFD"))
-    plant(tmp_path, {f"{composed}/.gitignore": "z\n", f"{decomposed}/.gitignore": "a\n", f"{composed}/f.py": "x"})
+    write_tree(tmp_path, {f"{composed}/.gitignore": "z\n", f"{decomposed}/.gitignore": "a\n", f"{composed}/f.py": "x"})
     draft = Draft(tmp_path)
     look = draft.take()
     assert draft.still(look)
-    plant(tmp_path, {f"{decomposed}/.gitignore": "b\n"})
+    write_tree(tmp_path, {f"{decomposed}/.gitignore": "b\n"})
     assert not draft.still(look)
 
 
@@ -193,12 +194,12 @@ def test_ignore_files_of_folders_that_share_a_key_are_told_apart(tmp_path: Path)
 
 
 def test_a_commit_since_the_walk_is_seen(tmp_path: Path) -> None:
-    run(tmp_path, "init", "-q")
+    run_git(tmp_path, "init", "-q")
     commit(tmp_path, {b"a.py": b"1"})
     draft = Draft(tmp_path)
     look = draft.take()
     assert draft.still(look)
-    run(tmp_path, "commit", "-q", "--allow-empty", "-m", "next")
+    run_git(tmp_path, "commit", "-q", "--allow-empty", "-m", "next")
     assert not draft.still(look)
 
 

@@ -20,42 +20,9 @@ from cairn.source.walk import walk
 from cairn.types import Root, SkipReason
 from tests.conformance import conforms
 from tests.support.clock import ManualClock
+from tests.support.repos import commit, run_git
 
 ODD_NAMES = (b"a b", b"new\nline", b'quo"te', b"tab\there", b"byte\xff", b"\\back", b"-n", b":(top)x", "é".encode())
-
-
-def run(folder: Path, *arguments: str, **environment: str) -> str:
-    """Plain git, as a person would run it."""
-    done = subprocess.run(
-        ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments],
-        cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1", **environment},
-        capture_output=True,
-        check=True,
-    )
-    return done.stdout.decode().strip()
-
-
-def commit(folder: Path, files: dict[bytes, bytes | None]) -> str:
-    for raw, data in files.items():
-        path = os.path.join(os.fsencode(folder), raw)
-        if data is None:
-            os.unlink(path)
-        else:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "wb") as file:
-                file.write(data)
-    run(folder, "add", "-A", ".")
-    run(folder, "commit", "-q", "--allow-empty", "-m", "x")
-    return run(folder, "rev-parse", "HEAD")
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Path:
-    folder = tmp_path / "repo"
-    folder.mkdir()
-    run(folder, "init", "-q", "-b", "main")
-    return folder
 
 
 def git_of(folder: Path, clock: SystemClock | None = None) -> Git:
@@ -94,7 +61,7 @@ def test_head_follows_the_commits_and_is_none_before_the_first(repo: Path) -> No
     assert git.head() == first
     second = commit(repo, {b"a": b"2"})
     assert git.head() == second
-    run(repo, "checkout", "-q", "--detach", first)
+    run_git(repo, "checkout", "-q", "--detach", first)
     assert git.head() == first
 
 
@@ -132,11 +99,11 @@ def test_changes_say_added_deleted_modified_and_never_renamed(repo: Path) -> Non
 
 def test_submodules_are_not_files_of_the_repository(repo: Path) -> None:
     old = commit(repo, {b"a": b"1"})
-    run(repo, "update-index", "--add", "--cacheinfo", f"160000,{old},sub")
+    run_git(repo, "update-index", "--add", "--cacheinfo", f"160000,{old},sub")
     git = git_of(repo)
     assert git.tracked() == {b"a"}
-    run(repo, "commit", "-q", "-m", "sub")
-    assert git.changed_between(old, run(repo, "rev-parse", "HEAD")) == ()
+    run_git(repo, "commit", "-q", "-m", "sub")
+    assert git.changed_between(old, run_git(repo, "rev-parse", "HEAD")) == ()
 
 
 def test_what_is_staged_is_told_and_what_was_edited_is_not(repo: Path) -> None:
@@ -145,7 +112,7 @@ def test_what_is_staged_is_told_and_what_was_edited_is_not(repo: Path) -> None:
     assert not git.staged()
     (repo / "edit").write_bytes(b"22")
     assert not git.staged()
-    run(repo, "add", "edit")
+    run_git(repo, "add", "edit")
     assert git.staged()
 
 
@@ -169,9 +136,9 @@ def test_before_the_first_commit_nothing_says_what_is_staged(repo: Path) -> None
 def test_ancestry_and_merge_base(repo: Path) -> None:
     base = commit(repo, {b"a": b"1"})
     left = commit(repo, {b"left": b"1"})
-    run(repo, "checkout", "-q", "-b", "other", base)
+    run_git(repo, "checkout", "-q", "-b", "other", base)
     right = commit(repo, {b"right": b"1"})
-    run(repo, "checkout", "-q", "--orphan", "alone")
+    run_git(repo, "checkout", "-q", "--orphan", "alone")
     orphan = commit(repo, {b"alone": b"1"})
     git = git_of(repo)
     assert git.is_ancestor(base, left)
@@ -213,7 +180,7 @@ def test_untracked_files_are_in_by_default_and_out_when_the_settings_say_so(repo
 def test_a_linked_worktree_has_its_own_head_and_the_shared_exclude_file(repo: Path, tmp_path: Path) -> None:
     first = commit(repo, {b"a": b"1"})
     (repo / ".git/info/exclude").write_text("shared-rule\n")
-    run(repo, "worktree", "add", "-q", "--detach", str(tmp_path / "linked"), first)
+    run_git(repo, "worktree", "add", "-q", "--detach", str(tmp_path / "linked"), first)
     second = commit(repo, {b"a": b"2"})
     linked = git_of(tmp_path / "linked")
     assert (linked.head(), git_of(repo).head()) == (first, second)
@@ -232,7 +199,7 @@ def test_the_global_ignore_file_is_the_persons_and_never_the_repositorys(
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     (tmp_path / "planted").write_text("planted\n")
-    run(repo, "config", "core.excludesFile", str(tmp_path / "planted"))
+    run_git(repo, "config", "core.excludesFile", str(tmp_path / "planted"))
     (repo / ".git/info/exclude").unlink(missing_ok=True)
     git = git_of(repo)
     assert git.global_excludes() == ()
@@ -436,8 +403,8 @@ def test_a_missing_object_is_not_fetched_from_a_remote_the_repository_names(
     hostile: tuple[Path, str, str], canary: Canary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo, old, new = hostile
-    tree = run(repo, "-c", "core.fsmonitor=false", "rev-parse", f"{new}^{{tree}}")
-    run(repo, "config", "--unset", "remote.evil.vcs")
+    tree = run_git(repo, "-c", "core.fsmonitor=false", "rev-parse", f"{new}^{{tree}}")
+    run_git(repo, "config", "--unset", "remote.evil.vcs")
     (repo / ".git/objects" / tree[:2] / tree[2:]).unlink()
     monkeypatch.setitem(git_module._ENVIRONMENT, "GIT_NO_LAZY_FETCH", "0")
     # Even a git that does not know how to leave lazy fetching alone finds no transport.
@@ -473,7 +440,7 @@ def test_a_git_program_inside_the_repository_is_never_run(
 def test_a_redirected_working_tree_does_not_change_the_answer(repo: Path, tmp_path: Path, elsewhere: str) -> None:
     head = commit(repo, {b"dir/a": b"1", b"b": b"1"})
     (tmp_path / "elsewhere").mkdir()
-    run(repo, "config", "core.worktree", str(tmp_path / elsewhere))
+    run_git(repo, "config", "core.worktree", str(tmp_path / elsewhere))
     assert git_of(repo).head() == head
     assert git_of(repo).tracked() == {b"dir/a", b"b"}
 
@@ -587,7 +554,7 @@ def test_a_config_that_includes_a_pipe_cannot_hang_us(
 ) -> None:
     commit(repo, {b"a": b"1"})
     os.mkfifo(tmp_path / "pipe")
-    run(repo, "config", "include.path", str(tmp_path / "pipe"))
+    run_git(repo, "config", "include.path", str(tmp_path / "pipe"))
     monkeypatch.setattr(git_module, "GIT_TIMEOUT_SECONDS", 0.5)
     with pytest.raises(GitFailed, match="longer than"):
         git_of(repo).head()
@@ -617,7 +584,7 @@ def test_a_flood_on_the_error_stream_neither_blocks_nor_fills_the_message(
 def test_the_version_is_that_of_the_git_on_path_and_none_where_none_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run(tmp_path, "version") == git_version()
+    assert run_git(tmp_path, "version") == git_version()
     for name, script in (("broken", "exit 3"), ("loud", "printf 'git version 9\\033[2J\\nmore'")):
         (tmp_path / name).mkdir()
         program = tmp_path / name / "git"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,10 @@ from cairn.errors import GitFailed
 from cairn.source.git import GitChange
 from cairn.source.git_history import GitCommit, GitFile, GitHistory, parse_commit_changes, parse_objects, parse_tree
 from cairn.types import Root
-from tests.source.test_git import ODD_NAMES, Canary, canary, commit, hostile, repo, run
+from tests.source.test_git import ODD_NAMES, Canary, canary, hostile
+from tests.support.repos import commit, run_git
 
-__all__ = ["canary", "hostile", "repo"]
+__all__ = ["canary", "hostile"]
 
 BLOB = "0" * 39 + "1"
 
@@ -25,8 +25,10 @@ def history_of(folder: Path) -> GitHistory:
 
 def test_commits_are_told_from_the_newest_on_with_author_and_subject(repo: Path) -> None:
     first = commit(repo, {b"a": b"1"})
-    run(repo, "commit", "-q", "--allow-empty", "-m", "Two lines\nin one subject\n\nand a body", "--author", "Zoë <z@z>")
-    second = run(repo, "rev-parse", "HEAD")
+    run_git(
+        repo, "commit", "-q", "--allow-empty", "-m", "Two lines\nin one subject\n\nand a body", "--author", "Zoë <z@z>"
+    )
+    second = run_git(repo, "rev-parse", "HEAD")
     third = commit(repo, {b"a": b"3"})
     git = history_of(repo)
     assert git.ancestors(third, 10) == (third, second, first)
@@ -39,11 +41,11 @@ def test_commits_are_told_from_the_newest_on_with_author_and_subject(repo: Path)
 
 def test_merges_are_no_commits_of_their_own_but_what_they_bring_is(repo: Path) -> None:
     base = commit(repo, {b"a": b"1"})
-    run(repo, "checkout", "-q", "-b", "side")
+    run_git(repo, "checkout", "-q", "-b", "side")
     side = commit(repo, {b"b": b"1"})
-    run(repo, "checkout", "-q", "main")
-    run(repo, "merge", "-q", "--no-ff", "-m", "merged", "side")
-    head = run(repo, "rev-parse", "HEAD")
+    run_git(repo, "checkout", "-q", "main")
+    run_git(repo, "merge", "-q", "--no-ff", "-m", "merged", "side")
+    head = run_git(repo, "rev-parse", "HEAD")
     git = history_of(repo)
     assert git.ancestors(head, 10) == (head, base)
     assert [one.id for one in git.commits_between(base, head, 10)] == [side]
@@ -66,7 +68,7 @@ def test_the_files_of_a_commit_are_plain_ones_with_the_bytes_that_were_stored(re
     os.symlink("a b", repo / "link")
     old = commit(repo, {**names, b"run.sh": b"#!/bin/sh\n"})
     (repo / "run.sh").chmod(0o755)
-    run(repo, "update-index", "--add", "--cacheinfo", f"160000,{old},sub")
+    run_git(repo, "update-index", "--add", "--cacheinfo", f"160000,{old},sub")
     head = commit(repo, {b"empty": b""})
     git = history_of(repo)
     files = {file.raw: file for file in git.files_at(head)}
@@ -83,10 +85,7 @@ def test_more_is_asked_and_answered_at_once_than_a_pipe_holds(repo: Path) -> Non
 
 
 def _stored(repo: Path, data: bytes) -> str:
-    done = subprocess.run(
-        ["git", "hash-object", "-w", "--stdin"], cwd=repo, input=data, capture_output=True, check=True
-    )
-    return done.stdout.decode().strip()
+    return run_git(repo, "hash-object", "-w", "--stdin", data=data)
 
 
 def test_a_blob_that_is_not_there_is_left_out(repo: Path) -> None:

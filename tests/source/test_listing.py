@@ -30,7 +30,7 @@ from cairn.source.listing import (
 )
 from cairn.source.walk import walk
 from cairn.types import Root, Skip, SkipReason, WalkResult
-from tests.source.test_walk import plant
+from tests.support.trees import write_tree
 
 LONG_AFTER = 4_000_000_000 * 10**9
 """A sync so late that no file is near it: the racy rule is out of the way."""
@@ -85,7 +85,7 @@ def build(top: Path, files: Sequence[str]) -> None:
     for name in FOLDERS:
         if name not in ("c/.git", "out") or any(file.startswith(name + "/") for file in files):
             (top / name).mkdir(exist_ok=True, parents=True)
-    plant(top, {name: RULES if name.endswith("ignore") else f"text of {name}\n" for name in files})
+    write_tree(top, {name: RULES if name.endswith("ignore") else f"text of {name}\n" for name in files})
     (top / LINK).symlink_to("b/y.txt")
     age(top)
 
@@ -207,31 +207,31 @@ def test_the_walk_itself_is_the_same_with_and_without_a_recorder(tmp_path: Path)
 
 
 def test_what_an_ignored_file_holds_does_not_matter(tmp_path: Path) -> None:
-    plant(tmp_path, {".gitignore": "*.log\nbuild/\n", "a.py": "x", "b.log": "x", "build/c.py": "x"})
+    write_tree(tmp_path, {".gitignore": "*.log\nbuild/\n", "a.py": "x", "b.log": "x", "build/c.py": "x"})
     age(tmp_path)
     listing = record(tmp_path)
-    plant(tmp_path, {"b.log": "longer", "build/c.py": "longer", "build/d.py": "new"})
+    write_tree(tmp_path, {"b.log": "longer", "build/c.py": "longer", "build/d.py": "new"})
     assert holds(tmp_path, listing)
 
 
 def test_an_ignored_folder_that_becomes_a_file_is_seen(tmp_path: Path) -> None:
-    plant(tmp_path, {".gitignore": "build/\n", "build/c.py": "x"})
+    write_tree(tmp_path, {".gitignore": "build/\n", "build/c.py": "x"})
     listing = record(tmp_path)
     become_file(tmp_path / "build")
     assert not holds(tmp_path, listing)
 
 
 def test_a_file_that_was_too_large_and_shrinks_is_seen(tmp_path: Path) -> None:
-    plant(tmp_path, {"big.py": "x" * (Config().limits.max_file_bytes + 1)})
+    write_tree(tmp_path, {"big.py": "x" * (Config().limits.max_file_bytes + 1)})
     age(tmp_path)
     listing = record(tmp_path)
     assert [skip.reason for skip in walked(tmp_path).skips] == [SkipReason.TOO_LARGE]
-    plant(tmp_path, {"big.py": "x"})
+    write_tree(tmp_path, {"big.py": "x"})
     assert not holds(tmp_path, listing)
 
 
 def test_two_folders_that_change_places_are_seen_though_no_file_was_touched(tmp_path: Path) -> None:
-    plant(tmp_path, {"one/f.py": "1", "two/f.py": "2"})
+    write_tree(tmp_path, {"one/f.py": "1", "two/f.py": "2"})
     age(tmp_path)
     first, second = tmp_path / "one/f.py", tmp_path / "two/f.py"
     for _ in range(10_000):
@@ -249,9 +249,9 @@ def test_two_folders_that_change_places_are_seen_though_no_file_was_touched(tmp_
 
 
 def test_files_that_the_settings_leave_out_count_by_their_folders(tmp_path: Path) -> None:
-    plant(tmp_path, {"docs/a.md": "x", "src/b.py": "x"})
+    write_tree(tmp_path, {"docs/a.md": "x", "src/b.py": "x"})
     listing = record(tmp_path, config=Config(index=IndexConfig(exclude=("docs",))))
-    plant(tmp_path, {"docs/c.md": "x"})
+    write_tree(tmp_path, {"docs/c.md": "x"})
     assert holds(tmp_path, listing)
     become_file(tmp_path / "docs")
     assert not holds(tmp_path, listing)
@@ -261,30 +261,30 @@ def test_files_that_the_settings_leave_out_count_by_their_folders(tmp_path: Path
 
 
 def test_a_repository_inside_is_watched_for_whether_it_still_is_one(tmp_path: Path) -> None:
-    plant(tmp_path, {"sub/.git/HEAD": "ref: x\n", "sub/a.py": "x", "worktree/.git": "gitdir: /x\n", "b.py": "x"})
+    write_tree(tmp_path, {"sub/.git/HEAD": "ref: x\n", "sub/a.py": "x", "worktree/.git": "gitdir: /x\n", "b.py": "x"})
     listing = record(tmp_path)
-    plant(tmp_path, {"sub/new.py": "x", "worktree/new.py": "x"})
+    write_tree(tmp_path, {"sub/new.py": "x", "worktree/new.py": "x"})
     assert holds(tmp_path, listing), "what a nested repository holds is not ours"
     (tmp_path / "sub/.git/HEAD").unlink()
     assert not holds(tmp_path, listing)
 
 
 def test_a_folder_that_becomes_a_repository_inside_its_own_dot_git_is_seen(tmp_path: Path) -> None:
-    plant(tmp_path, {"sub/.git/config": "", "sub/a.py": "x"})
+    write_tree(tmp_path, {"sub/.git/config": "", "sub/a.py": "x"})
     listing = record(tmp_path)
     assert holds(tmp_path, listing)
-    plant(tmp_path, {"sub/.git/HEAD": "ref: x\n"})
+    write_tree(tmp_path, {"sub/.git/HEAD": "ref: x\n"})
     assert not holds(tmp_path, listing)
 
 
 def test_a_link_whose_target_comes_or_goes_where_nothing_is_listed_changes_no_file(tmp_path: Path) -> None:
     top = tmp_path / "root"
-    plant(top, {".gitignore": "out/\n", "a.py": "x", "out/b.py": "x"})
+    write_tree(top, {".gitignore": "out/\n", "a.py": "x", "out/b.py": "x"})
     (top / "inside").symlink_to("out/later.py")
     (top / "outside").symlink_to("../secret")
     listing = record(top)
     before = walked(top)
-    plant(top, {"out/later.py": "x", "../secret": "x"})
+    write_tree(top, {"out/later.py": "x", "../secret": "x"})
     assert holds(top, listing)
     after = walked(top)
     assert after.candidates == before.candidates
@@ -307,7 +307,7 @@ def test_a_folder_too_deep_to_open_stays_so_and_is_no_doubt(tmp_path: Path) -> N
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_an_unreadable_folder_that_opens_up_is_seen(tmp_path: Path) -> None:
-    plant(tmp_path, {"locked/b.py": "x"})
+    write_tree(tmp_path, {"locked/b.py": "x"})
     (tmp_path / "locked").chmod(0)
     try:
         listing = record(tmp_path)
@@ -348,7 +348,7 @@ class Meddler(ListingRecorder):
 
 
 def test_a_tree_that_moved_during_the_walk_proves_nothing(tmp_path: Path) -> None:
-    plant(tmp_path, {"a.py": "x", "sub/b.py": "x", "other/c.py": "x"})
+    write_tree(tmp_path, {"a.py": "x", "sub/b.py": "x", "other/c.py": "x"})
     (tmp_path / "link").symlink_to("a.py")
 
     def nothing() -> None:
@@ -365,7 +365,7 @@ def test_a_tree_that_moved_during_the_walk_proves_nothing(tmp_path: Path) -> Non
 
 
 def test_a_file_from_beyond_the_year_2262_proves_nothing(tmp_path: Path) -> None:
-    plant(tmp_path, {"a.py": "x"})
+    write_tree(tmp_path, {"a.py": "x"})
     os.utime(tmp_path / "a.py", ns=(0, 10**19))
     if (tmp_path / "a.py").stat().st_mtime_ns != 10**19:
         pytest.skip("this disk cannot hold such a time")
@@ -375,7 +375,7 @@ def test_a_file_from_beyond_the_year_2262_proves_nothing(tmp_path: Path) -> None
 
 
 def test_a_time_close_to_the_sync_proves_nothing(tmp_path: Path) -> None:
-    plant(tmp_path, {"a.py": "x", "b.py": "x"})
+    write_tree(tmp_path, {"a.py": "x", "b.py": "x"})
     age(tmp_path)
     listing = record(tmp_path)
     newest = max((tmp_path / name).stat().st_ctime_ns for name in ("a.py", "b.py"))
@@ -387,7 +387,7 @@ def test_a_time_close_to_the_sync_proves_nothing(tmp_path: Path) -> None:
 
 
 def test_the_order_in_which_the_system_lists_names_does_not_matter(tmp_path: Path) -> None:
-    plant(tmp_path, {".gitignore": "*.log\n", "a.py": "x", "b.log": "x", "c/d.py": "x", "e.py": "longer"})
+    write_tree(tmp_path, {".gitignore": "*.log\n", "a.py": "x", "b.log": "x", "c/d.py": "x", "e.py": "longer"})
     folder, *others = record(tmp_path).folders
     names = folder.names.split(b"\0")
     stats = {}
@@ -416,8 +416,8 @@ def test_no_listing_at_all_proves_nothing(tmp_path: Path) -> None:
 
 
 def test_the_sample_is_the_one_of_the_change_detector_and_comes_to_every_file(tmp_path: Path) -> None:
-    plant(tmp_path, {f"{folder}f{n}.py": "x" for n in range(60) for folder in ("", "a/", "a/b/")})
-    plant(tmp_path, {".gitignore": "*.log\n", "ignored.log": "x"})
+    write_tree(tmp_path, {f"{folder}f{n}.py": "x" for n in range(60) for folder in ("", "a/", "a/b/")})
+    write_tree(tmp_path, {".gitignore": "*.log\n", "ignored.log": "x"})
     listing = record(tmp_path)
     candidates = {candidate.raw for candidate in walked(tmp_path).candidates}
     seen: list[bytes] = []
@@ -452,7 +452,7 @@ def edited(tmp_path: Path) -> tuple[Path, bytes]:
     """A tree, and the bytes of a listing that does not fit it any more."""
     build(tmp_path, FILES)
     data = encode_listing(record(tmp_path))
-    plant(tmp_path, {"a/b/y.txt": "something else"})
+    write_tree(tmp_path, {"a/b/y.txt": "something else"})
     return tmp_path, data
 
 

@@ -23,42 +23,20 @@ from cairn.source.root import (
 )
 from cairn.types import Candidate, FileStat, Root
 from tests.conformance import conforms
+from tests.support.repos import make_repo, run_git
 
-_GIT_ENVIRONMENT = {
-    "PATH": os.environ["PATH"],
-    "HOME": "/nonexistent",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_AUTHOR_NAME": "a",
-    "GIT_AUTHOR_EMAIL": "a@example.org",
-    "GIT_COMMITTER_NAME": "a",
-    "GIT_COMMITTER_EMAIL": "a@example.org",
-}
 _STAT = FileStat(1, 2, 3, 4)
 _PRINT = "a" * 64
 
 
-def git(folder: Path, *words: str) -> str:
-    return subprocess.run(
-        ["git", *words], cwd=folder, env=_GIT_ENVIRONMENT, check=True, capture_output=True, text=True
-    ).stdout.rstrip("\n")
-
-
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    git(folder, "init", "-q")
-    (folder / "src" / "deep").mkdir(parents=True)
-    (folder / "src" / "deep" / "code.py").write_text("x = 1\n")
-    git(folder, "add", ".")
-    git(folder, "commit", "-qm", "first")
-    return folder
+    return make_repo(tmp_path / "project", {"src/deep/code.py": "x = 1\n"})
 
 
 def agrees_with_git(folder: Path) -> Root:
     root = find_root(str(folder))
-    assert root == Root(git(folder, "rev-parse", "--show-toplevel"), is_git=True)
+    assert root == Root(run_git(folder, "rev-parse", "--show-toplevel"), is_git=True)
     return root
 
 
@@ -70,7 +48,7 @@ def test_the_root_of_a_folder_in_a_repository_is_what_git_calls_its_top_level(re
 
 @conforms("003.ROOT1")
 def test_a_worktree_is_a_root_of_its_own(repository: Path, tmp_path: Path) -> None:
-    git(repository, "worktree", "add", "-q", str(tmp_path / "second"))
+    run_git(repository, "worktree", "add", "-q", str(tmp_path / "second"))
     assert agrees_with_git(tmp_path / "second" / "src").path == str(tmp_path / "second")
 
 
@@ -78,7 +56,7 @@ def test_a_worktree_is_a_root_of_its_own(repository: Path, tmp_path: Path) -> No
 def test_a_git_file_marks_a_root_like_a_git_folder(tmp_path: Path) -> None:
     folder = tmp_path / "project"
     (folder / "src").mkdir(parents=True)
-    git(folder, "init", "-q", f"--separate-git-dir={tmp_path / 'elsewhere.git'}")
+    run_git(folder, "init", "-q", f"--separate-git-dir={tmp_path / 'elsewhere.git'}")
     assert (folder / ".git").is_file()
     assert agrees_with_git(folder / "src").path == str(folder)
 
@@ -99,7 +77,7 @@ def test_a_folder_without_git_is_its_own_root(tmp_path: Path) -> None:
     folder = tmp_path / "plain" / "src"
     folder.mkdir(parents=True)
     with pytest.raises(subprocess.CalledProcessError):
-        git(folder, "rev-parse", "--show-toplevel")
+        run_git(folder, "rev-parse", "--show-toplevel")
     assert find_root(str(folder)) == Root(str(folder), is_git=False)
 
 
@@ -120,8 +98,8 @@ def test_a_link_to_a_root_gives_the_same_root_and_the_same_store(repository: Pat
 
 def test_a_repository_cannot_move_its_own_root(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "victim").mkdir()
-    git(repository, "config", "core.worktree", str(tmp_path / "victim"))
-    assert git(repository, "rev-parse", "--show-toplevel") == str(tmp_path / "victim")
+    run_git(repository, "config", "core.worktree", str(tmp_path / "victim"))
+    assert run_git(repository, "rev-parse", "--show-toplevel") == str(tmp_path / "victim")
     assert find_root(str(repository)).path == str(repository)
 
 
@@ -330,7 +308,7 @@ def test_folding_a_folded_key_changes_nothing() -> None:
 
 @conforms("003.SID1")
 def test_two_worktrees_have_two_stores(repository: Path, tmp_path: Path) -> None:
-    git(repository, "worktree", "add", "-q", str(tmp_path / "x" / "project"))
+    run_git(repository, "worktree", "add", "-q", str(tmp_path / "x" / "project"))
     first, second = find_root(str(repository)), find_root(str(tmp_path / "x" / "project"))
     ids = {store_id(first, _PRINT), store_id(second, _PRINT)}
     assert len(ids) == 2

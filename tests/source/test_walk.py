@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,8 @@ from cairn.source.root import find_root
 from cairn.source.walk import walk, walk_to
 from cairn.types import SkipReason, WalkResult
 from tests.conformance import conforms
+from tests.support.repos import run_git
+from tests.support.trees import write_tree
 
 
 def walked(top: Path, config: Config | None = None, tracked: frozenset[bytes] | None = None) -> WalkResult:
@@ -28,20 +29,8 @@ def reasons(result: WalkResult) -> dict[str, str]:
     return {os.fsdecode(skip.raw): skip.reason.value for skip in result.skips}
 
 
-def plant(top: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        path = top / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-
-def git(top: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    subprocess.run(["git", *identity, *arguments], cwd=top, check=True, capture_output=True)
-
-
 def test_every_name_has_one_outcome_and_they_come_in_byte_order(tmp_path: Path) -> None:
-    plant(
+    write_tree(
         tmp_path,
         {"a.py": "x", "a/b.py": "x", "a-b/c.py": "x", "Z.py": "x", "build/out.o": "x", ".gitignore": "build/\n"},
     )
@@ -55,32 +44,32 @@ def test_the_order_of_the_disk_does_not_show(tmp_path: Path) -> None:
     names = [f"{chr(97 + n % 26)}{n}.py" for n in range(200)]
     for seed, top in enumerate((tmp_path / "one", tmp_path / "two")):
         random.Random(seed).shuffle(names)
-        plant(top, dict.fromkeys(names, "x"))
+        write_tree(top, dict.fromkeys(names, "x"))
     assert keys(walked(tmp_path / "one")) == keys(walked(tmp_path / "two"))
 
 
 @conforms("003.IGN2")
 def test_rules_outside_the_repository_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = tmp_path / "repo"
-    plant(top, {"a.py": "x", "b.txt": "x"})
-    git(top, "init", "-q")
+    write_tree(top, {"a.py": "x", "b.txt": "x"})
+    run_git(top, "init", "-q")
     before = keys(walked(top))
     home = tmp_path / "home"
-    plant(home, {".config/git/ignore": "*\n", ".gitconfig": "[core]\n\texcludesFile = ~/.config/git/ignore\n"})
+    write_tree(home, {".config/git/ignore": "*\n", ".gitconfig": "[core]\n\texcludesFile = ~/.config/git/ignore\n"})
     (top / ".git" / "info").mkdir(exist_ok=True)
     (top / ".git" / "info" / "exclude").write_text("*\n")
     monkeypatch.setenv("HOME", str(home))
     assert keys(walked(top)) == before == ["a.py", "b.txt"]
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=top, capture_output=True, check=True)
-    assert listed.stdout == b"", "git itself honours them, so the test can tell the difference"
+    listed = run_git(top, "ls-files", "-co", "--exclude-standard", HOME=str(home))
+    assert listed == "", "git itself honours them, so the test can tell the difference"
 
 
 @conforms("003.CD9")
 def test_nested_repositories_and_submodules_are_not_entered(tmp_path: Path) -> None:
     top = tmp_path / "repo"
-    plant(top, {"a.py": "x", "vendor/lib/b.py": "x", "modules/sub/c.py": "x"})
-    git(top, "init", "-q")
-    git(top / "vendor" / "lib", "init", "-q")
+    write_tree(top, {"a.py": "x", "vendor/lib/b.py": "x", "modules/sub/c.py": "x"})
+    run_git(top, "init", "-q")
+    run_git(top / "vendor" / "lib", "init", "-q")
     (top / "modules" / "sub" / ".git").write_text("gitdir: ../../.git/modules/sub\n")
     result = walked(top)
     assert keys(result) == ["a.py"]
@@ -92,12 +81,12 @@ def test_nested_repositories_and_submodules_are_not_entered(tmp_path: Path) -> N
 
 
 def test_a_dot_git_that_git_would_not_accept_hides_nothing(tmp_path: Path) -> None:
-    plant(tmp_path, {"sub/.git": "hello", "sub/a.py": "x"})
+    write_tree(tmp_path, {"sub/.git": "hello", "sub/a.py": "x"})
     assert keys(walked(tmp_path)) == ["sub/a.py"]
 
 
 def test_cairnignore_has_the_last_word_but_cannot_open_what_is_secret(tmp_path: Path) -> None:
-    plant(
+    write_tree(
         tmp_path,
         {
             ".gitignore": "*.gen.py\nsecret/\n",
@@ -119,8 +108,8 @@ def test_cairnignore_has_the_last_word_but_cannot_open_what_is_secret(tmp_path: 
 def test_settings_can_narrow_the_tree_but_never_widen_it(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     top = tmp_path / "repo"
-    plant(outside, {"secret.py": "x"})
-    plant(top, {".gitignore": "*.log\n", "src/a.py": "x", "src/b.log": "x", "docs/c.md": "x", "src/gen/d.py": "x"})
+    write_tree(outside, {"secret.py": "x"})
+    write_tree(top, {".gitignore": "*.log\n", "src/a.py": "x", "src/b.log": "x", "docs/c.md": "x", "src/gen/d.py": "x"})
     (top / "src" / "link.py").symlink_to(outside / "secret.py")
     settings = b'[index]\ninclude = ["src/**", "*.log"]\nexclude = ["src/gen"]\n'
     result = walked(top, load_config(settings))
@@ -133,14 +122,14 @@ def test_settings_can_narrow_the_tree_but_never_widen_it(tmp_path: Path) -> None
 
 @conforms("003.GIT2")
 def test_untracked_files_can_be_left_out(tmp_path: Path) -> None:
-    plant(tmp_path, {"a.py": "x", "b.py": "x"})
+    write_tree(tmp_path, {"a.py": "x", "b.py": "x"})
     result = walked(tmp_path, tracked=frozenset({b"a.py"}))
     assert keys(result) == ["a.py"]
     assert reasons(result) == {"b.py": "untracked"}
 
 
 def test_a_link_is_an_alias_of_its_target_or_skipped_with_its_own_reason(tmp_path: Path) -> None:
-    plant(tmp_path, {"src/a.py": "x", "src/data.csv": "x", ".gitignore": "out/\n", "out/o.py": "x", ".env": "x"})
+    write_tree(tmp_path, {"src/a.py": "x", "src/data.csv": "x", ".gitignore": "out/\n", "out/o.py": "x", ".env": "x"})
     for name, target in {
         "alias.py": "src/a.py",
         "absolute.py": str(tmp_path / "src" / "a.py"),
@@ -163,7 +152,7 @@ def test_a_link_is_an_alias_of_its_target_or_skipped_with_its_own_reason(tmp_pat
 
 @conforms("003.STR2")
 def test_every_soft_skip_is_recorded_with_its_reason(tmp_path: Path) -> None:
-    plant(
+    write_tree(
         tmp_path,
         {
             "a.py": "x",
@@ -193,14 +182,14 @@ def test_every_soft_skip_is_recorded_with_its_reason(tmp_path: Path) -> None:
 
 def test_twins_are_reported_and_both_can_be_named(tmp_path: Path) -> None:
     composed, decomposed = "caf\u00e9.py", "cafe\u0301.py"
-    plant(tmp_path, {"Readme.md": "x", "README.md": "x", composed: "x", decomposed: "x"})
+    write_tree(tmp_path, {"Readme.md": "x", "README.md": "x", composed: "x", decomposed: "x"})
     result = walked(tmp_path)
     assert result.collisions == ((b"README.md", b"Readme.md"), (decomposed.encode(), composed.encode()))
     assert keys(result) == ["README.md", "Readme.md", decomposed, composed]
 
 
 def test_the_way_to_one_path_ends_as_in_the_whole_walk(tmp_path: Path) -> None:
-    plant(
+    write_tree(
         tmp_path, {".gitignore": "out/\n*.log\n", "a/b/c.py": "x", "a/b/d.log": "x", "out/deep/e.py": "x", ".env": "x"}
     )
     (tmp_path / "link.py").symlink_to("a/b/c.py")
@@ -219,7 +208,7 @@ def test_the_way_to_one_path_ends_as_in_the_whole_walk(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_an_unreadable_folder_is_a_skip_and_not_a_failure(tmp_path: Path) -> None:
-    plant(tmp_path, {"a.py": "x", "locked/b.py": "x"})
+    write_tree(tmp_path, {"a.py": "x", "locked/b.py": "x"})
     (tmp_path / "locked").chmod(0)
     try:
         result = walked(tmp_path)

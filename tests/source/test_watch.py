@@ -20,7 +20,7 @@ from cairn.source.walk import walk
 from cairn.source.watch import Hints, Watch, watch_tree
 from cairn.types import Root
 from tests.source.test_changes import Snapshot
-from tests.source.test_git import run
+from tests.support.repos import run_git
 
 KERNEL_QUEUE = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
 
@@ -94,11 +94,11 @@ def test_folders_that_are_not_eligible_are_not_watched(tree: Path, watch: Watch)
 
 
 def test_the_version_control_folder_makes_no_noise(tree: Path) -> None:
-    run(tree, "init", "-q")
+    run_git(tree, "init", "-q")
     watch = watch_tree(Root(str(tree), is_git=True), folders_of(tree))
     try:
-        run(tree, "add", "-A", ".")
-        run(tree, "commit", "-q", "-m", "x")
+        run_git(tree, "add", "-A", ".")
+        run_git(tree, "commit", "-q", "-m", "x")
         assert watch.poll(0.2) is None
     finally:
         watch.close()

@@ -29,8 +29,9 @@ from cairn.sync.place import Place, place_of
 from cairn.sync.report import Progress, RunReport
 from cairn.sync.status import look
 from cairn.types import Candidate, ExtractOutcome, ReadOutcome, Root
-from tests.source.test_git import run as git
 from tests.support.clock import ManualClock
+from tests.support.repos import commit, make_repo, run_git
+from tests.support.trees import write_tree
 
 
 def ahead() -> ManualClock:
@@ -66,21 +67,16 @@ class Desk:
         self.model = model or Model()
         self.clock = ahead()
         if with_git:
-            self.git("init", "-q", "-b", "main")
+            make_repo(self.tree)
 
     def put(self, name: str, data: bytes | str) -> Path:
-        path = self.tree / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
-        return path
+        return write_tree(self.tree, {name: data}) / name
 
     def git(self, *arguments: str) -> str:
-        return git(self.tree, *arguments)
+        return run_git(self.tree, *arguments)
 
     def commit(self) -> str:
-        self.git("add", "-A", ".")
-        self.git("commit", "-q", "--allow-empty", "-m", "x")
-        return self.git("rev-parse", "HEAD")
+        return commit(self.tree)
 
     @property
     def codebase(self) -> Codebase:

@@ -15,6 +15,7 @@ from cairn.sync.place import Place, place_of
 from cairn.sync.remote import remote_rows
 from cairn.sync.report import RunReport
 from cairn.sync.run import RunOptions, index, sync
+from tests.support.trees import write_tree
 
 FILES = {
     "src/lease.py": "class Lease:\n    '''Who may write.'''\n    def steal(self):\n        return self.token\n",
@@ -54,9 +55,7 @@ class Person:
         return sync(self.codebase, RunOptions(str(self.home), workers=1), lambda _: None)
 
     def write(self, files: dict[str, str]) -> None:
-        for name, text in files.items():
-            (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.tree / name).write_text(text)
+        write_tree(self.tree, files)
 
     @contextlib.contextmanager
     def disk(self) -> Iterator[Disk]:

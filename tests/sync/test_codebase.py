@@ -1,17 +1,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from cairn.errors import ConfigError, ConfigUnreadable, RootNotFound
 from cairn.sync.codebase import open_codebase
+from tests.support.repos import make_repo, run_git
 
 
 def test_the_settings_of_the_root_hold_in_every_folder_below(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    make_repo(tmp_path)
     (tmp_path / "src" / "deep").mkdir(parents=True)
     (tmp_path / ".cairn.toml").write_text('[index]\nexclude = ["gen"]\n')
     codebase = open_codebase(str(tmp_path / "src" / "deep"), {"HOME": "/nonexistent"})
@@ -32,9 +32,9 @@ def test_the_users_own_settings_are_read_from_their_home(tmp_path: Path) -> None
 def test_tracked_files_are_asked_for_only_when_the_others_are_left_out(tmp_path: Path) -> None:
     (tmp_path / ".cairn.toml").write_text("[index]\nuntracked = false\n")
     assert open_codebase(str(tmp_path), {"HOME": "/nonexistent"}).tracked is None, "without git the setting is void"
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    make_repo(tmp_path)
     (tmp_path / "a.py").write_text("x")
-    subprocess.run(["git", "add", "a.py"], cwd=tmp_path, check=True)
+    run_git(tmp_path, "add", "a.py")
     assert open_codebase(str(tmp_path), {"HOME": "/nonexistent"}).tracked == frozenset({b"a.py"})
 
 
@@ -64,9 +64,7 @@ def test_settings_that_cannot_be_read_are_an_error_and_not_a_default(tmp_path: P
 def test_what_the_home_is_decides_what_is_taken_in_and_a_wish_only_where_there_is_none(
     tmp_path: Path, bits: int, asked: bool, shared: bool
 ) -> None:
-    tree, home = tmp_path / "tree", tmp_path / "home"
-    tree.mkdir()
-    subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
+    tree, home = make_repo(tmp_path / "tree"), tmp_path / "home"
     if bits:
         home.mkdir()
         home.chmod(bits)

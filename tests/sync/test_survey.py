@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from cairn.sync.codebase import Codebase
 from cairn.sync.pool import extract_all
 from cairn.sync.survey import survey
 from cairn.types import FileFacts
+from tests.support.repos import make_repo
 
 
 def survey_of(top: Path, config: Config | None = None) -> tuple[list[str], dict[str, str], list[tuple[str, int, int]]]:
@@ -49,12 +49,10 @@ def test_progress_is_told_while_walking_and_reading(tmp_path: Path) -> None:
 
 
 def test_rules_of_one_person_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    top, home = tmp_path / "repo", tmp_path / "home"
-    top.mkdir()
+    top, home = make_repo(tmp_path / "repo"), tmp_path / "home"
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    subprocess.run(["git", "init", "-q"], cwd=top, check=True)
     for name in ("a.py", "b.py", "keep.py"):
         (top / name).write_text("x\n")
     (top / ".git" / "info").mkdir(exist_ok=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.support.repos import commit, make_repo, run_git
+from tests.support.trees import Content, Link
 from training.commits import pairs_of_commit, subject_of
 from training.decontaminate import line_keys, overlaps
 from training.decontaminate import main as decontaminate
@@ -154,22 +155,16 @@ def test_copies_and_generated_files_are_not_mined(path: str, own: bool) -> None:
 # --- whole repositories -----------------------------------------------------------------------------------------------
 
 
-def git(folder: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-    subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
-
-
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    folder = tmp_path / "source"
-    (folder / "_vendor").mkdir(parents=True)
-    git(folder, "init", "-q")
-    (folder / "settings.py").write_bytes(PYTHON)
-    (folder / "_vendor" / "copy.py").write_bytes(PYTHON.replace(b"Load", b"Copy"))
-    (folder / "link.py").symlink_to("settings.py")
-    (folder / "blob.py").write_bytes(b"# A comment that says something\n\0")
-    git(folder, "add", ".")
-    git(folder, "commit", "-q", "-m", "Add the reader of settings (#7)")
+    files: dict[str, Content] = {
+        "settings.py": PYTHON,
+        "_vendor/copy.py": PYTHON.replace(b"Load", b"Copy"),
+        "link.py": Link("settings.py"),
+        "blob.py": b"# A comment that says something\n\0",
+    }
+    folder = make_repo(tmp_path / "source")
+    commit(folder, files, message="Add the reader of settings (#7)")
     return folder
 
 
@@ -188,7 +183,7 @@ def test_a_repository_is_mined_from_its_files_and_its_history(repository: Path, 
 
 
 def test_a_bare_copy_gives_the_same_bytes(repository: Path, tmp_path: Path) -> None:
-    git(tmp_path, "clone", "-q", "--bare", str(repository), "bare")
+    run_git(tmp_path, "clone", "-q", "--bare", str(repository), "bare")
     assert mined(repository, tmp_path / "one") == mined(tmp_path / "bare", tmp_path / "two") == 0
     one, two = ((tmp_path / name / "a+b.jsonl.gz").read_bytes() for name in ("one", "two"))
     assert one == two
