@@ -35,9 +35,9 @@ from typing import Any
 from bench import edges_page
 from bench.edges_count import Disagreement, Judge, Judged
 from bench.edges_truth import Truth, texts_of
+from cairn.ask.session import Session, Steps, whole
 from cairn.graph.references import Graph
 from cairn.semantic.scip import ScipIndex
-from cairn.session import Session, Steps, whole
 
 FAMILIES = {"python": "python", "typescript": "ecmascript", "javascript": "ecmascript", "go": "go"}
 SEED = 6

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from bench.edges_truth import Kind, Meant, Spot, Truth
+from cairn.core.types import Reference
 from cairn.graph.facts import Place
 from cairn.graph.references import Graph
 from cairn.graph.scopes import Tier
-from cairn.types import Reference
 
 SCOPES = ("calls", "references")
 # Beside the tiers: every definition of the same name, and the only one of that name.

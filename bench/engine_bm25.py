@@ -21,6 +21,7 @@ from pymilvus import DataType, Function, FunctionType, MilvusClient  # type: ign
 from tests.engine.servers import RealServer, running
 
 from bench.engine import questions
+from cairn.core.tokens import terms
 from cairn.embedding.static import StaticEmbedder
 from cairn.engine.milvus import Server
 from cairn.engine.milvus_rows import MilvusRows
@@ -32,7 +33,6 @@ from cairn.store.snapshot import SnapshotView, open_view
 from cairn.sync.codebase import open_codebase
 from cairn.sync.place import place_of
 from cairn.sync.run import RunOptions, index
-from cairn.tokens import terms
 
 QUESTIONS, PLACES, CANDIDATES, BATCH = 100, 10, 100, 500
 NAME = "bm25"

@@ -21,9 +21,10 @@ from typing import NamedTuple
 
 from bench import ctags
 from bench.ctags import NOT_COMPARED, PEERS, Tag
-from cairn.config import Config
-from cairn.filetypes import language_of
-from cairn.limits import MAX_PARSE_BYTES
+from cairn.core.config import Config
+from cairn.core.filetypes import language_of
+from cairn.core.limits import MAX_PARSE_BYTES
+from cairn.core.types import ParseState, SourceFile
 from cairn.source.beneath import Tree
 from cairn.source.root import find_root
 from cairn.source.stable_read import read_stable
@@ -31,7 +32,6 @@ from cairn.source.walk import walk
 from cairn.syntax.analyze import analyze
 from cairn.syntax.languages import SPECS
 from cairn.syntax.parse import line_starts
-from cairn.types import ParseState, SourceFile
 
 TARGET = 0.95
 HEAD_BYTES = 4_096

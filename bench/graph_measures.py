@@ -15,15 +15,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from cairn.answer.call_graph import call_graph_answer
-from cairn.answer.references import references_answer
-from cairn.answer.repo_map import map_answer
-from cairn.answer.structure import outline_answer, symbols_answer
+from cairn.answer.structure import call_graph_answer, map_answer, outline_answer, references_answer, symbols_answer
+from cairn.ask.relations import call_graph, references, repo_map
+from cairn.ask.session import Session, Steps, whole
+from cairn.ask.structure import asked_of, file_outline, find_symbol
 from cairn.graph.references import Graph
-from cairn.relations import call_graph, references, repo_map
-from cairn.session import Session, Steps, whole
 from cairn.store.snapshot import SnapshotView
-from cairn.structure import asked_of, file_outline, find_symbol
 
 SEED = 6
 # The questions that take longer the more a symbol is used.

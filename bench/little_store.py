@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cairn.clock import SYSTEM_CLOCK, rfc3339
-from cairn.config import Config, LimitConfig
-from cairn.fingerprint import EmbeddingIdentity, IndexParts, index_fingerprint
+from cairn.core.clock import SYSTEM_CLOCK, rfc3339
+from cairn.core.config import Config, LimitConfig
+from cairn.core.fingerprint import EmbeddingIdentity, IndexParts, index_fingerprint
+from cairn.core.types import FileFacts, FileStat, Root, SourceFile
 from cairn.source.beneath import Tree
 from cairn.source.walk import walk
 from cairn.store.build import SegmentBuilder
@@ -27,7 +28,6 @@ from cairn.store.writer import Writer, open_writer
 from cairn.sync.pool import extract_all
 from cairn.syntax.analyze import analyze
 from cairn.syntax.versions import CHUNKER_VERSION
-from cairn.types import FileFacts, FileStat, Root, SourceFile
 
 DIMENSION = 256
 _IDENTITY = EmbeddingIdentity("fake", "fake", "1", DIMENSION)

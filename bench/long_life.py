@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.replay import Blobs, Life, history
-from cairn.clock import SystemClock
+from cairn.core.clock import SystemClock
+from cairn.core.types import Root
 from cairn.embedding.static import StaticEmbedder
 from cairn.search.searcher import Searcher
 from cairn.search.types import Mode, SearchRequest
@@ -38,7 +39,6 @@ from cairn.sync.codebase import Codebase, codebase_at
 from cairn.sync.collect import gc
 from cairn.sync.place import Place, place_of
 from cairn.sync.run import RunOptions, index, sync
-from cairn.types import Root
 
 STEPS, QUESTIONS, ROUNDS = 10_000, 60, 7
 MINUTE, HOUR = 60.0, 3600.0

@@ -21,9 +21,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from cairn.serve.guard import Allowed
-from cairn.serve.startup import WatchedDesk
-from cairn.session import whole
+from cairn.ask.allowed import Allowed
+from cairn.ask.session import whole
+from cairn.watch.watcher import WatchedDesk
 
 _WORDS = [
     f"{verb}_{noun}" for verb in ("load", "save", "find", "merge", "split") for noun in ("row", "page", "key", "tree")

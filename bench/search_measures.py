@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.search_scale import at_scale
+from cairn.ask.session import Session, Steps, Target
 from cairn.embedding.static import StaticEmbedder
 from cairn.evaluation.asking import Way, ask, folder_as_codebase
 from cairn.evaluation.judged import load
 from cairn.evaluation.metric import Lines, Scored, ndcg
 from cairn.search.types import Group, Mode, SearchRequest
-from cairn.session import Session, Steps, Target
 from cairn.store.postings import PostingsBuilder
 
 HERE = Path(__file__).resolve().parent

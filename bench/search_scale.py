@@ -14,7 +14,8 @@ import numpy as np
 import simsimd
 
 from bench.little_store import DIMENSION, _Builders, _draft
-from cairn.clock import SYSTEM_CLOCK
+from cairn.core.clock import SYSTEM_CLOCK
+from cairn.core.types import Chunk, FileFacts, FileStat, ParseState, SourceFile, Syntax
 from cairn.embedding.static import StaticEmbedder
 from cairn.search.searcher import Searcher
 from cairn.search.types import SearchRequest
@@ -28,7 +29,6 @@ from cairn.store.writer import open_writer
 from cairn.syntax.chunks import KIND
 from cairn.syntax.identity import chunk_hash, chunk_id
 from cairn.syntax.versions import CHUNKER_VERSION
-from cairn.types import Chunk, FileFacts, FileStat, ParseState, SourceFile, Syntax
 
 CHUNKS_PER_FILE, WORDS_PER_CHUNK, VOCABULARY = 10, 40, 20_000
 SEGMENTS = 8

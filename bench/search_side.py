@@ -32,12 +32,12 @@ class Cairn:
         self._model.embed([b"warm"])
 
     def index(self, folder: str) -> list[str]:
+        from cairn.core.types import Root
         from cairn.search.searcher import Searcher
         from cairn.store.snapshot import open_view
         from cairn.sync.codebase import codebase_at
         from cairn.sync.place import place_of
         from cairn.sync.run import RunOptions, index
-        from cairn.types import Root
 
         self._count += 1
         home = os.path.join(self._scratch.name, str(self._count))
@@ -61,7 +61,7 @@ class _Nothing:
     cheap = True
 
     def __init__(self) -> None:
-        from cairn.fingerprint import EmbeddingIdentity
+        from cairn.core.fingerprint import EmbeddingIdentity
 
         self.identity = EmbeddingIdentity("none", "none", "1", 4)
 

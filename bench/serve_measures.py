@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.saves import save_to_searchable
+from cairn.ask.allowed import Allowed
+from cairn.ask.workspace import Desk
 from cairn.cli.commands import run_command
-from cairn.serve.client import Connection, connect
-from cairn.serve.desk import Desk
-from cairn.serve.guard import Allowed
-from cairn.serve.tools import call
-from cairn.serve.watching import Watching
+from cairn.daemon.client import Connection, connect
+from cairn.tools.table import call
+from cairn.watch.watcher import Watching
 
 SCRIPT = Path(__file__).resolve().parent.parent / "src" / "scripts" / "cairn"
 WORDS = "account balance batch buffer cache channel client commit config cursor event fence index lease ledger message"

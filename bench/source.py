@@ -23,15 +23,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cairn.config import Config, IndexConfig, LimitConfig
-from cairn.filetypes import language_of
+from cairn.core.config import Config, IndexConfig, LimitConfig
+from cairn.core.filetypes import language_of
+from cairn.core.types import Candidate, Root
 from cairn.source.beneath import Tree
 from cairn.source.root import find_root
 from cairn.source.walk import walk
 from cairn.sync.extract import extract
 from cairn.sync.pool import extract_all
 from cairn.syntax.languages import load
-from cairn.types import Candidate, Root
 
 ROUNDS = 5
 TARGETS = {"walk": 2.0, "pipeline": 2.5, "workers": 1.6}

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.search_measures import SETS, QualitySet
+from cairn.ask.session import Session, Steps, Target
 from cairn.errors import InvalidQuery
 from cairn.evaluation.asking import Way, ask, folder_as_codebase
 from cairn.evaluation.judged import Repository, load
@@ -27,7 +28,6 @@ from cairn.evaluation.metric import Lines, Question, ndcg
 from cairn.graph.centrality import Centrality
 from cairn.graph.references import Graph
 from cairn.search.types import SearchRequest
-from cairn.session import Session, Steps, Target
 
 # How many files are scored again, and of how many of them the imports say something about the others.
 CANDIDATES, STRONG = 100, 10

@@ -10,67 +10,47 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-MOST_LINES = 500
+MOST_LINES = 700
 MOST_FUNCTION_LINES = 60
 MEDIAN_LINES = 150
 
 # --- which way the doors between rooms open ---------------------------------------------------------------------------
 
-BASE = {"types", "errors", "limits", "clock", "collector", "filetypes", "tokens"}
-SETTINGS = BASE | {"config", "config_checks", "fingerprint"}
+# The rooms from the bottom to the top of the house. A room imports its own modules and those of the rooms named here,
+# all of which stand above it in this table: so no import, late ones included, ever leads back.
+BASE = {"errors", "core"}
+INDEX = BASE | {"source", "syntax", "embedding", "store", "engine", "sync"}
+QUESTIONS = {"search", "graph", "semantic"}
 MAY_IMPORT: dict[str, set[str]] = {
-    "types": set(),
     "errors": set(),
-    "limits": set(),
-    "clock": set(),
-    "collector": set(),
-    "filetypes": {"types", "errors", "limits"},
-    "tokens": {"types", "errors", "limits"},
-    "config_checks": {"limits"},
-    "config": BASE | {"config_checks"},
-    "fingerprint": BASE | {"config"},
-    "source": SETTINGS,
+    "core": {"errors"},
+    "source": BASE,
     "syntax": BASE,
-    "sync": SETTINGS | {"source", "syntax", "embedding", "store", "engine"},
-    "answer": SETTINGS | {"search", "graph", "store", "semantic"},
-    "cli": SETTINGS
-    | {"__init__", "source", "syntax", "sync", "answer", "search", "graph", "semantic", "serve", "store", "session"}
-    | {"evaluation", "structure", "relations", "refreshing", "edits"},
-    # Asks like everybody else, and knows the right answers.
-    "evaluation": SETTINGS | {"source", "sync", "search", "answer", "session"},
-    # A codebase, opened to be asked: what the command line, the package itself and a server share.
-    "session": SETTINGS | {"source", "sync", "embedding", "search", "answer", "store", "engine"},
-    # What is asked about the structure of an open codebase.
-    "structure": SETTINGS | {"session", "source", "search", "graph", "answer", "meaning"},
-    # What leads where in it.
-    "relations": SETTINGS | {"session", "structure", "source", "search", "graph", "answer", "meaning", "syntax"},
-    # What indexers know of it, joined to its snapshot.
-    # The same for programs that await.
-    "coordinator": SETTINGS
-    | {"session", "structure", "relations", "meaning", "source", "search", "graph", "answer", "sync"},
-    # What may be edited by it.
-    "edits": SETTINGS
-    | {"session", "structure", "relations", "meaning", "source", "search", "graph", "semantic", "answer", "syntax"},
-    "meaning": SETTINGS | {"session", "graph", "semantic", "store"},
-    # Runs the indexers over it.
-    "refreshing": SETTINGS | {"session", "source", "sync", "graph", "semantic", "answer", "store"},
-    "library": SETTINGS | {"session", "structure", "relations", "source", "sync", "search", "graph", "answer"},
-    "__init__": {"errors", "library", "search", "graph", "sync"},
-    "__main__": {"cli", "thin"},
-    # Rooms to come: their doors are fixed before they are built.
+    "store": BASE,
     # The cache of vectors lasts, so it goes through the one door to the disk.
-    "embedding": SETTINGS | {"store"},
-    "store": SETTINGS,
-    "engine": SETTINGS | {"store"},
-    "search": SETTINGS | {"store", "embedding", "engine"},
-    "graph": SETTINGS | {"search", "store", "semantic"},
-    "semantic": SETTINGS | {"store", "source"},
-    "serve": SETTINGS
-    | {"edits", "meaning"}
-    | {"source", "answer", "search", "graph", "semantic", "session", "structure", "relations", "sync", "store"}
-    | {"embedding", "__init__"},
-    # The command before anything is loaded. Of `serve` it takes the wire, which needs nothing.
-    "thin": {"__init__", "__main__", "serve"},
+    "embedding": BASE | {"store"},
+    "engine": BASE | {"store"},
+    "sync": BASE | {"source", "syntax", "embedding", "store", "engine"},
+    "search": BASE | {"store", "embedding", "engine"},
+    "semantic": BASE | {"store", "source"},
+    "graph": BASE | {"search", "store", "semantic", "syntax"},
+    "ask": INDEX | QUESTIONS,
+    "answer": BASE | QUESTIONS | {"store", "sync", "ask"},
+    # Asks like everybody else, and knows the right answers.
+    "evaluation": BASE | {"source", "sync", "search", "answer", "ask"},
+    "watch": BASE | {"source", "store", "sync", "ask"},
+    "tools": BASE | QUESTIONS | {"sync", "ask", "answer"},
+    "install": BASE | {"source"},
+    "daemon": BASE | {"__init__", "source", "store", "sync", "ask", "answer", "semantic", "watch", "tools"},
+    # install: the file of the token is a plain file of the user's own, as settings of agents are.
+    "mcp": BASE | {"__init__", "install", "store", "sync", "ask", "answer", "source", "tools", "daemon"},
+    "cli": INDEX
+    | QUESTIONS
+    | {"__init__", "ask", "answer", "evaluation", "watch", "tools", "install", "daemon", "mcp"},
+    "__init__": {"errors", "ask", "search", "graph", "sync"},
+    "__main__": {"cli", "thin"},
+    # The command before anything is loaded. Of `daemon` it takes the wire, which needs nothing.
+    "thin": {"__init__", "__main__", "daemon"},
 }
 
 # Rows are read through a view, which knows what is live: no room can reach a segment, its tables or its columns. What a
@@ -89,14 +69,15 @@ OF_THE_STORE: dict[str, set[str]] = {
     # Through `live`, which gives out no dead row; the others are what it gives out.
     "engine": {"live", "manifest", "postings", "rows", "snapshot", "vectors"},
     "search": {"live", "postings", "rows", "snapshot"},
-    "session": {"snapshot", "standing"},
     # The door to the disk, for its database.
     "semantic": {"disk", "files", "fs"},
     "graph": {"snapshot"},
-    "meaning": {"snapshot"},
-    "refreshing": {"snapshot"},
+    "ask": {"progress", "snapshot", "standing"},
+    "tools": {"standing"},
     # disk, fs: the folder of the daemon's socket and its log.
-    "serve": {"disk", "fs", "progress", "standing"},
+    "daemon": {"disk", "fs", "progress", "standing"},
+    "mcp": {"disk", "fs", "progress", "standing"},
+    "watch": {"disk", "fs", "progress", "standing"},
 }
 
 
@@ -132,31 +113,35 @@ DOORS = (
         # judged: questions and their answers in a folder that the user names. revision: writes, see below.
         # agents/files: settings of coding agents, which `cairn install` edits; each a plain file of the user's own.
         # address: the folder of the daemon's socket, whose name may be too long. memory: what the kernel says of it.
-        "evaluation/judged.py evaluation/revision.py serve/agents/files.py serve/address.py serve/memory.py"
-        " source/beneath.py source/git.py config.py syntax/languages.py answer/envelope.py cli/main.py sync/pool.py"
-        " clock.py sync/checkup.py semantic/footprint.py"
-        " store/disk.py store/fs.py embedding/static.py cli/batch.py thin.py",
+        "evaluation/judged.py evaluation/revision.py install/files.py daemon/address.py daemon/memory.py"
+        " source/beneath.py source/git.py core/config.py syntax/languages.py answer/envelope.py cli/main.py"
+        " sync/pool.py core/clock.py sync/checkup.py semantic/footprint.py"
+        " store/disk.py store/fs.py embedding/static.py cli/search.py thin.py",
     ),
     _door(
         "lists a folder",
         "os.scandir os.listdir os.walk os.fwalk .iterdir .rglob",
         # Walk, listing and watch list by a descriptor that beneath has opened; fs lists the store. The pool lists the
         # descriptors of its own process, which a fork must let go of; memory counts them. Footprint lists processes.
-        "source/walk.py source/listing.py source/watch.py store/disk.py sync/pool.py serve/memory.py"
+        "source/walk.py source/listing.py source/watch.py store/disk.py sync/pool.py daemon/memory.py"
         " semantic/footprint.py",
     ),
     # memory: gives freed memory back to the system.
-    _door("asks the system directly", "ctypes.", "source/beneath.py source/watch.py serve/memory.py"),
+    _door("asks the system directly", "ctypes.", "source/beneath.py source/watch.py daemon/memory.py"),
     _door(
         "runs a program",
         "subprocess. os.system os.popen os.fork os.forkpty os.posix_spawn os.posix_spawnp pty. os.startfile"
         " os.execv os.execve os.execl os.execle os.execlp os.execvp os.execvpe os.spawnv os.spawnl os.spawnve"
         " asyncio.create_subprocess_exec asyncio.create_subprocess_shell",
         # starting: the daemon, which is this very program. process: an indexer, behind its keeper.
-        "source/git.py serve/starting.py semantic/process.py semantic/keeper.py",
+        "source/git.py daemon/client.py semantic/process.py semantic/keeper.py",
     ),
     _door("starts worker processes", "multiprocessing. concurrent.futures.", "sync/pool.py"),
-    _door("looks at the clock", "time. datetime.datetime.now datetime.datetime.utcnow datetime.date.today", "clock.py"),
+    _door(
+        "looks at the clock",
+        "time. datetime.datetime.now datetime.datetime.utcnow datetime.date.today",
+        "core/clock.py",
+    ),
     _door(
         "writes to a disk",
         "os.rename os.renames os.replace os.link os.symlink os.unlink os.remove os.rmdir os.removedirs os.mkdir"
@@ -167,7 +152,7 @@ DOORS = (
         # Everything that lasts goes through here, so a disk that fails or loses power can stand in for the real one.
         # revision: an old revision as a temporary folder, gone when it has been asked; nothing there lasts.
         # agents/files: replaces settings of coding agents, which are no part of any store.
-        "store/disk.py evaluation/revision.py serve/agents/files.py",
+        "store/disk.py evaluation/revision.py install/files.py",
     ),
     # disk, fs: open a database of the store. rows: builds one in memory. segment: asks one. registry: writes its own,
     # and so does semantic/database.
@@ -184,14 +169,14 @@ DOORS = (
         # The remote model, which only the user's own settings can switch on. mcp_http: listens on the loopback, when
         # the user has asked for it. thin, and the rest of serve: the daemon of the same user, at a socket in a folder
         # of their own.
-        "embedding/http.py serve/mcp_http.py thin.py"
-        " serve/address.py serve/listening.py serve/client.py serve/guest.py serve/daemon.py",
+        "embedding/http.py mcp/http.py thin.py"
+        " daemon/address.py daemon/listening.py daemon/client.py daemon/connection.py daemon/process.py",
     ),
     _door(
         "speaks MCP, which most installs do without",
         "mcp. mcp_types. anyio. uvicorn. starlette.",
         # The command imports these when it is run. mcp_stdio: reads stdin. mcp_http: listens.
-        "serve/mcp.py serve/mcp_shapes.py serve/mcp_resources.py serve/mcp_stdio.py serve/mcp_http.py",
+        "mcp/server.py mcp/server.py mcp/server.py mcp/stdio.py mcp/http.py",
     ),
     _door(
         "speaks to a search server, which most installs do without",

@@ -14,8 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn import clock as clock_module
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, ProcessId, SystemClock, rfc3339, wall_seconds
+from cairn.core import clock as clock_module
+from cairn.core.clock import (
+    SYSTEM_CLOCK,
+    SYSTEM_PROCESSES,
+    Clock,
+    Processes,
+    ProcessId,
+    SystemClock,
+    rfc3339,
+    wall_seconds,
+)
 
 
 def test_the_system_clock_is_a_clock() -> None:
@@ -60,7 +69,7 @@ def test_text_order_is_time_order(times: list[int]) -> None:
 PROCESSES: Processes = SYSTEM_PROCESSES
 CHILD = """
 import sys
-from cairn.clock import SYSTEM_PROCESSES
+from cairn.core.clock import SYSTEM_PROCESSES
 open("/proc/self/comm", "w").write(") Z 1 (")
 me = SYSTEM_PROCESSES.me()
 print(me.pid, me.started, me.namespace, flush=True)

@@ -5,8 +5,8 @@ import weakref
 
 import pytest
 
-from cairn import collector
-from cairn.collector import no_cycle_collection
+from cairn.core import collector
+from cairn.core.collector import no_cycle_collection
 
 
 def test_the_pause_ends_with_the_block_whatever_happens_in_it() -> None:

@@ -6,17 +6,17 @@ import time
 
 import pytest
 
-from cairn import limits
-from cairn.config import (
+from cairn.core import limits
+from cairn.core.config import (
     REPO_CONFIG_NAME,
     Config,
     EmbeddingConfig,
     cairn_home,
+    is_loopback,
     load_config,
     read_user_config,
     user_config_path,
 )
-from cairn.config_checks import is_loopback
 from cairn.errors import ConfigError, ConfigUnreadable
 from tests.conformance import conforms
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cairn.clock import SYSTEM_CLOCK
-from cairn.coordinator import Coordinator
+from cairn.ask.coordinator import Coordinator
+from cairn.core.clock import SYSTEM_CLOCK
 from cairn.errors import PathOutsideRoot
 from cairn.graph.outline import Definition
 from cairn.graph.repo_map import RepoMap

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from cairn import edits
-from cairn.answer.edits import decision_answer, gate_answer, rename_answer
-from cairn.clock import SYSTEM_CLOCK
-from cairn.edits import Renaming, check_edit, decide, rename
+from cairn.answer.semantic import decision_answer, gate_answer, rename_answer
+from cairn.ask import edits
+from cairn.ask.edits import Renaming, check_edit, decide, rename
+from cairn.ask.structure import Asked, asked_of
+from cairn.core.clock import SYSTEM_CLOCK
+from cairn.core.limits import MAX_EDIT_FILES, MAX_PARSE_BYTES
 from cairn.errors import NotFound, UsageError
-from cairn.limits import MAX_EDIT_FILES, MAX_PARSE_BYTES
 from cairn.semantic import jobs
 from cairn.semantic.ambiguity import Source
 from cairn.semantic.decisions import ACCEPT, Decision
@@ -19,7 +20,6 @@ from cairn.semantic.gate import MutationGate, Reach, Verdict
 from cairn.semantic.model import Certainty, Freshness
 from cairn.semantic.rename import RenamePlan
 from cairn.semantic.scopes import FULL
-from cairn.structure import Asked, asked_of
 from tests.answer.test_envelope import valid
 from tests.conformance import conforms
 from tests.semantic.worlds import TREE, World

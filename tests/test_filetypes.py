@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from cairn.filetypes import LANGUAGES, classify_name, is_sensitive, language_of, skip_by_name
-from cairn.limits import MAX_JSON_BYTES
-from cairn.types import SkipReason
+from cairn.core.filetypes import LANGUAGES, classify_name, is_sensitive, language_of, skip_by_name
+from cairn.core.limits import MAX_JSON_BYTES
+from cairn.core.types import SkipReason
 
 WITH_GRAMMAR = {
     "python": b"a.py", "javascript": b"a.jsx", "typescript": b"a.ts", "tsx": b"a.tsx", "go": b"a.go", "rust": b"a.rs",

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.config import Config, load_config
-from cairn.fingerprint import (
+from cairn.core.config import Config, load_config
+from cairn.core.fingerprint import (
     EmbeddingIdentity,
     FieldDifference,
     IndexParts,
@@ -19,7 +19,7 @@ from cairn.fingerprint import (
     index_fingerprint,
     query_fingerprint,
 )
-from cairn.types import IgnoreFile
+from cairn.core.types import IgnoreFile
 from tests.conformance import conforms
 
 MODEL = EmbeddingIdentity(provider="bundled", model="pebble", revision="sha256:00", dimension=256)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from cairn import limits
-from cairn.config import LimitConfig
+from cairn.core import limits
+from cairn.core.config import LimitConfig
 from tests.conformance import conforms
 
 SNAPSHOT = Path(__file__).parent / "golden" / "limits.txt"

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from cairn.clock import SYSTEM_CLOCK
+from cairn.ask.meaning import database_of, informed, layered
+from cairn.ask.relations import call_graph, references
+from cairn.ask.session import Session
+from cairn.ask.structure import Asked, asked_of, file_outline
+from cairn.core.clock import SYSTEM_CLOCK
 from cairn.graph.informed import PinnedView
 from cairn.graph.references import Graph
-from cairn.meaning import database_of, informed, layered
-from cairn.relations import call_graph, references
 from cairn.semantic.state import Now
-from cairn.session import Session
-from cairn.structure import Asked, asked_of, file_outline
 from tests.semantic.worlds import World
 from tests.sync.desk import extract_here
 

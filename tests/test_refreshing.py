@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from cairn.ask.refreshing import Outcome, Refreshed, Watcher, Wish, refresh, trouble_of
+from cairn.ask.session import Session, Steps, whole
 from cairn.errors import IndexerMissing, NoContext, NotIndexed
 from cairn.graph.informed import PinnedView
-from cairn.refreshing import Outcome, Refreshed, Watcher, Wish, refresh, trouble_of
 from cairn.semantic import jobs
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.facts import SemanticFacts
 from cairn.semantic.model import Family, Freshness, JobStatus
 from cairn.semantic.scopes import FULL, Scope, of_files
-from cairn.session import Session, Steps, whole
 from tests.semantic import fake_indexer
 from tests.semantic.indexers import real_indexer
 from tests.support.repos import commit, make_repo

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from cairn.answer.envelope import Status
-from cairn.answer.references import references_answer
-from cairn.answer.structure import Reply
+from cairn.answer.structure import references_answer
+from cairn.ask.gate import Status
+from cairn.ask.relations import WITHOUT_USES, references
+from cairn.ask.session import Session, Steps, whole
+from cairn.ask.structure import Asked, asked_of
+from cairn.ask.values import Reply
+from cairn.core.limits import MAX_REFERENCES
 from cairn.errors import BadContinuation, BadPathKey, PathOutsideRoot, UsageError
 from cairn.graph.references import Graph
 from cairn.graph.scopes import Tier
 from cairn.graph.uses import Uses
-from cairn.limits import MAX_REFERENCES
-from cairn.relations import WITHOUT_USES, references
-from cairn.session import Session, Steps, whole
-from cairn.structure import Asked, asked_of
 from cairn.syntax.languages import SPECS
 
 LEASE = "class Lease:\n    def steal(self):\n        return self.steal()\n\n\ndef publish(): ...\n"

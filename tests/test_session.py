@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
-from cairn.answer.envelope import Status
 from cairn.answer.search import search_answer
+from cairn.ask.gate import Status
+from cairn.ask.session import Session, Steps, ask_all, find_targets, hold_page, whole
+from cairn.core.limits import LAST_USED_SECONDS, MAX_CODEBASES, RECENT_SYNC_SECONDS
 from cairn.errors import BadContinuation, NotIndexed, StoreError, UsageError
-from cairn.limits import LAST_USED_SECONDS, MAX_CODEBASES, RECENT_SYNC_SECONDS
 from cairn.search.types import Mode, SearchRequest
-from cairn.session import Session, Steps, ask_all, find_targets, hold_page, whole
 from cairn.store.disk import Disk
 from cairn.store.standing import Freshness, WriterInfo
 from tests.conformance import conforms

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from cairn.answer.envelope import Status
-from cairn.answer.structure import Reply
+from cairn.ask.gate import Status
+from cairn.ask.session import Session, Steps, whole
+from cairn.ask.structure import Asked, asked_of, file_outline, find_symbol, read_file, similar_code
+from cairn.ask.values import Reply
 from cairn.errors import BadPathKey, PathOutsideRoot, UsageError
-from cairn.session import Session, Steps, whole
 from cairn.source.beneath import Tree
-from cairn.structure import Asked, asked_of, file_outline, find_symbol, read_file, similar_code
 
 LEASE = "class Lease:\n    def steal(self):\n        return 1\n"
 

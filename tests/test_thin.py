@@ -18,8 +18,8 @@ import pytest
 
 import cairn
 from cairn import thin
-from cairn.serve.address import RUN, SOCKET
-from cairn.serve.frames import encode, receive, settings_digest
+from cairn.daemon.address import RUN, SOCKET
+from cairn.daemon.frames import encode, receive, settings_digest
 from tests.support.waiting import PATIENCE
 
 LOADED = 77
@@ -254,7 +254,7 @@ def test_a_command_that_is_answered_loads_next_to_nothing(tmp_path: Path) -> Non
             check=False,
         )
     assert found.stderr == ""
-    ours = ["cairn", "cairn.limits", "cairn.serve", "cairn.serve.frames", "cairn.serve.verbs", "cairn.thin"]
+    ours = ["cairn", "cairn.core", "cairn.core.limits", "cairn.daemon", "cairn.daemon.frames", "cairn.thin"]
     assert found.stdout == f"found\n0 [] {ours}\n"
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn import tokens
-from cairn.limits import MIB
-from cairn.tokens import MOST_LETTERS, stem, terms, terms_of, words
+from cairn.core import tokens
+from cairn.core.limits import MIB
+from cairn.core.tokens import MOST_LETTERS, stem, terms, terms_of, words
 
 
 def test_words_are_taken_as_they_stand() -> None:

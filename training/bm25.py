@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from cairn.core.tokens import terms
 from cairn.search.lexical import K1, B, idf
-from cairn.tokens import terms
 
 
 class Bm25:

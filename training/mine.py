@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from cairn.filetypes import classify_name, language_of
+from cairn.core.filetypes import classify_name, language_of
 from training.commits import pairs_of_commit
 from training.pairs import CODE_LANGUAGES, pairs_of
 from training.paths import is_mined

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from cairn.filetypes import language_of
+from cairn.core.filetypes import language_of
+from cairn.core.types import Symbol, SymbolKind
 from cairn.syntax.analyze import analyze
 from cairn.syntax.docs import clean
-from cairn.types import Symbol, SymbolKind
 from training.records import Record
 from training.texts import question
 

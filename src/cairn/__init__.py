@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from cairn.ask.library import Code
     from cairn.errors import (
         Ambiguous,
         CairnError,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from cairn.graph.passage import FileText
     from cairn.graph.repo_map import RepoMap
     from cairn.graph.uses import Use, Uses
-    from cairn.library import Code
     from cairn.search.types import Hit
     from cairn.sync.report import Progress
 
@@ -85,13 +85,13 @@ def open(path: str = ".", *, progress: Callable[[Progress], None] | None = None)
     `progress` is called with a `Progress` while files are indexed. Raises `IndexNotReadyError` when there is no index
     and none can be made, and `SourceError` when the folder cannot be read.
     """
-    from cairn.library import open_code  # noqa: PLC0415 - numpy, the store and the grammars take a tenth of a second
+    from cairn.ask.library import open_code  # noqa: PLC0415 - numpy, the store and the grammars take a tenth of a second
 
     return open_code(path, progress)
 
 
 _PLACES = {
-    "Code": "cairn.library",
+    "Code": "cairn.ask.library",
     "Progress": "cairn.sync.report",
     "Definition": "cairn.graph.outline",
     "FileOutline": "cairn.graph.outline",

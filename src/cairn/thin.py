@@ -10,8 +10,7 @@ import os
 import sys
 
 from cairn import __version__
-from cairn.serve.frames import PROTOCOL, hello
-from cairn.serve.verbs import OWN
+from cairn.daemon.frames import OWN, PROTOCOL, hello
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def _greet(wire: _Wire) -> None:
     if (said.get("protocol"), said.get("version"), said.get("settings")) == expected:
         return
     if said.get("version") != __version__:
-        from cairn.serve.client import is_older  # noqa: PLC0415
+        from cairn.daemon.client import is_older  # noqa: PLC0415
 
         if is_older(said.get("version"), __version__):
             wire.send({"id": 0, "leave": {}})
@@ -135,7 +134,7 @@ def _write(pieces: list[tuple[str, str]]) -> None:
 
 
 class _Wire:
-    """Frames to the daemon and back, without what `cairn.serve` would load for them."""
+    """Frames to the daemon and back, without what `cairn.daemon` would load for them."""
 
     def __init__(self, stream: socket) -> None:
         self._stream = stream

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cairn.answer.agents import lean, retry_later, status_call, with_hints, with_proof, without
-from cairn.answer.envelope import Envelope, Status
+from cairn.answer.envelope import Envelope, lean, retry_later, status_call, with_hints, with_proof, without
+from cairn.ask.gate import Status
 
 BODY = (
     ("fingerprints", {"index": "x"}),

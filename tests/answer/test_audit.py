@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.answer import audit
-from cairn.answer.audit import RepairRow
+from cairn.answer import runs
 from cairn.answer.envelope import load_schema
-from cairn.answer.runs import FailedRow
-from cairn.limits import MAX_ENVELOPE_BYTES
+from cairn.answer.runs import FailedRow, RepairRow
+from cairn.core.limits import MAX_ENVELOPE_BYTES
 from cairn.store.remedy import FENCE, MEND, MOVE, POINT, RENEW
 from cairn.store.standing import HealthFinding, RepairAction, RepairPlan, RepairScope, Severity
 from tests.answer.test_envelope import valid
@@ -51,18 +50,18 @@ DONE = RepairRow(
     seconds=0.25,
 )
 EXAMPLES = {
-    "audit_clean": lambda: audit.audit_report(
+    "audit_clean": lambda: runs.audit_report(
         path=".", root="/r", verdict="clean", snapshot_id=RUN_ID, coverage=COVERAGE, hashed=9, findings=[]
     ),
-    "audit_drifted": lambda: audit.audit_report(
+    "audit_drifted": lambda: runs.audit_report(
         path=".", root="/r", verdict="drifted", snapshot_id=RUN_ID, coverage=COVERAGE, hashed=9, findings=[DRIFT]
     ),
-    "audit_damaged": lambda: audit.audit_report(
+    "audit_damaged": lambda: runs.audit_report(
         path=".", root="/r", verdict="damaged", snapshot_id=None, coverage=COVERAGE, hashed=0, findings=[DRIFT, DAMAGE]
     ),
-    "repair_plan": lambda: audit.repair_report(path=".", root="/r", plan=PLAN, done=None, warnings=["One\u202e."]),
-    "repair_nothing": lambda: audit.repair_report(path=".", root="/r", plan=RepairPlan(RepairScope.NONE), done=None),
-    "repair_done": lambda: audit.repair_report(path=".", root="/r", plan=PLAN, done=DONE),
+    "repair_plan": lambda: runs.repair_report(path=".", root="/r", plan=PLAN, done=None, warnings=["One\u202e."]),
+    "repair_nothing": lambda: runs.repair_report(path=".", root="/r", plan=RepairPlan(RepairScope.NONE), done=None),
+    "repair_done": lambda: runs.repair_report(path=".", root="/r", plan=PLAN, done=DONE),
 }
 
 
@@ -87,7 +86,7 @@ def test_the_schema_knows_every_scope_and_every_kind_of_step() -> None:
 def test_however_much_is_found_an_envelope_is_bounded_and_counts_all_of_it() -> None:
     many = [HealthFinding("file_gone", Severity.WARNING, "It is gone." * 9, "Run it.", f"f{n}") for n in range(40_000)]
     value = valid(
-        audit.audit_report(
+        runs.audit_report(
             path=".", root="/r", verdict="drifted", snapshot_id=RUN_ID, coverage=COVERAGE, hashed=1, findings=many
         )
     )
@@ -97,5 +96,5 @@ def test_however_much_is_found_an_envelope_is_bounded_and_counts_all_of_it() -> 
     actions = tuple(RepairAction(MOVE, f"segments/{n}", "Nobody." * 20) for n in range(40_000))
     plan = RepairPlan(RepairScope.TIDY, actions)
     done = RepairRow(None, DONE.changes, None, 0, [f"x{n}" * 20 for n in range(40_000)], True, [], many, 1.0)
-    found = audit.repair_report(path=".", root="/r", plan=plan, done=done, budget=MAX_ENVELOPE_BYTES)
+    found = runs.repair_report(path=".", root="/r", plan=plan, done=done, budget=MAX_ENVELOPE_BYTES)
     assert valid(found)["done"]["counts"]["warning"] == 40_000

@@ -13,16 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn.answer.call_graph import call_graph_answer
 from cairn.answer.envelope import load_schema
-from cairn.answer.references import TOO_MANY
-from cairn.answer.structure import Miss
-from cairn.errors import Ambiguous, NotFound, Unsupported
-from cairn.graph.calls import CallGraph, CallSite, Direction, Edge, Node
-from cairn.graph.callsites import EdgeKind
-from cairn.graph.notes import NOTES_TRUNCATED, Note, NoteType
-from cairn.graph.scopes import Tier
-from cairn.limits import (
+from cairn.answer.structure import TOO_MANY, call_graph_answer
+from cairn.ask.values import Miss
+from cairn.core.limits import (
     DEFAULT_ENVELOPE_BYTES,
     DEFAULT_GRAPH_NOTES,
     GRAPH_EDGES_PER_NODE,
@@ -30,6 +24,11 @@ from cairn.limits import (
     MAX_GRAPH_NODES,
     MAX_GRAPH_NOTES,
 )
+from cairn.errors import Ambiguous, NotFound, Unsupported
+from cairn.graph.calls import CallGraph, CallSite, Direction, Edge, Node
+from cairn.graph.callsites import EdgeKind
+from cairn.graph.notes import NOTES_TRUNCATED, Note, NoteType
+from cairn.graph.scopes import Tier
 from cairn.store.standing import State
 from tests.answer.test_envelope import MANY, WILD, valid
 from tests.answer.test_runs import WRITER

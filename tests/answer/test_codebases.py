@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cairn.answer.codebases import codebase_list
+from cairn.answer.stores import codebase_list
 from cairn.store.standing import RunOutcome, StoreEntry, StoreTrouble, Tracked
 from tests.schemas import check
 

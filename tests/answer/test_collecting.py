@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cairn.answer.collecting import collect_report, stores_report
 from cairn.answer.envelope import load_schema
-from cairn.limits import MAX_ENVELOPE_BYTES
+from cairn.answer.runs import collect_report, stores_report
+from cairn.core.limits import MAX_ENVELOPE_BYTES
 from cairn.store.standing import KeptBecause, KeptStore, StoreEntry, StoresCollected
 from tests.answer.test_envelope import valid
 

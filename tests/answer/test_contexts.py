@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cairn.answer.contexts import ContextRow, DetachedRow, context_list
+from cairn.answer.semantic import ContextRow, DetachedRow, context_list
 from tests.schemas import check
 
 

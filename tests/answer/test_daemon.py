@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from cairn.answer.daemon import DaemonReport, KindRow, RootRow, daemon_status
-from cairn.limits import MAX_ENVELOPE_BYTES
+from cairn.answer.machine import DaemonReport, KindRow, RootRow, daemon_status
+from cairn.core.limits import MAX_ENVELOPE_BYTES
 from tests.schemas import check
 
 

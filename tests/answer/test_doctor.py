@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cairn.answer.doctor import IndexerRow, doctor_report, is_healthy
+from cairn.answer.machine import IndexerRow, doctor_report, is_healthy
 from cairn.store.standing import Check, Severity
 from tests.answer.test_envelope import valid
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from cairn.answer.edits import STATUS, decision_answer, gate_answer, rename_answer
 from cairn.answer.envelope import load_schema
-from cairn.answer.structure import Miss
+from cairn.answer.semantic import STATUS, decision_answer, gate_answer, rename_answer
+from cairn.ask.values import Miss
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.errors import NotFound
-from cairn.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.semantic.ambiguity import Ambiguity, Candidate, Source
 from cairn.semantic.decisions import Decision
 from cairn.semantic.gate import GateFile, MutationGate, Reach, Verdict, Witness

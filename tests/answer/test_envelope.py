@@ -18,10 +18,12 @@ from jsonschema import Draft202012Validator
 
 from cairn import errors
 from cairn.answer import envelope
-from cairn.answer.envelope import ChainLink, Envelope, FileRow, NonOkReason, Rule, SkipRow, Status, load_schema, plain
+from cairn.answer.envelope import ChainLink, Envelope, FileRow, Rule, SkipRow, load_schema
+from cairn.ask.gate import NonOkReason, Status
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.core.text import MAX_MESSAGE_CHARS, plain
+from cairn.core.types import SKIP_SENTENCES, SkipReason
 from cairn.errors import BadPathKey, CairnError, ConfigError, PathNotFound, RootNotFound
-from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
-from cairn.types import SKIP_SENTENCES, SkipReason
 from tests.golden_files import GOLDEN, is_golden
 
 FOLDER = GOLDEN / "envelopes"
@@ -334,7 +336,7 @@ def test_a_hostile_name_in_a_message_is_visible_and_short():
     exc = BadPathKey(path="a\u202eb\x1b[31m\n" + "z" * 5_000, why="it is long")
     value = valid(envelope.error(exc))
     assert value["error"]["message"].startswith("a\\u202eb\\x1b[31m\\x0azzz")
-    assert len(value["error"]["message"]) == envelope.MAX_MESSAGE_CHARS + 3
+    assert len(value["error"]["message"]) == MAX_MESSAGE_CHARS + 3
 
 
 @pytest.mark.parametrize("char", "\x00\x1b\x7f\x85\u200b\u2028\u202e\u2066\ufeff\U000e0041")

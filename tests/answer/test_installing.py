@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cairn.answer.installing import FileChange, install_report
+from cairn.answer.machine import FileChange, install_report
 from tests.answer.test_envelope import valid
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cairn.answer.jobs import ContextRefresh, JobRow, ScopeRow, job_list, refresh_report
-from cairn.limits import DEFAULT_ENVELOPE_BYTES
+from cairn.answer.semantic import ContextRefresh, JobRow, ScopeRow, job_list, refresh_report
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
 from tests.answer.test_envelope import valid
 
 JOB = JobRow(

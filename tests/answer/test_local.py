@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from cairn.answer.local import local_answer
-from cairn.answer.structure import Miss
+from cairn.answer.structure import local_answer
+from cairn.ask.values import Miss
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.errors import Unsupported
 from cairn.graph.local_uses import Locals, LocalUse, LocalVariable
-from cairn.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.store.standing import State
 from tests.answer.test_envelope import valid
 from tests.answer.test_search import TIMINGS

@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given
 
 from cairn.answer.envelope import load_schema
-from cairn.answer.references import READS, TOO_MANY, cautions, references_answer
-from cairn.answer.structure import Miss
+from cairn.answer.structure import READS, TOO_MANY, references_answer, use_cautions
+from cairn.ask.values import Miss
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_REFERENCES
+from cairn.core.types import ReferenceKind
 from cairn.errors import Ambiguous, NotFound, Unsupported
 from cairn.graph.informed import READ
 from cairn.graph.scopes import Tier
 from cairn.graph.uses import IMPORT, Use, Uses
-from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_REFERENCES
 from cairn.search.continuation import decode
 from cairn.store.standing import State
-from cairn.types import ReferenceKind
 from tests.answer.test_envelope import MANY, WILD, valid
 from tests.answer.test_runs import WRITER
 from tests.answer.test_search import SOURCE, TIMINGS
@@ -75,7 +75,7 @@ def test_the_schema_knows_every_kind_of_use_and_every_tier() -> None:
 
 def test_what_is_not_known_of_such_a_definition_is_said() -> None:
     def said(**change: Any) -> list[str]:
-        return cautions(replace(FOUND, definitions=(replace(STEAL, **change),)))
+        return use_cautions(replace(FOUND, definitions=(replace(STEAL, **change),)))
 
     assert said() == []
     assert said(kind="variable") == [READS]

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cairn.answer.envelope import load_schema
-from cairn.answer.repo_map import map_answer
-from cairn.answer.structure import Miss, Reply
+from cairn.answer.structure import map_answer
+from cairn.ask.values import Miss, Reply
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.errors import NotFound
 from cairn.graph.atlas import Folder
 from cairn.graph.entry_points import EntryPoint, Way
 from cairn.graph.repo_map import MapFile, RepoMap
-from cairn.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.search.budget import ESTIMATOR
 from cairn.store.standing import State
 from tests.answer.test_envelope import MANY, WILD, valid

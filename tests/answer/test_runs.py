@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from jsonschema import ValidationError
 
 from cairn.answer import runs
-from cairn.answer.envelope import Status, load_schema
+from cairn.answer.envelope import load_schema
 from cairn.answer.runs import FailedRow
-from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.ask.gate import Status
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.core.types import SkipReason
 from cairn.store.standing import HealthFinding, Severity, SnapshotInfo, State, StoreStatus, WriterInfo
-from cairn.types import SkipReason
 from tests.answer.test_envelope import MANY, VALIDATORS, WILD, valid
 from tests.golden_files import GOLDEN, is_golden
 

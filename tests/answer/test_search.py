@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cairn.answer.envelope import Envelope
-from cairn.answer.gate import GateFacts, decide
-from cairn.answer.search import Answer, Page, Source, nobody_answers, search_answer
+from cairn.answer.search import nobody_answers, search_answer
+from cairn.ask.gate import GateFacts, decide
+from cairn.ask.values import Answer, Page, Source
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.errors import ConfigError, QueryTimeout
-from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.search.continuation import decode
 from cairn.search.types import Found, Hit
 from cairn.store.standing import Freshness, State

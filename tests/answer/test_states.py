@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cairn.answer.runs import lifecycle_of
-from cairn.answer.states import CAUSES, TRANSITIONS, ForbiddenTransition, Lifecycle, lifecycle, moved
+from cairn.ask.gate import CAUSES, TRANSITIONS, ForbiddenTransition, Lifecycle, lifecycle, moved
 from cairn.errors import FilesFailed, StoreBusy
 from cairn.store.lease import RunKind
 from cairn.store.standing import ProofOutcome, ProofReason, RunOutcome, State, Tracked

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from cairn.answer.stores import lost_roots, purge_report, store_list
-from cairn.limits import DEFAULT_ENVELOPE_BYTES
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.store.standing import Purged, Stayed, StoreEntry, StoreTrouble
 from tests.answer.test_envelope import MANY, WILD, valid
 from tests.golden_files import GOLDEN, is_golden

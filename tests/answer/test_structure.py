@@ -14,27 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cairn.answer.envelope import load_schema
-from cairn.answer.gate import GateFacts, decide
-from cairn.answer.structure import (
-    MOVED,
-    Miss,
-    Reply,
-    Similar,
-    Symbols,
-    outline_answer,
-    read_answer,
-    similar_answer,
-    symbols_answer,
-)
+from cairn.answer.structure import MOVED, outline_answer, read_answer, similar_answer, symbols_answer
+from cairn.ask.gate import GateFacts, decide
+from cairn.ask.values import Miss, Reply, Similar, Symbols
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.core.types import SymbolKind
 from cairn.errors import Ambiguous, NotFound, Unsupported
 from cairn.graph.outline import Definition, FileOutline
 from cairn.graph.passage import FileText
-from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.search.fuzzy import Way
 from cairn.search.types import ChunkSpan, Found
 from cairn.source.moved import DiskState
 from cairn.store.standing import Freshness, State
-from cairn.types import SymbolKind
 from tests.answer.test_envelope import MANY, WILD, valid
 from tests.answer.test_runs import WRITER
 from tests.answer.test_search import HIT, SOURCE, TIMINGS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cairn.answer.upgrade import upgrade_report
+from cairn.answer.runs import upgrade_report
 from tests.answer.test_envelope import valid
 from tests.answer.test_runs import RUN_ID
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bench import ctags, extraction
-from cairn.limits import MAX_PARSE_BYTES
+from cairn.core.limits import MAX_PARSE_BYTES
 
 
 def tag(name: str, line: int, kind: str = "function") -> ctags.Tag:

@@ -272,7 +272,7 @@ def test_too_few_open_files_are_named_as_the_reason(home: Path, indexed: Person,
 # All that is imported comes first: what is tested is a store that cannot be opened, not a Python that cannot start.
 _FEW_FILES = """
 import resource, sys
-import cairn.cli.index, cairn.cli.status, cairn.sync.run, cairn.sync.catchup, cairn.embedding.static, cairn.store.writer
+import cairn.cli.index, cairn.cli.store, cairn.sync.run, cairn.sync.catchup, cairn.embedding.static, cairn.store.writer
 from cairn.cli.main import main
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 sys.exit(main(sys.argv[2:]))

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from cairn.ask.allowed import Allowed
+from cairn.ask.workspace import Desk
 from cairn.cli.commands import RENDERED, run_command, typed_of
-from cairn.cli.main import COMMANDS, main
+from cairn.cli.main import main
 from cairn.cli.output import Output
-from cairn.serve.desk import Desk
-from cairn.serve.guard import Allowed
+from cairn.cli.verbs import COMMANDS
 from cairn.store.lease import RunKind
 from cairn.store.writer import open_writer
 from cairn.sync.codebase import open_codebase
@@ -267,7 +268,7 @@ def test_results_come_before_what_is_said_about_them_and_a_long_answer_in_pieces
 
 
 def test_a_mistake_of_ours_is_handed_back_and_is_no_answer(me: Bystander, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cairn.cli.codebases.codebase_rows", None)
+    monkeypatch.setattr("cairn.cli.store.codebase_rows", None)
     assert me.served("list").status is None
 
 

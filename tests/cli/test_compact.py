@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.cli.compact import _summary
+from cairn.cli.upkeep import _compact_summary
 from cairn.sync.compact import CompactReport, Shape
 from tests.schemas import check
 from tests.support.commands import Person
@@ -34,7 +34,7 @@ BEFORE, AFTER = (
     ],
 )
 def test_one_line_says_what_came_of_it(report: CompactReport, line: str) -> None:
-    assert _summary(report) == line
+    assert _compact_summary(report) == line
 
 
 def test_a_person_merges_an_index_and_finds_the_same(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cairn.cli.gc import _summary
+from cairn.cli.upkeep import _gc_summary
 from cairn.sync.collect import CollectReport
 from tests.schemas import check
 from tests.support.commands import Person
@@ -66,10 +66,10 @@ def test_what_a_killed_merge_left_goes(me: Person) -> None:
 
 def test_what_went_is_told_in_one_line() -> None:
     report = CollectReport(False, ("a", "b"), 1, 0, 2_000, 5, None, 0.1)
-    assert _summary(report) == "Removed 2 snapshots, 1 segment: 2.0 kB. 5 snapshots stay."
-    assert "1 segment, 1 unfinished piece: 2.0 kB." in _summary(replace(report, staging=1))
-    assert _summary(replace(report, dry_run=True)).startswith("Would remove 2 snapshots")
-    assert _summary(replace(report, note="Somebody reads.")) == "Somebody reads."
+    assert _gc_summary(report) == "Removed 2 snapshots, 1 segment: 2.0 kB. 5 snapshots stay."
+    assert "1 segment, 1 unfinished piece: 2.0 kB." in _gc_summary(replace(report, staging=1))
+    assert _gc_summary(replace(report, dry_run=True)).startswith("Would remove 2 snapshots")
+    assert _gc_summary(replace(report, note="Somebody reads.")) == "Somebody reads."
 
 
 def test_what_goes_with_stores_is_refused_without_it(me: Person) -> None:

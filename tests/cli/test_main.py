@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.cli.main import COMMANDS
+from cairn.cli.verbs import COMMANDS
 from tests.schemas import check
 from tests.support.commands import Typed, typed
 
@@ -186,7 +186,7 @@ def test_what_may_not_be_read_is_a_skip_below_the_root_and_an_error_at_it(open_f
         # The interpreter may live where only root may look, so everything is imported before the user changes.
         program = (
             "import os, sys\n"
-            "from cairn.cli.main import main\nimport cairn.cli.files, cairn.cli.why, cairn.sync.survey\n"
+            "from cairn.cli.main import main\nimport cairn.cli.index, cairn.cli.index, cairn.sync.survey\n"
             "from cairn.syntax.languages import load; load('python')\n"
             "os.chdir('/'); os.setgid(65534); os.setuid(65534)\n"
             f"sys.exit(main({list(arguments)!r}))\n"
@@ -208,7 +208,7 @@ def test_what_may_not_be_read_is_a_skip_below_the_root_and_an_error_at_it(open_f
 def test_a_system_without_descriptors_left_loses_no_file_in_silence(repo: Path) -> None:
     code = (
         "import resource, sys\n"
-        "import cairn.cli.files, cairn.sync.survey\n"
+        "import cairn.cli.index, cairn.sync.survey\n"
         "from cairn.cli.main import main\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))\n"
         "sys.exit(main(['files']))\n"
@@ -233,7 +233,7 @@ def test_help_has_examples_for_every_command() -> None:
 
 
 def test_a_bug_of_ours_shows_no_traceback_unless_asked(repo: Path) -> None:
-    crash = "import cairn.cli.files as f, cairn.cli.main as m, sys\nf.survey = None\nsys.exit(m.main(['files']))\n"
+    crash = "import cairn.cli.index as f, cairn.cli.main as m, sys\nf.survey = None\nsys.exit(m.main(['files']))\n"
     found = subprocess.run(
         [sys.executable, "-c", crash], cwd=repo, capture_output=True, text=True, check=False, env=ENVIRONMENT
     )

@@ -71,7 +71,7 @@ def test_no_other_command_loads_what_speaks_mcp(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom cairn.cli.main import COMMANDS, command_parser\n"
         "for name in COMMANDS: command_parser(name)\n"
-        "import cairn.library, cairn.serve.tools\n"
+        "import cairn.ask.library, cairn.tools.table\n"
         "print({'mcp', 'mcp_types', 'anyio', 'uvicorn', 'starlette', 'pydantic'} & set(sys.modules))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)

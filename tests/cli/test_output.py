@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from cairn.cli.output import Output, Progress, counted, left_out, sized
-from cairn.clock import SystemClock
+from cairn.core.clock import SystemClock
+from cairn.core.types import SkipReason
 from cairn.sync import report
-from cairn.types import SkipReason
 
 
 class Terminal(io.StringIO):

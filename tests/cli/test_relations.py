@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.answer.references import READS
+from cairn.answer.structure import READS
 from cairn.cli.relations import TIERS
 from cairn.graph.scopes import Tier
 from tests.cli.test_structure import answer, ask

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.cli.repair import plan_lines
+from cairn.cli.upkeep import plan_lines
 from cairn.store.standing import RepairAction, RepairPlan, RepairScope
 from tests.conformance import conforms
 from tests.schemas import check

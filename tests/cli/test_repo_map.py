@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import cairn
-from cairn.limits import MAX_MAP_TOKENS
+from cairn.core.limits import MAX_MAP_TOKENS
 from cairn.search.budget import tokens_in
 from tests.cli.test_structure import answer, ask, folder, tree
 

@@ -568,7 +568,7 @@ def test_an_edit_of_the_ranking_changes_the_query_fingerprint_and_nothing_else(t
 @conforms("003.FP10")
 def test_a_new_version_of_the_ranking_is_a_new_query_fingerprint(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before_ = answer("search", "lease")
-    monkeypatch.setattr("cairn.session.RANKING_VERSION", "another")
+    monkeypatch.setattr("cairn.ask.session.RANKING_VERSION", "another")
     after = answer("search", "lease")
     assert after["fingerprints"]["query"] != before_["fingerprints"]["query"]
     assert after["snapshot"] == before_["snapshot"]

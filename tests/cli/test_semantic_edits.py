@@ -12,7 +12,7 @@ import pytest
 
 from cairn.cli.main import main
 from cairn.cli.output import Output
-from cairn.clock import SYSTEM_CLOCK
+from cairn.core.clock import SYSTEM_CLOCK
 from tests.answer.test_envelope import VALIDATORS
 from tests.conformance import conforms
 from tests.semantic.worlds import World

@@ -11,7 +11,7 @@ import pytest
 
 from cairn.cli.main import main
 from cairn.cli.output import Output
-from cairn.cli.status import exit_status
+from cairn.cli.store import exit_status
 from cairn.cli.surroundings import Surroundings
 from cairn.store.standing import State, StoreStatus
 from tests.conformance import conforms

@@ -14,7 +14,7 @@ import pytest
 
 from cairn.cli.main import main
 from cairn.cli.output import Output
-from cairn.cli.structure_answers import COMMANDS
+from cairn.cli.structure import COMMANDS
 from tests.cli.test_search import WRITER
 from tests.conformance import conforms
 from tests.schemas import check

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from cairn.ask.session import find_targets
 from cairn.cli.output import Output
 from cairn.cli.surroundings import Surroundings
 from cairn.errors import PathNotFound
-from cairn.session import find_targets
 
 
 def test_names_of_files_are_meant_from_where_one_stands_or_from_the_root_that_is_named(

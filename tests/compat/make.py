@@ -23,7 +23,8 @@ import cairn.store.build
 import cairn.store.writer
 import cairn.sync.memory
 import cairn.sync.run
-from cairn.config import Config
+from cairn.core.config import Config
+from cairn.core.types import FileStat, Root
 from cairn.embedding.fake import FakeEmbedder
 from cairn.search.searcher import Searcher
 from cairn.search.types import Mode, SearchRequest
@@ -35,7 +36,6 @@ from cairn.store.snapshot import SnapshotView, open_view
 from cairn.store.versions import CHUNK_ROWS, MANIFEST, SEGMENT_DATA
 from cairn.sync import run
 from cairn.sync.codebase import Codebase
-from cairn.types import FileStat, Root
 from tests.faults.operations import steady
 from tests.store.little import FewProcesses
 from tests.support.clock import ManualClock

@@ -15,11 +15,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import cairn
-from cairn import config, errors, filetypes, limits
-from cairn.cli.main import COMMANDS, command_parser
-from cairn.serve.tools import CHECK_EDIT, TOOLS
+from cairn import errors
+from cairn.cli.main import command_parser
+from cairn.cli.verbs import COMMANDS
+from cairn.core import config, filetypes, limits
+from cairn.core.types import SKIP_SENTENCES, SkipReason
 from cairn.syntax.languages import SPECS
-from cairn.types import SKIP_SENTENCES, SkipReason
+from cairn.tools.table import CHECK_EDIT, TOOLS
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 MANUAL, DECISIONS = DOCS / "manual", DOCS / "decisions"

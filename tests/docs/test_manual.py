@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cairn import config
-from cairn.answer.envelope import Status
-from cairn.cli.main import COMMANDS
-from cairn.filetypes import LANGUAGES, language_of
+from cairn.ask.gate import Status
+from cairn.cli.verbs import COMMANDS
+from cairn.core import config
+from cairn.core.filetypes import LANGUAGES, language_of
+from cairn.core.types import SKIP_SENTENCES, SkipReason
 from cairn.syntax.languages import SPECS
-from cairn.types import SKIP_SENTENCES, SkipReason
 from tests.conformance_report import PROJECT
 from tests.docs.tables import DOCS, MANUAL, MARKED, TABLES, all_errors, filled, pages, table
 

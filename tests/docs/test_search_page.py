@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from cairn import limits
 from cairn.answer.envelope import load_schema
+from cairn.core import limits
 from cairn.errors import NotIndexed, NotReady, NoValidSnapshot, QueryTimeout, RequiresReindex, UsageError
 from cairn.search.types import Mode
 from tests.docs.tables import MANUAL

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cairn.config import EmbeddingConfig, load_config
+from cairn.core.config import EmbeddingConfig, load_config
 from cairn.embedding.fake import FakeEmbedder
 
 DIMENSION = 8

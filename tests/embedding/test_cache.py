@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import cairn.embedding.cache as cache_module
+from cairn.core.fingerprint import embed_fingerprint
 from cairn.embedding.cache import EmbeddingCache, embed_with_cache
 from cairn.embedding.fake import FakeEmbedder
 from cairn.embedding.model import Vectors
 from cairn.embedding.pack import pack_size
 from cairn.errors import EmbeddingFailed
-from cairn.fingerprint import embed_fingerprint
 from cairn.store.disk import Disk
 from cairn.store.fs import Fs
 from tests.conformance import conforms

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from cairn.config import EmbeddingConfig, load_config
+from cairn.core.config import EmbeddingConfig, load_config
 from cairn.embedding.choose import choose, identity_of
 from cairn.embedding.http import HttpEmbedder
 from cairn.embedding.identity import BUNDLED
@@ -68,7 +68,7 @@ def test_every_setting_is_one_or_the_other() -> None:
 def test_to_name_a_model_loads_neither_numpy_nor_the_network() -> None:
     code = (
         "import sys\n"
-        "from cairn.config import EmbeddingConfig\n"
+        "from cairn.core.config import EmbeddingConfig\n"
         "from cairn.embedding.choose import identity_of\n"
         "import cairn.sync.place\n"
         "identity_of(EmbeddingConfig('http', 'm', 'https://example.org/v1/embeddings', None, 8))\n"

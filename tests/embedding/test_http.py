@@ -16,7 +16,7 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 
-from cairn import limits
+from cairn.core import limits
 from cairn.embedding.choose import identity_of
 from cairn.embedding.http import HttpEmbedder, _of_transport
 from cairn.errors import EmbeddingFailed, ModelUnavailable

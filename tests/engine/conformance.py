@@ -15,7 +15,7 @@ from typing import Protocol, cast
 import numpy as np
 import pytest
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.engine.contract import RowSearch, Scope
 from cairn.engine.local_rows import LocalRows
 from cairn.engine.rows import scope_of, segments_of, term_number

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
+from cairn.core.limits import ENGINE_REST_SECONDS
 from cairn.engine.candidates import CandidateEngine
 from cairn.engine.contract import Held, Near, Scope, Vector
 from cairn.engine.local_rows import LocalRows
 from cairn.errors import EngineDamaged, EngineUnreachable
-from cairn.limits import ENGINE_REST_SECONDS
 from tests.search.corpora import MODEL, engine_of, project
 from tests.support.clock import ManualClock
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.config import EngineConfig
+from cairn.core.config import EngineConfig
 from cairn.engine.choose import choose
 from cairn.errors import ConfigError
 

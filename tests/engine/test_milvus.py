@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from cairn.core.limits import ENGINE_TRIES
 from cairn.engine import milvus
 from cairn.engine.milvus import Server
 from cairn.engine.milvus_rows import MilvusRows
 from cairn.engine.rows import segments_of
 from cairn.errors import EngineError, EngineRefused, EngineUnreachable
-from cairn.limits import ENGINE_TRIES
 from cairn.store.snapshot import SnapshotView
 from tests.engine.conformance import view
 from tests.engine.servers import RealServer, needs_milvus, running

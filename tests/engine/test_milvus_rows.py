@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.limits import ENGINE_PIECE_BYTES
 from cairn.engine.contract import RowSearch, Scope, SealedFile
 from cairn.engine.milvus import Server
 from cairn.engine.milvus_rows import MilvusRows
 from cairn.engine.milvus_shape import RECEIPT, collection_name
 from cairn.engine.rows import SegmentRows, scope_of, segments_of
 from cairn.errors import EngineDamaged, EngineError, EngineForeign, EngineFull, EngineUnreachable
-from cairn.limits import ENGINE_PIECE_BYTES
 from cairn.store.live import live_parts
 from cairn.store.manifest import Completion
 from cairn.store.snapshot import SnapshotView

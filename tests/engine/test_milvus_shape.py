@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cairn.core.limits import ENGINE_PIECE_BYTES
 from cairn.engine.contract import Row, Scope
 from cairn.engine.milvus_shape import (
     FIELD_NAMES,
@@ -25,7 +26,6 @@ from cairn.engine.milvus_shape import (
     rows_in,
     unpack,
 )
-from cairn.limits import ENGINE_PIECE_BYTES
 
 
 def test_a_name_there_holds_letters_digits_and_underscores_only() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.types import Root
 from cairn.errors import NotIndexed
 from cairn.evaluation.asking import Way, ask, folder_as_codebase
 from cairn.evaluation.metric import Lines, Question
 from cairn.sync.report import Progress
 from cairn.sync.run import RunOptions, clear
-from cairn.types import Root
 
 
 @pytest.fixture

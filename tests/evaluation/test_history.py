@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.limits import MAX_FILE_BYTES
+from cairn.core.types import Root
 from cairn.errors import UsageError
 from cairn.evaluation.history import History, history_of
 from cairn.evaluation.metric import Lines
-from cairn.limits import MAX_FILE_BYTES
 from cairn.source.git_history import GitHistory
-from cairn.types import Root
 from tests.support import repos as support
 from tests.support.repos import run_git
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import cairn.evaluation.revision as revision_module
+from cairn.core.types import Root
 from cairn.evaluation.revision import exported
 from cairn.source.git_history import GitFile, GitHistory
-from cairn.types import Root
 from tests.support.repos import commit, run_git
 
 

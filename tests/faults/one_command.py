@@ -13,14 +13,8 @@ import sys
 import time
 from typing import NamedTuple
 
-import cairn.cli.audit
-import cairn.cli.compact
-import cairn.cli.gc
-import cairn.cli.index
-import cairn.cli.repair
-import cairn.cli.upgrade  # noqa: F401 - a command is loaded when it is run, and here before
 from cairn.cli.main import main as cairn_main
-from cairn.clock import SystemClock
+from cairn.core.clock import SystemClock
 from tests.faults.one_publish import let_in
 from tests.store.raising import SNAPSHOT, raised
 

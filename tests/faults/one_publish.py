@@ -13,7 +13,7 @@ import sys
 import time
 
 import tests.store.little as little
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES
 from cairn.errors import CairnError
 from cairn.store.disk import Disk
 from cairn.store.fs import Fs, store_trouble

@@ -17,7 +17,7 @@ from unittest import mock
 
 import cairn.store.lease
 import cairn.store.writer
-from cairn.clock import rfc3339
+from cairn.core.clock import rfc3339
 from cairn.store.collect import Collected, collect
 from cairn.store.compact import build, fits, holders, publish_merged, rewrite, workshop
 from cairn.store.draft import Draft, Layer

@@ -16,8 +16,8 @@ from unittest import mock
 
 import pytest
 
+from cairn.core.limits import MAX_STATE_BYTES
 from cairn.errors import CairnError
-from cairn.limits import MAX_STATE_BYTES
 from cairn.source.listing import FolderListing, TreeListing
 from cairn.store.digests import load_digests
 from cairn.store.files import read_whole

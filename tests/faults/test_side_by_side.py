@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES
 from cairn.store.disk import Disk
 from cairn.store.lease import RunKind
 from cairn.store.snapshot import open_view

@@ -8,7 +8,7 @@ import tracemalloc
 
 import pytest
 
-from cairn.limits import MAX_CHUNKS_PER_FILE, MAX_LINE_BYTES, MIB
+from cairn.core.limits import MAX_CHUNKS_PER_FILE, MAX_LINE_BYTES, MIB
 from cairn.syntax.chunks import split
 from tests.lengths import at_length
 from tests.syntax.test_chunks import assert_sound, parse

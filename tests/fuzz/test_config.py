@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn import limits
-from cairn.config import Config, load_config
+from cairn.core import limits
+from cairn.core.config import Config, load_config
 from cairn.errors import ConfigError
 from tests.conformance import conforms
 from tests.lengths import at_length

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cairn.core.types import Root
 from cairn.source.git import Git, GitChange, parse_index, parse_name_status
-from cairn.types import Root
 from tests.support.repos import run_git
 
 NAMES = st.binary(min_size=1, max_size=40).filter(lambda name: b"\0" not in name)

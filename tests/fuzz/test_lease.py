@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cairn.core.limits import MAX_STATE_BYTES, MIB
 from cairn.errors import Incompatible, StoreBusy, StoreCorrupt
-from cairn.limits import MAX_STATE_BYTES, MIB
 from cairn.store.lease import decode_lease, encode_lease
 from tests.fuzz.splices import Splices, spliced, splices
 from tests.lengths import at_length

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cairn.core.limits import MAX_MANIFEST_BYTES, MIB
 from cairn.errors import CairnError, Incompatible, StoreCorrupt
-from cairn.limits import MAX_MANIFEST_BYTES, MIB
 from cairn.store.manifest import decode_manifest, encode_manifest
 from tests.fuzz.splices import Splices, spliced, splices
 from tests.lengths import at_length

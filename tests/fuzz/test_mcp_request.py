@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cairn.answer.envelope import Status
+from cairn.ask import runs as runs_module
+from cairn.ask.gate import Status
+from cairn.ask.runs import Action
+from cairn.ask.workspace import Desk
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.errors import StoreBusy
-from cairn.limits import DEFAULT_ENVELOPE_BYTES
-from cairn.serve import runs as runs_module
-from cairn.serve.desk import Desk
-from cairn.serve.runs import Action
-from cairn.serve.tools import TOOLS, call
+from cairn.tools.table import TOOLS, call
 from tests.lengths import at_length
 from tests.schemas import validator
 from tests.support.servers import AT_ONCE, Agent

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cairn.core.types import Root
 from cairn.errors import BadPathKey
 from cairn.source.root import path_key, path_key_ci, printable, relative_to_root
-from cairn.types import Root
 from tests.conformance import conforms
 from tests.lengths import at_length
 

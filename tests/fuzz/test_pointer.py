@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cairn.core.limits import MIB
 from cairn.errors import StoreCorrupt
-from cairn.limits import MIB
 from cairn.store.ids import decode_pointer, encode_pointer
 from tests.lengths import at_length
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.types import Syntax
 from cairn.syntax.analyze import analyze
-from cairn.types import Syntax
 from tests.syntax.fixtures import samples
 
 FRAGMENTS = [b"(", b")", b"{", b"}", b"[", b"]", b'"', b"'", b"`", b"\n", b"\n\n    ", b"\t", b"/*", b"//", b"#", b"\\"]

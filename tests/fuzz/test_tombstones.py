@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cairn.core.limits import MAX_TOMBSTONE_BYTES, MAX_TOMBSTONES_PER_SNAPSHOT, MIB
 from cairn.errors import CairnError, StoreCorrupt
-from cairn.limits import MAX_TOMBSTONE_BYTES, MAX_TOMBSTONES_PER_SNAPSHOT, MIB
 from cairn.store.tombstones import TombstoneReason, decode_tombstones, encode_tombstones, is_path_key
 from tests.lengths import at_length
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from cairn.filetypes import language_of
+from cairn.core.filetypes import language_of
+from cairn.core.types import FileFacts, StoredFile
 from cairn.store.snapshot import SnapshotView
-from cairn.types import FileFacts, StoredFile
 from tests.search.trees import viewed
 from tests.store import little
 from tests.store.disks import MemoryDisk

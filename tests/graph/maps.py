@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from cairn.answer.envelope import plain
+from cairn.core.text import plain
 from cairn.graph.atlas import Atlas, Worth
 from cairn.graph.references import Graph
 from cairn.graph.repo_map import RepoMap, draw_map

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cairn.core.types import Reference
 from cairn.graph.references import Graph
 from cairn.graph.scopes import UNBOUND, Tier
-from cairn.types import Reference
 from tests.graph.trees import graph_of
 
 

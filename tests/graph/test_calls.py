@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cairn import limits
+from cairn.core import limits
 from cairn.graph import callsites
 from cairn.graph.calls import CallGraph, CallSite, Direction, calls_around
 from cairn.graph.notes import Note, NoteType

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from cairn.filetypes import language_of
+from cairn.core.filetypes import language_of
 from cairn.graph.facts import MOST_ALIKE, WHOLE, Facts
 from cairn.graph.modules import FAMILY
 from tests.graph.code import code_view

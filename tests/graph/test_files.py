@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from cairn.core.limits import MAX_CONFIG_BYTES
 from cairn.graph.files import MOST_FILES, UNRESOLVED, Files, Outcome, above, below, inside, normal, parent
-from cairn.limits import MAX_CONFIG_BYTES
 from tests.graph.code import code_view
 
 TEXTS = {"a/b/x.py": b"one\ntwo\n", "a/y.py": b"", "z.toml": b"k = 1\n", "c/big.json": b" " * (MAX_CONFIG_BYTES + 1)}

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.limits import MAX_REFERENCES
 from cairn.graph.calls import Edge, calls_around
 from cairn.graph.facts import Place
 from cairn.graph.informed import READ, InformedGraph, PinnedView
 from cairn.graph.references import Graph
 from cairn.graph.scopes import SEMANTIC, SYNTACTIC, Tier
 from cairn.graph.uses import Use, uses_of
-from cairn.limits import MAX_REFERENCES
 from cairn.semantic.catalog import register
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.facts import SemanticFacts

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from cairn.filetypes import language_of
+from cairn.core.filetypes import language_of
+from cairn.core.types import Import
 from cairn.graph.files import EXTERNAL, UNRESOLVED, Files, Outcome, Target
 from cairn.graph.modules import Modules
-from cairn.types import Import
 
 
 def modules_of(tree: Mapping[str, str]) -> Modules:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from cairn import limits
+from cairn.core import limits
 from cairn.graph.references import Graph, References
 from cairn.graph.scopes import Tier
 from tests.graph.trees import graph_of, place

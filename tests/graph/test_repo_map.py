@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cairn.core.limits import MAX_MAP_TOKENS, MIN_MAP_TOKENS
 from cairn.graph.entry_points import Way
 from cairn.graph.repo_map import RepoMap
-from cairn.limits import MAX_MAP_TOKENS, MIN_MAP_TOKENS
 from cairn.search.budget import tokens_in
 from tests.conformance import conforms
 from tests.graph.maps import atlas_of, drawn

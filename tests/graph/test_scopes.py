@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from cairn.core.types import Import, Reference
 from cairn.graph import scopes as scopes_module
 from cairn.graph.facts import Place
 from cairn.graph.names import Seen
 from cairn.graph.references import Graph
 from cairn.graph.scopes import ELSEWHERE, UNBOUND, Bound, Tier
-from cairn.types import Import, Reference
 from tests.graph.trees import graph_of, place
 
 

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
+from cairn.core.limits import MAX_SHOWN_LINE_CHARS
 from cairn.graph.scopes import Tier
 from cairn.graph.uses import Uses, uses_of
-from cairn.limits import MAX_SHOWN_LINE_CHARS
 from tests.graph.trees import graph_of, place
 
 TREE = {

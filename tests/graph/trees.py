@@ -13,10 +13,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from cairn.filetypes import language_of
+from cairn.core.filetypes import language_of
+from cairn.core.types import FileFacts
 from cairn.graph.facts import Place
 from cairn.graph.references import Graph
-from cairn.types import FileFacts
 from tests.search.trees import viewed
 from tests.store import little
 from tests.store.disks import MemoryDisk

@@ -8,11 +8,11 @@ import os
 import sys
 from typing import Any
 
+from cairn.ask.allowed import Allowed
+from cairn.ask.workspace import Desk
 from cairn.cli.main import main
 from cairn.cli.output import Output
-from cairn.serve.desk import Desk
-from cairn.serve.guard import Allowed
-from cairn.serve.tools import call
+from cairn.tools.table import call
 
 TOOLS: list[tuple[str, dict[str, Any]]] = [
     ("search_codebase", {"query": "who steals a lease"}),

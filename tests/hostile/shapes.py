@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cairn.limits import MAX_FILE_BYTES, MAX_IGNORE_BYTES
-from cairn.types import SkipReason as Why
+from cairn.core.limits import MAX_FILE_BYTES, MAX_IGNORE_BYTES
+from cairn.core.types import SkipReason as Why
 
 CANDIDATE = "candidate"
 SOURCE = "source"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.limits import (
+from cairn.core.limits import (
     MAX_CODEBASES,
     MAX_CONTEXT_LINES,
     MAX_ENVELOPE_BYTES,

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from cairn.config import Config, LimitConfig
+from cairn.core.config import Config, LimitConfig
+from cairn.core.types import FileFacts, Root, Skip, SourceFile, WalkResult
 from cairn.source.beneath import Tree
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
 from cairn.sync.extract import extract
-from cairn.types import FileFacts, Root, Skip, SourceFile, WalkResult
 from tests.hostile.shapes import SHAPES, SOURCE, Shape, uproot
 
 KERNELS = pytest.mark.parametrize("openat2", [True, False], ids=["openat2", "fallback"])

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cairn.limits import RACY_WINDOW_NS
+from cairn.core.limits import RACY_WINDOW_NS
 from tests.conformance import conforms
 from tests.hostile.reader import TOOLS, VERBS
 from tests.support.commands import Person

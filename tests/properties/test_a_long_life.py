@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.limits import RETAIN_SNAPSHOTS_MIN
+from cairn.core.limits import RETAIN_SNAPSHOTS_MIN
 from cairn.search.searcher import Searcher
 from cairn.search.types import Found, Mode, SearchRequest
 from cairn.store.snapshot import SnapshotView, open_view

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cairn.clock import SYSTEM_CLOCK
+from cairn.core.clock import SYSTEM_CLOCK
+from cairn.core.types import ChangeSet
 from cairn.source.changes import NO_HINTS
-from cairn.types import ChangeSet
 from tests.conformance import conforms
 from tests.source.test_changes import LONG_AFTER, Snapshot, keys, moves
 from tests.support.repos import checkout, commit, make_repo, run_git

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.limits import CHUNK_TARGET_CHARS
+from cairn.core.limits import CHUNK_TARGET_CHARS
 from cairn.syntax.chunks import split
 from tests.syntax.test_chunks import assert_sound, function, parse, weight
 

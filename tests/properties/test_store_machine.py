@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
 
 import cairn.sync.extract as extract_module
-from cairn.clock import SYSTEM_CLOCK
+from cairn.core.clock import SYSTEM_CLOCK
+from cairn.core.types import Candidate, ReadOutcome
 from cairn.errors import CairnError, NameCollision, NotIndexed, NoValidSnapshot, StoreBusy
 from cairn.source.beneath import Tree
 from cairn.store.fs import Fs
@@ -33,7 +34,6 @@ from cairn.sync.collect import CollectReport, gc
 from cairn.sync.compact import CompactReport, compact_store
 from cairn.sync.place import Place
 from cairn.sync.report import RunReport
-from cairn.types import Candidate, ReadOutcome
 from tests.conformance import conforms
 from tests.properties.tree_machine import NAMES, SYMBOLS, TEXTS, TreeMachine
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, Mode, TracingDisk

@@ -13,7 +13,7 @@ import random
 import sys
 import time
 
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES
 from cairn.errors import LeaseStuck, StoreBusy
 from cairn.store.disk import Disk
 from cairn.store.ids import snapshot_id

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cairn.clock import SYSTEM_CLOCK, wall_seconds
+from cairn.core.clock import SYSTEM_CLOCK, wall_seconds
 from cairn.embedding.fake import FakeEmbedder
 from cairn.errors import CairnError, StoreBusy
 from cairn.store import collect as collecting

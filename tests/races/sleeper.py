@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 
-from cairn.clock import SYSTEM_CLOCK
+from cairn.core.clock import SYSTEM_CLOCK
 from cairn.errors import CairnError
 from cairn.store.disk import Disk
 from cairn.store.lease import RunKind

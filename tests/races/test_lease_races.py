@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 import cairn
-from cairn.clock import SYSTEM_PROCESSES
+from cairn.core.clock import SYSTEM_PROCESSES
 from cairn.store.disk import Disk
 from cairn.store.layout import create_store
 from cairn.store.lease import is_alive, read_lease

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import cairn
-from cairn.clock import SYSTEM_CLOCK, ProcessId, SystemProcesses
+from cairn.core.clock import SYSTEM_CLOCK, ProcessId, SystemProcesses
 from cairn.errors import LeaseStuck
 from cairn.store.disk import Disk
 from cairn.store.generations import read_generation

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
 
-from cairn.clock import rfc3339
+from cairn.core.clock import rfc3339
+from cairn.core.filetypes import language_of
+from cairn.core.types import FileFacts
 from cairn.embedding.fake import FakeEmbedder
 from cairn.engine.local import LocalEngine
-from cairn.filetypes import language_of
 from cairn.store.build import SegmentBuilder
 from cairn.store.draft import Draft, Layer
 from cairn.store.lease import RunKind
@@ -19,7 +20,6 @@ from cairn.store.publish import publish
 from cairn.store.tombstones import Tombstone, TombstoneReason
 from cairn.store.writer import Writer, open_writer
 from cairn.syntax.versions import CHUNKER_VERSION
-from cairn.types import FileFacts
 from tests.search.trees import viewed
 from tests.store.disks import MemoryDisk
 from tests.store.little import DIMENSION, FINGERPRINT, GIT, IGNORE, ROOT, STORE_ID, FewProcesses, contents

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cairn.core.fingerprint import canonical_json
+from cairn.core.limits import MAX_CONTINUATION_CHARS
 from cairn.errors import BadContinuation, UsageError
-from cairn.fingerprint import canonical_json
-from cairn.limits import MAX_CONTINUATION_CHARS
 from cairn.search.continuation import Continuation, _seal, decode, encode, question_digest, snapshot_of
 
 SNAPSHOT = "01M7FW0QSDWXJ6Y9NC0FTVFFDT"

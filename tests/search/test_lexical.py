@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from cairn.core.tokens import terms
 from cairn.search.lexical import K1, B, best_of_files, bm25, falling_sums, idf
-from cairn.tokens import terms
 from tests.search.corpora import engine_of
 
 TREE = {

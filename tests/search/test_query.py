@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cairn.core.limits import MAX_QUERY_CHARS
+from cairn.core.tokens import terms
 from cairn.errors import InvalidQuery, UsageError
-from cairn.limits import MAX_QUERY_CHARS
 from cairn.search.places import Scope
 from cairn.search.query import parse
 from cairn.search.shapes import Kind
-from cairn.tokens import terms
 
 
 def refusal(text: str, **options: object) -> str:

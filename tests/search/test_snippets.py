@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cairn.core.limits import MAX_CONTEXT_LINES, MAX_SHOWN_LINE_CHARS, SNIPPET_LINES
+from cairn.core.tokens import terms
 from cairn.engine.local import LocalEngine
-from cairn.limits import MAX_CONTEXT_LINES, MAX_SHOWN_LINE_CHARS, SNIPPET_LINES
 from cairn.search import snippets
 from cairn.search.snippets import Snippet, Snippets
 from cairn.store.segment import Segment
 from cairn.store.snapshot import Part, SnapshotView
-from cairn.tokens import terms
 from tests.store.segments import FOLDER, PYTHON, analyzed, built
 
 BODY = b"".join(b"    step_%d = %d\n" % (number, number) for number in range(40))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cairn.config import SemanticConfig
+from cairn.core.config import SemanticConfig
 from cairn.semantic.contexts import discover
 from cairn.semantic.model import Context
 from cairn.semantic.running import Runner

@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from cairn.core.types import FileStat, Import, ParseState, StoredFile, Symbol
 from cairn.semantic.looking import Seen, look
 from cairn.semantic.model import Context, Family
 from cairn.source.root import find_root
 from cairn.syntax.analyze import analyze
-from cairn.types import FileStat, Import, ParseState, StoredFile, Symbol
 from tests.semantic.indices import document, index, occurrence
 
 CONTEXT = Context("python:.", Family.PYTHON, "", "demo", "pyproject.toml", "settings", why="pyproject.toml")

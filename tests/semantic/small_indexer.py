@@ -13,6 +13,8 @@ from functools import cache
 from itertools import count
 from typing import NamedTuple
 
+from cairn.core.types import FileStat, ParseState, StoredFile, Symbol, Syntax
+from cairn.core.types import Import as ImportLine
 from cairn.semantic.anchors import lines_of
 from cairn.semantic.catalog import register
 from cairn.semantic.database import SemanticDatabase
@@ -23,8 +25,6 @@ from cairn.semantic.model import Context, Family
 from cairn.semantic.scopes import FULL, of_files
 from cairn.semantic.state import Now
 from cairn.syntax.analyze import analyze
-from cairn.types import FileStat, ParseState, StoredFile, Symbol, Syntax
-from cairn.types import Import as ImportLine
 from tests.semantic.indices import document, field, index, occurrence
 
 CONTEXT = Context("python:.", Family.PYTHON, "", "demo", "pyproject.toml", "settings", why="pyproject.toml")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.filetypes import language_of
+from cairn.core.filetypes import language_of
 from cairn.semantic.ambiguity import (
     MOST_OF_A_KIND,
     SENTENCES,

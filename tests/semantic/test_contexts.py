@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.limits import MAX_CONTEXTS, MAX_PROJECT_FILE_BYTES
+from cairn.core.limits import MAX_CONTEXTS, MAX_PROJECT_FILE_BYTES
 from cairn.semantic.contexts import Discovery, discover
 from cairn.semantic.families import family_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.filetypes import language_of
+from cairn.core.filetypes import language_of
 from cairn.semantic.families import family_of
 from cairn.semantic.model import Family
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.limits import MAX_PROJECT_FILE_BYTES
+from cairn.core.limits import MAX_PROJECT_FILE_BYTES
 from cairn.semantic.fences import Mark, Members, mark_of
 from cairn.semantic.model import Family
 

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.clock import ProcessId, SystemProcesses
+from cairn.core.clock import ProcessId, SystemProcesses
+from cairn.core.limits import JOB_ATTEMPTS, JOB_LEASE_SECONDS, JOBS_KEPT
 from cairn.errors import SemanticUnreadable
-from cairn.limits import JOB_ATTEMPTS, JOB_LEASE_SECONDS, JOBS_KEPT
 from cairn.semantic import jobs
 from cairn.semantic.catalog import register
 from cairn.semantic.database import Connection, SemanticDatabase

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import pytest
 
+from cairn.ask.relations import references
+from cairn.ask.session import Session
+from cairn.ask.structure import asked_of, file_outline
+from cairn.core.limits import MAX_REFERENCES
 from cairn.graph.outline import Definition
 from cairn.graph.uses import Use
-from cairn.limits import MAX_REFERENCES
-from cairn.relations import references
-from cairn.session import Session
-from cairn.structure import asked_of, file_outline
 from tests.semantic import fake_indexer
 from tests.semantic.lives import Life, Said, Spot
 from tests.semantic.test_real_projects import sources

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cairn.clock import SYSTEM_CLOCK
-from cairn.limits import INDEXER_SAID_BYTES
+from cairn.core.clock import SYSTEM_CLOCK
+from cairn.core.limits import INDEXER_SAID_BYTES
 from cairn.semantic.process import Ended, run_to_end
 
 

@@ -9,22 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from cairn.edits import Renaming, check_edit, rename
+from cairn.ask.edits import Renaming, check_edit, rename
+from cairn.ask.refreshing import Outcome, Watcher, Wish, refresh
+from cairn.ask.session import Session, Steps, whole
+from cairn.ask.structure import Asked, asked_of
+from cairn.core.limits import MAX_REFERENCES
 from cairn.graph.facts import Place
 from cairn.graph.informed import InformedGraph, PinnedView
 from cairn.graph.references import Graph
 from cairn.graph.scopes import SEMANTIC, Tier
 from cairn.graph.uses import uses_of
-from cairn.limits import MAX_REFERENCES
-from cairn.refreshing import Outcome, Watcher, Wish, refresh
 from cairn.semantic import worker
 from cairn.semantic.facts import SemanticFacts
 from cairn.semantic.gate import Verdict
 from cairn.semantic.model import Freshness
 from cairn.semantic.scip import ScipIndex, byte_column
 from cairn.semantic.symbols import Normaliser
-from cairn.session import Session, Steps, whole
-from cairn.structure import Asked, asked_of
 from tests.semantic.indexers import real_indexer
 from tests.semantic.test_real_projects import sources
 from tests.semantic.worlds import World

@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import pytest
 
-from cairn.config import SemanticConfig
+from cairn.core.config import SemanticConfig
 from cairn.errors import IndexerFailed
 from cairn.semantic.contexts import Discovery, discover
 from cairn.semantic.model import Context

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.types import Shorthand
 from cairn.errors import UsageError
 from cairn.semantic.ambiguity import MOST_OF_A_KIND, Source
 from cairn.semantic.database import SemanticDatabase
@@ -16,7 +17,6 @@ from cairn.semantic.model import Family
 from cairn.semantic.rename import RenamePlan, checked_name, plan_rename
 from cairn.semantic.service import FileStateService
 from cairn.syntax.named import places_of_name
-from cairn.types import Shorthand
 from tests.conformance import conforms
 from tests.semantic.small_indexer import Memory, refresh
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cairn.config import SemanticConfig
+from cairn.core.config import SemanticConfig
 from cairn.semantic.indexers import INDEXERS
 from cairn.semantic.reports import IndexerReport, indexer_table
 from tests.semantic.fakes import Project

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from cairn.core.types import Import
 from cairn.semantic.shadows import imported_keys, offered_keys
-from cairn.types import Import
 
 
 def wanted(path: str, *imports: tuple[str, str]) -> frozenset[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.config import SemanticConfig
+from cairn.core.config import SemanticConfig
 from cairn.errors import IndexerMissing
 from cairn.semantic.indexers import BY_FAMILY
 from cairn.semantic.model import Family

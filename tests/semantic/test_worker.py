@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.limits import JOB_HEARTBEAT_SECONDS
 from cairn.errors import SemanticUnreadable
-from cairn.limits import JOB_HEARTBEAT_SECONDS
 from cairn.semantic import jobs
 from cairn.semantic.catalog import register
 from cairn.semantic.database import Connection, SemanticDatabase

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from cairn.ask.session import Session, Steps, whole
 from cairn.semantic.database import SemanticDatabase
-from cairn.session import Session, Steps, whole
 from tests.semantic.small_indexer import Memory, refresh
 from tests.support.repos import commit, make_repo, run_git
 from tests.support.trees import write_tree

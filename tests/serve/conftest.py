@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.clock import SystemClock
+from cairn.core.clock import SystemClock
 from tests.support.servers import Agent, indexed_agent
 from tests.support.waiting import until
 from tests.sync.desk import extract_here

@@ -22,8 +22,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cairn.config import cairn_home
-from cairn.serve.client import Connection, connect
+from cairn.core.config import cairn_home
+from cairn.daemon.client import Connection, connect
 from tests.support.servers import connected, process
 
 FILES = 80

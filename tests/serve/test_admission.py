@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from cairn.daemon.admission import Admission, Ticket
 from cairn.errors import CairnError, Cancelled, DaemonBusy, DeadlinePassed, QueryTimeout
-from cairn.serve.admission import Admission, Ticket
 from tests.support.waiting import PATIENCE, until
 
 LONG = 1_000.0

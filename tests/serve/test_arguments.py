@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cairn.errors import InvalidRequest
-from cairn.serve.arguments import WORDS, checked
-from cairn.serve.tools import TOOLS
+from cairn.tools.arguments import WORDS, checked
+from cairn.tools.table import TOOLS
 
 SCHEMAS = {tool.name: tool.schema for tool in TOOLS}
 

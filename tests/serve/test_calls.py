@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from cairn.serve import client
-from cairn.serve.calls import OwnDesk, ThroughDaemon
-from cairn.serve.desk import Desk
-from cairn.serve.starting import ensure_daemon
+from cairn.ask.workspace import Desk
+from cairn.daemon import client
+from cairn.daemon.client import ensure_daemon
+from cairn.mcp.calls import OwnDesk, ThroughDaemon
 from cairn.sync.report import Phase, Progress
 from tests.schemas import check
 from tests.serve.test_mcp import many_files
@@ -93,8 +93,8 @@ def test_how_far_a_run_is_comes_through_and_so_does_that_nobody_waits_for_it(tmp
 
 _LIGHT = """
 import sys, json
-from cairn.serve.calls import OwnDesk, ThroughDaemon
-import cairn.serve.mcp
+from cairn.mcp.calls import OwnDesk, ThroughDaemon
+import cairn.mcp.server
 home, tree = sys.argv[1:]
 import os
 def never():
@@ -102,7 +102,7 @@ def never():
 calls = ThroughDaemon(home, os.environ, [tree], OwnDesk(never))
 assert json.loads(calls.call("search_codebase", {"query": "lease"}, lambda _: None, lambda: False).text)["results"]
 assert len(calls.tools()) >= 9
-print(sorted({"numpy", "tree_sitter", "sqlite3", "cairn.session", "cairn.serve.desk"} & set(sys.modules)))
+print(sorted({"numpy", "tree_sitter", "sqlite3", "cairn.ask.session", "cairn.ask.workspace"} & set(sys.modules)))
 calls.close()
 """
 

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from cairn.serve.token import token_path
+from cairn.mcp.http import token_path
 from tests.conformance import conforms
 from tests.serve.test_mcp_http import running
 from tests.support.servers import HELLO, READY, Agent, connected, mcp_command, process

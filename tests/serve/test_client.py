@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from cairn.serve import client
-from cairn.serve.client import Gone, connect, is_final, is_older
-from cairn.serve.frames import PROTOCOL, receive, send, settings_digest
-from cairn.serve.listening import listening
+from cairn.daemon import client
+from cairn.daemon.client import Gone, connect, is_final, is_older
+from cairn.daemon.frames import PROTOCOL, receive, send, settings_digest
+from cairn.daemon.listening import listening
 from tests.conformance import conforms
 from tests.support.servers import VERSION
 from tests.support.waiting import PATIENCE

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from cairn.config import ServeConfig
-from cairn.limits import DAEMON_CALLS_PER_CLIENT, MAX_FRAME_REQUEST_BYTES
-from cairn.serve import address
-from cairn.serve.client import Abandoned, Connection, connect
-from cairn.serve.daemon import Daemon
-from cairn.serve.frames import encode, hello
+from cairn.core.config import ServeConfig
+from cairn.core.limits import DAEMON_CALLS_PER_CLIENT, MAX_FRAME_REQUEST_BYTES
+from cairn.daemon import address
+from cairn.daemon.client import Abandoned, Connection, connect
+from cairn.daemon.frames import encode, hello
+from cairn.daemon.process import Daemon
 from cairn.store.versions import MANIFEST
 from tests.cli.test_bad_stores import rewrite
 from tests.conformance import conforms
@@ -131,8 +131,8 @@ def test_a_command_is_run_for_who_has_typed_it_or_given_back(served: tuple[Agent
 def test_what_tools_there_are_and_what_may_be_used_is_told(served: tuple[Agent, Daemon]) -> None:
     agent, _ = served
     with connected(agent.environ) as connection:
-        tools = connection.request("tools", {"served": []})["tools"]
-        assert {"name", "title", "description", "schema", "read_only", "destructive", "idempotent"} == set(tools[0])
+        table = connection.request("tools", {"served": []})["tools"]
+        assert {"name", "title", "description", "schema", "read_only", "destructive", "idempotent"} == set(table[0])
         assert connection.request("roots", {"served": [str(agent.tree)]})["roots"] == [str(agent.tree)]
 
 
@@ -470,9 +470,9 @@ def test_a_client_in_a_thread_learns_that_nobody_waits(
 
 def _held(monkeypatch: pytest.MonkeyPatch, seen: list[Callable[[], bool]] | None = None) -> threading.Event:
     """Answers of tools wait until they are let go; `seen` gets how each learns that nobody waits."""
-    from cairn.serve import tools
+    from cairn.tools import table
 
-    go, real = threading.Event(), tools.call
+    go, real = threading.Event(), table.call
 
     def call(*given: Any, **more: Any) -> Any:
         if seen is not None:
@@ -480,7 +480,7 @@ def _held(monkeypatch: pytest.MonkeyPatch, seen: list[Callable[[], bool]] | None
         go.wait(PATIENCE)
         return real(*given, **more)
 
-    monkeypatch.setattr(tools, "call", call)
+    monkeypatch.setattr(table, "call", call)
     return go
 
 

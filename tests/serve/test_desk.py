@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
+from cairn.ask.allowed import Allowed
+from cairn.ask.runs import Action
+from cairn.ask.session import Session
+from cairn.ask.workspace import Desk, Patience
 from cairn.errors import Cancelled
 from cairn.search.types import Mode, SearchRequest
-from cairn.serve.desk import Desk, Patience
-from cairn.serve.guard import Allowed
-from cairn.serve.runs import Action
-from cairn.serve.tools import call
-from cairn.session import Session
 from cairn.store.disk import Disk
+from cairn.tools.table import call
 from tests.conformance import conforms
 from tests.support.servers import LEASE, Agent
 from tests.support.waiting import PATIENCE
@@ -88,7 +88,7 @@ def test_a_store_that_cannot_be_read_just_now_stands_as_it_did_with_a_note(
 def test_what_was_seen_of_codebases_is_not_kept_without_end(
     tmp_path: Path, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cairn.serve.desk._MOST_SEEN", 2)
+    monkeypatch.setattr("cairn.ask.workspace._MOST_SEEN", 2)
     folders = roots(tmp_path, agent, 3)
     desk = Desk(agent.environ, Allowed(agent.environ, folders))
     for folder in (*folders, folders[1]):

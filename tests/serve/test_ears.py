@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cairn.serve.ears import Ears
+from cairn.watch.event_loop import Ears
 from tests.support.waiting import PATIENCE
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from cairn.clock import SYSTEM_CLOCK
+from cairn.ask.workspace import Patience
+from cairn.core.clock import SYSTEM_CLOCK
+from cairn.mcp.calls import OwnDesk
 from cairn.semantic.database import SemanticDatabase
-from cairn.serve.calls import OwnDesk
-from cairn.serve.desk import Patience
-from cairn.serve.edit_tool import is_set_up
-from cairn.serve.tools import CHECK_EDIT, TOOLS, listed
+from cairn.tools.reading import is_set_up
+from cairn.tools.table import CHECK_EDIT, TOOLS, listed
 from tests.conformance import conforms
 from tests.semantic.small_indexer import Memory, refresh
 from tests.support.servers import LEASE, Agent

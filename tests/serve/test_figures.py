@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cairn.serve.figures import Figures
+from cairn.daemon.dispatcher import Figures
 
 
 def test_counts_and_quantiles_are_those_of_each_kind() -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.limits import MAX_FRAME_REQUEST_BYTES
-from cairn.serve.frames import BadFrame, decode, encode, hello, receive, send, settings_digest
+from cairn.core.limits import MAX_FRAME_REQUEST_BYTES
+from cairn.daemon.frames import BadFrame, decode, encode, hello, receive, send, settings_digest
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=()), max_size=20),

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from cairn.clock import SystemClock
+from cairn.ask import runs as module
+from cairn.ask.freshness import Freshener
+from cairn.ask.runs import Action, Run, Runs
+from cairn.core.clock import SystemClock
+from cairn.core.limits import AGENT_RECENT_SECONDS, WATCH_RECONCILE_SECONDS
 from cairn.errors import ConfigError
-from cairn.limits import AGENT_RECENT_SECONDS, WATCH_RECONCILE_SECONDS
-from cairn.serve import runs as module
-from cairn.serve.freshness import Freshener
-from cairn.serve.runs import Action, Run, Runs
 from cairn.store.lease import RunKind
 from cairn.store.standing import Freshness
 from cairn.sync.codebase import Codebase, open_codebase

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cairn.ask.allowed import Allowed
 from cairn.errors import InvalidRequest, PathNotFound, RootNotAllowed, RootNotFound
-from cairn.serve.guard import Allowed
 from tests.support.servers import Agent
 
 

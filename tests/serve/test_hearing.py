@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import pytest
 
-from cairn.clock import SystemClock
+from cairn.core.clock import SystemClock
+from cairn.core.limits import MAX_HINTED_FILES, WATCH_DEBOUNCE_MS
 from cairn.errors import WatchFailed
-from cairn.limits import MAX_HINTED_FILES, WATCH_DEBOUNCE_MS
-from cairn.serve.hearing import Hearing
 from cairn.source.watch import Hints
+from cairn.watch.pending_changes import Hearing
 
 QUIET = WATCH_DEBOUNCE_MS / 1000
 

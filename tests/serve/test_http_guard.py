@@ -8,8 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from cairn.limits import MAX_HTTP_BODY_BYTES
-from cairn.serve.http_guard import Guard
+from cairn.core.limits import MAX_HTTP_BODY_BYTES
+from cairn.mcp.http import Guard
 
 TOKEN = "t0ken-of-the-user_t0ken-of-the-user"
 HOST, ORIGIN = "127.0.0.1:8717", "http://127.0.0.1:8717"

@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from cairn.answer.states import TRANSITIONS, Lifecycle
-from cairn.clock import SystemClock
+from cairn.ask.gate import TRANSITIONS, Lifecycle
+from cairn.core.clock import SystemClock
 from cairn.errors import StoreError
 from cairn.store.disk import Disk
 from cairn.store.lease import RunKind

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cairn.serve import runs as module
-from cairn.serve.desk import Patience
-from cairn.serve.runs import Action
+from cairn.ask import runs as module
+from cairn.ask.runs import Action
+from cairn.ask.workspace import Patience
 from cairn.store.lease import RunKind
 from tests.conformance import conforms
 from tests.support.servers import AT_ONCE, Agent

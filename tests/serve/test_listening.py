@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from cairn.daemon.address import RUN, SOCKET, at_socket, dial, is_own, peer
+from cairn.daemon.listening import listening
 from cairn.errors import DaemonRunning, SocketTaken, StoreNotOurs
-from cairn.serve.address import RUN, SOCKET, at_socket, dial, is_own, peer
-from cairn.serve.listening import listening
 
 
 @pytest.fixture

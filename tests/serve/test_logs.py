@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.serve.logs import Line, Log
+from cairn.daemon.logs import Line, Log
 from cairn.store import disk
 from tests.conformance import conforms
 

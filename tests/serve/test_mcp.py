@@ -16,13 +16,13 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 
+from cairn.ask.workspace import Desk
 from cairn.errors import Cancelled, ConfigError
-from cairn.serve.calls import OwnDesk
-from cairn.serve.desk import Desk
-from cairn.serve.mcp import INSTRUCTIONS, _percent, mcp_server
-from cairn.serve.tools import TOOLS
+from cairn.mcp.calls import OwnDesk
+from cairn.mcp.server import INSTRUCTIONS, _percent, mcp_server
 from cairn.store.lease import RunKind
 from cairn.sync.report import Phase, Progress
+from cairn.tools.table import TOOLS
 from tests.conformance import conforms
 from tests.schemas import validator
 from tests.serve.test_tools import QUESTIONS
@@ -80,10 +80,10 @@ async def answer(client: Client, tool: str, *, structured: bool = False, **argum
 _HELLO = """
 import anyio, sys
 from mcp import Client
-from cairn.serve.calls import OwnDesk
-from cairn.serve.mcp import mcp_server
+from cairn.mcp.calls import OwnDesk
+from cairn.mcp.server import mcp_server
 
-HEAVY = {"numpy", "tree_sitter", "cairn.session", "cairn.serve.tools", "cairn.serve.desk"}
+HEAVY = {"numpy", "tree_sitter", "cairn.ask.session", "cairn.tools.table", "cairn.ask.workspace"}
 
 def heavy():
     return sorted(HEAVY & set(sys.modules))
@@ -106,7 +106,7 @@ def test_hello_is_said_before_anything_heavy_is_imported_or_opened() -> None:
     done = subprocess.run([sys.executable, "-c", _HELLO], capture_output=True, text=True, check=True, timeout=60)
     hello, tools = done.stdout.splitlines()
     assert hello == "hello []"
-    assert "cairn.serve.tools" in tools
+    assert "cairn.tools.table" in tools
 
 
 def test_the_server_says_who_it_is_and_how_to_begin(agent: Agent) -> None:

@@ -19,12 +19,11 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from cairn.core.limits import MAX_HTTP_BODY_BYTES
 from cairn.errors import AddressTaken
-from cairn.limits import MAX_HTTP_BODY_BYTES
-from cairn.serve.calls import OwnDesk
-from cairn.serve.mcp import mcp_server
-from cairn.serve.mcp_http import serve_http
-from cairn.serve.token import token_path
+from cairn.mcp.calls import OwnDesk
+from cairn.mcp.http import serve_http, token_path
+from cairn.mcp.server import mcp_server
 from tests.serve.test_mcp import EVERY, answer
 from tests.support.servers import Agent, mcp_command
 from tests.support.waiting import PATIENCE

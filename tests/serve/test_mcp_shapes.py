@@ -8,11 +8,11 @@ import jsonschema
 import pytest
 
 from cairn.answer.envelope import error
+from cairn.ask.workspace import Desk
 from cairn.errors import CairnError
-from cairn.serve.calls import OwnDesk
-from cairn.serve.desk import Desk
-from cairn.serve.mcp_shapes import ANSWERS, answer_schema, tools
-from cairn.serve.tools import CHECK_EDIT, TOOLS
+from cairn.mcp.calls import OwnDesk
+from cairn.mcp.server import ANSWERS, answer_schema, tools
+from cairn.tools.table import CHECK_EDIT, TOOLS
 from tests.schemas import check
 
 

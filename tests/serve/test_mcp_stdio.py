@@ -13,7 +13,7 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 
-from cairn.serve.tools import TOOLS
+from cairn.tools.table import TOOLS
 from tests.serve.test_mcp import EVERY, answer, many_files
 from tests.support.servers import HELLO, READY, Agent, Mcp, mcp_command
 from tests.support.waiting import PATIENCE

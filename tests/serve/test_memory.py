@@ -8,9 +8,9 @@ import re
 import pytest
 import re2
 
-from cairn import tokens
-from cairn.serve import memory
-from cairn.serve.memory import Ceiling, Pressure, give_back, open_handles, own_memory
+from cairn.core import tokens
+from cairn.daemon import memory
+from cairn.daemon.memory import Ceiling, Pressure, give_back, open_handles, own_memory
 
 MIB = 1 << 20
 

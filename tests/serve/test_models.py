@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cairn.clock import SYSTEM_CLOCK
-from cairn.config import EmbeddingConfig
-from cairn.serve.models import Models
+from cairn.core.clock import SYSTEM_CLOCK
+from cairn.core.config import EmbeddingConfig
+from cairn.embedding.choose import Models
 
 
 def test_the_same_settings_get_the_same_model_and_others_another() -> None:

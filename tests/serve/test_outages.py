@@ -130,8 +130,8 @@ def test_an_answer_says_why_the_server_did_not_help(agent: Agent, server: RealSe
     agent.desk.close()
     again = Agent.__new__(Agent)
     again.__dict__.update(agent.__dict__)
-    from cairn.serve.desk import Desk
-    from cairn.serve.guard import Allowed
+    from cairn.ask.allowed import Allowed
+    from cairn.ask.workspace import Desk
 
     def asked() -> dict[str, Any]:
         again.desk = Desk(agent.environ, Allowed(agent.environ, [str(agent.tree)]))

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from cairn.ask.workspace import Reading
 from cairn.semantic import jobs
 from cairn.semantic.catalog import register
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.scopes import FULL
-from cairn.serve import read_tools
-from cairn.serve.desk import Reading
-from cairn.serve.tools import TOOLS, call
 from cairn.store.disk import Disk
+from cairn.tools import reading
+from cairn.tools.table import TOOLS, call
 from tests.conformance import conforms
 from tests.semantic.pinned import CONTEXT
 from tests.serve.test_tools import QUESTIONS
@@ -35,9 +35,9 @@ READS += [("index_status", {}), ("list_codebases", {}), ("manage_index", {"actio
 
 @conforms("001.INV5", "001.FG1", "001.AC3", "001.REC3")
 def test_the_readers_reach_no_writer() -> None:
-    tree = ast.parse(inspect.getsource(read_tools))
+    tree = ast.parse(inspect.getsource(reading))
     imported = {f"{node.module}" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert not [name for name in imported if name.startswith(("cairn.sync", "cairn.store", "cairn.serve.runs"))]
+    assert not [name for name in imported if name.startswith(("cairn.sync", "cairn.store", "cairn.ask.runs"))]
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import) and "cairn" in ast.dump(node)]
     # What they are handed has no way to a run, and of a session they ask only what reads.
     assert {"runs", "freshener", "before_search"}.isdisjoint(dir(Reading))
@@ -45,7 +45,7 @@ def test_the_readers_reach_no_writer() -> None:
     assert {"runs", "freshener", "before_search", "prepare", "start"}.isdisjoint(used)
     for tool in TOOLS:
         if tool.name not in ("search_codebase", "manage_index"):
-            handler = getattr(read_tools, tool.name)
+            handler = getattr(reading, tool.name)
             assert str(inspect.signature(handler).parameters["reading"].annotation) == "Reading"
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cairn.serve.reports import repair_envelope, run_envelope
+from cairn.answer.runs import repair_envelope, run_envelope
+from cairn.core.types import SkipReason
 from cairn.store.standing import RepairPlan, RepairScope
 from cairn.sync.codebase import open_codebase
 from cairn.sync.repair import RepairReport
 from cairn.sync.report import Changes, FailedFile, RunReport
-from cairn.types import SkipReason
 from tests.schemas import check
 
 SNAPSHOT = "0" * 26

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cairn.limits import DAEMON_DEADLINE_SECONDS
-from cairn.serve.requests import BadRequest, name_of, progress_message, request_of
+from cairn.core.limits import DAEMON_DEADLINE_SECONDS
+from cairn.daemon.requests import BadRequest, name_of, progress_message, request_of
 from cairn.sync.report import Phase, Progress
 
 SECRET = "what nobody may read in a log"

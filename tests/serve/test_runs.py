@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from cairn.ask import runs as module
+from cairn.ask.runs import Action, Run, Runs, retry_after_ms
+from cairn.core.limits import MAX_RUNS
 from cairn.errors import Cancelled, SourceError, StoreBusy
-from cairn.limits import MAX_RUNS
-from cairn.serve import runs as module
-from cairn.serve.runs import Action, Run, Runs, retry_after_ms
 from cairn.store.lease import RunKind
 from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.report import Phase, Progress, RunReport

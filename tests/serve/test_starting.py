@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.serve.client import Connection
-from cairn.serve.starting import ensure_daemon, nobody_listens
+from cairn.daemon.client import Connection, ensure_daemon, nobody_listens
 from tests.support.servers import connected, daemon_home, daemons_started, met, process
 from tests.support.waiting import PATIENCE, end, is_alive, until
 
@@ -93,7 +92,7 @@ def test_a_signal_ends_it_as_a_request_to_leave_does(environ: dict[str, str], nu
 def test_a_second_one_says_in_one_sentence_that_there_is_one(
     environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cairn.cli import daemon as command
+    from cairn.cli import serving as command
     from cairn.errors import DaemonRunning
 
     monkeypatch.setattr(command, "DAEMON_DRAIN_SECONDS", 0.0)

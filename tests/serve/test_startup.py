@@ -8,15 +8,15 @@ import sys
 
 import pytest
 
+from cairn.ask.allowed import Allowed
+from cairn.ask.refusing import refuse_other_model
 from cairn.errors import EmbeddingModelChangedError
-from cairn.serve.guard import Allowed
-from cairn.serve.refusing import refuse_other_model
-from cairn.serve.startup import WatchedDesk
 from cairn.store.registry import read_registry
 from cairn.sync import run
 from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.place import place_of
 from cairn.sync.sizes import at_home
+from cairn.watch.watcher import WatchedDesk
 from tests.conformance import conforms
 from tests.support.servers import Agent
 from tests.support.waiting import PATIENCE

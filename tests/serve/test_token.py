@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cairn.errors import TokenUnfit
-from cairn.serve.token import token_of, token_path
+from cairn.mcp.http import token_of, token_path
 
 
 def environ(tmp_path: Path) -> dict[str, str]:

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from cairn.answer.envelope import NonOkReason
+from cairn.ask.gate import NonOkReason
+from cairn.ask.workspace import Desk
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.errors import CairnError
-from cairn.serve import read_tools
-from cairn.serve.desk import Desk
-from cairn.serve.tools import TOOLS, call
 from cairn.store.fs import store_trouble
 from cairn.store.lease import RunKind
+from cairn.tools import reading
+from cairn.tools.table import TOOLS, call
 from tests.conformance import conforms
 from tests.support.servers import AT_ONCE, LEASE, Agent
 
@@ -209,7 +209,7 @@ def test_a_fault_of_our_own_is_told_without_what_it_was(agent: Agent, monkeypatc
     def broken(*_: object) -> None:
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(read_tools, "codebase_list", broken)
+    monkeypatch.setattr(reading, "codebase_list", broken)
     answer = agent.ask("list_codebases")
     assert answer["error"]["code"] == CairnError.code
     assert "secret" not in json.dumps(answer)
@@ -222,13 +222,13 @@ def test_a_store_that_cannot_be_read_is_an_error_and_no_gate(indexed: Agent, mon
         raise store_trouble("here", OSError(5, "EIO"))
 
     with monkeypatch.context() as patch:
-        patch.setattr("cairn.session.stand", refuse)
+        patch.setattr("cairn.ask.session.stand", refuse)
         answer = json.loads(call(other, "find_symbol", {"name": "Lease"}).to_json())
         assert answer["status"] == "error"
     # Who has it open already goes on.
     assert indexed.ask("find_symbol", name="Lease")["status"] == "ok"
     with monkeypatch.context() as patch:
-        patch.setattr("cairn.session.stand", refuse)
+        patch.setattr("cairn.ask.session.stand", refuse)
         answer = indexed.ask("find_symbol", name="Lease")
     assert (answer["status"], answer["freshness"]["mode"]) == ("ok", "sync_failed")
     other.close()

@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 
-from cairn.clock import SystemClock
+from cairn.ask import runs as runs_module
+from cairn.ask.runs import Action, Run
+from cairn.core.clock import SystemClock
+from cairn.core.limits import AGENT_RECENT_SECONDS, MAX_HINTED_FILES, RACY_WINDOW_NS, WATCH_RECONCILE_SECONDS
 from cairn.errors import CairnError, Cancelled, WatchFailed
-from cairn.limits import AGENT_RECENT_SECONDS, MAX_HINTED_FILES, RACY_WINDOW_NS, WATCH_RECONCILE_SECONDS
-from cairn.serve import runs as runs_module
-from cairn.serve import watching as module
-from cairn.serve.runs import Action, Run
-from cairn.serve.watching import Watching
 from cairn.source.watch import watch_tree
 from cairn.store.lease import RunKind
 from cairn.store.snapshot import open_view
@@ -25,6 +23,8 @@ from cairn.sync import catchup
 from cairn.sync.codebase import open_codebase
 from cairn.sync.place import place_of
 from cairn.sync.report import Gap, RunReport
+from cairn.watch import watcher as module
+from cairn.watch.watcher import Watching
 from tests.conformance import conforms
 from tests.support.servers import Agent
 from tests.support.waiting import PATIENCE, until

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.types import Root, SkipReason
 from cairn.errors import RootNotAFolder, RootNotFound, RootUnreadable
 from cairn.source import beneath
 from cairn.source.beneath import NotRegularFile, Resolved, Tree
-from cairn.types import Root, SkipReason
 from tests.conformance import conforms
 from tests.hostile.shapes import LINKS, Shape, every_byte_names
 
@@ -359,7 +359,7 @@ def scripted(answers: list[int]) -> Callable[..., int]:
 _READ_SCRIPT = """
 import os, sys
 from cairn.source.beneath import Tree
-from cairn.types import Root
+from cairn.core.types import Root
 with Tree(Root(sys.argv[1], False)) as tree:
     print(tree.read_small(b"src/deep/code.py", 9), tree.read_small(b"out/code.py", 9), tree.uses_openat2)
 """

@@ -9,13 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cairn.config import Config
-from cairn.limits import RACY_WINDOW_NS, REHASH_FRACTION
-from cairn.source.beneath import Tree
-from cairn.source.changes import NO_HINTS, GitHints, detect, git_hints
-from cairn.source.stable_read import read_stable
-from cairn.source.walk import walk
-from cairn.types import (
+from cairn.core.config import Config
+from cairn.core.limits import RACY_WINDOW_NS, REHASH_FRACTION
+from cairn.core.types import (
     Candidate,
     ChangeSet,
     FileRecord,
@@ -29,6 +25,10 @@ from cairn.types import (
     Vanished,
     WalkResult,
 )
+from cairn.source.beneath import Tree
+from cairn.source.changes import NO_HINTS, GitHints, detect, git_hints
+from cairn.source.stable_read import read_stable
+from cairn.source.walk import walk
 from tests.conformance import conforms
 from tests.source.test_git import ODD_NAMES, git_of
 from tests.support.repos import commit, run_git

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 import cairn.source.dirty as dirty_module
-from cairn.clock import SYSTEM_CLOCK
-from cairn.config import Config
+from cairn.core.clock import SYSTEM_CLOCK
+from cairn.core.config import Config
+from cairn.core.types import Root
 from cairn.errors import GitFailed
 from cairn.source.beneath import Tree
 from cairn.source.dirty import is_dirty
 from cairn.source.git import Git
 from cairn.source.walk import walk
-from cairn.types import Root
 from tests.conformance import conforms
 from tests.source.test_git import Canary, canary, hostile
 from tests.support.repos import commit, run_git

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cairn.config import Config
+from cairn.core.config import Config
+from cairn.core.types import FileRecord, Root, SourceFile
 from cairn.errors import GitFailed
 from cairn.source.beneath import Tree
 from cairn.source.changes import NO_HINTS, detect
@@ -18,7 +19,6 @@ from cairn.source.fresh import Look, still, take
 from cairn.source.git import Git
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
-from cairn.types import FileRecord, Root, SourceFile
 from tests.source.test_git import git_of
 from tests.source.test_listing import LONG_AFTER, age, become_file, chmod_until_it_shows
 from tests.support.repos import commit, run_git

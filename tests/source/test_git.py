@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import cairn.source.git as git_module
-from cairn.clock import SystemClock
-from cairn.config import Config, IndexConfig
+from cairn.core.clock import SystemClock
+from cairn.core.config import Config, IndexConfig
+from cairn.core.types import Root, SkipReason
 from cairn.errors import GitFailed
 from cairn.source.beneath import Tree
 from cairn.source.git import GLOBAL_IGNORE_LABEL, INFO_EXCLUDE_LABEL, Git, GitChange, git_version
 from cairn.source.walk import walk
-from cairn.types import Root, SkipReason
 from tests.conformance import conforms
 from tests.support.clock import ManualClock
 from tests.support.repos import commit, run_git

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.types import Root
 from cairn.errors import GitFailed
 from cairn.source.git import GitChange
 from cairn.source.git_history import GitCommit, GitFile, GitHistory, parse_commit_changes, parse_objects, parse_tree
-from cairn.types import Root
 from tests.source.test_git import ODD_NAMES, Canary, canary, hostile
 from tests.support.repos import commit, run_git
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.limits import MAX_IGNORE_BYTES, MAX_IGNORE_PATTERNS, MAX_PATTERN_BYTES
+from cairn.core.limits import MAX_IGNORE_BYTES, MAX_IGNORE_PATTERNS, MAX_PATTERN_BYTES
 from cairn.source.ignore import GlobSet, IgnoreStack, Rule, RuleSet, decide, parse_rules
 from tests.conformance import conforms
 

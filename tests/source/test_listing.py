@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.config import Config, IndexConfig
-from cairn.limits import RACY_WINDOW_NS, REHASH_FRACTION
+from cairn.core.config import Config, IndexConfig
+from cairn.core.limits import RACY_WINDOW_NS, REHASH_FRACTION
+from cairn.core.types import Root, Skip, SkipReason, WalkResult
 from cairn.source.beneath import Tree
 from cairn.source.listing import (
     FolderListing,
@@ -29,7 +30,6 @@ from cairn.source.listing import (
     unchanged,
 )
 from cairn.source.walk import walk
-from cairn.types import Root, Skip, SkipReason, WalkResult
 from tests.support.trees import write_tree
 
 LONG_AFTER = 4_000_000_000 * 10**9

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.types import FileStat, Root, StoredFile
 from cairn.source.beneath import Tree
 from cairn.source.moved import DiskState, disk_state, spellings
-from cairn.types import FileStat, Root, StoredFile
 
 DATA = b"def steal(): ...\n"
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.types import Candidate, FileStat, Root
 from cairn.errors import BadPathKey, PathOutsideRoot, RootNotAFolder, RootNotFound, RootUnreadable
 from cairn.source.root import (
     find_collisions,
@@ -21,7 +22,6 @@ from cairn.source.root import (
     relative_to_root,
     store_id,
 )
-from cairn.types import Candidate, FileStat, Root
 from tests.conformance import conforms
 from tests.support.repos import make_repo, run_git
 

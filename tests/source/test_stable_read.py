@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from cairn.limits import MAX_FILE_BYTES, MINIFIED_LINE_BYTES, STABLE_READ_ATTEMPTS, STABLE_READ_QUIET_NS
+from cairn.core.limits import MAX_FILE_BYTES, MINIFIED_LINE_BYTES, STABLE_READ_ATTEMPTS, STABLE_READ_QUIET_NS
+from cairn.core.types import Candidate, FileStat, ReadOutcome, Root, Skip, SkipReason, SourceFile, Unstable, Vanished
 from cairn.source.beneath import Tree
 from cairn.source.root import path_key
 from cairn.source.stable_read import looks_minified, read_stable
-from cairn.types import Candidate, FileStat, ReadOutcome, Root, Skip, SkipReason, SourceFile, Unstable, Vanished
 from tests.conformance import conforms
 from tests.hostile.shapes import SHAPES, SOURCE, Shape, uproot
 from tests.support.clock import ManualClock

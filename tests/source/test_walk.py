@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from cairn.config import Config, load_config
+from cairn.core.config import Config, load_config
+from cairn.core.types import SkipReason, WalkResult
 from cairn.source.beneath import Tree
 from cairn.source.root import find_root
 from cairn.source.walk import walk, walk_to
-from cairn.types import SkipReason, WalkResult
 from tests.conformance import conforms
 from tests.support.repos import run_git
 from tests.support.trees import write_tree

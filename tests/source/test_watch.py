@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import cairn.source.watch as watch_module
-from cairn.clock import SYSTEM_CLOCK
-from cairn.config import Config
+from cairn.core.clock import SYSTEM_CLOCK
+from cairn.core.config import Config
+from cairn.core.types import Root
 from cairn.errors import WatchFailed
 from cairn.source.beneath import Tree
 from cairn.source.walk import walk
 from cairn.source.watch import Hints, Watch, watch_tree
-from cairn.types import Root
 from tests.source.test_changes import Snapshot
 from tests.support.repos import run_git
 

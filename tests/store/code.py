@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from cairn.types import FileFacts
+from cairn.core.types import FileFacts
 from tests.store import little
 from tests.store.disks import MemoryDisk
 from tests.store.segments import analyzed

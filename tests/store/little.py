@@ -8,9 +8,10 @@ from hashlib import sha256
 
 import numpy as np
 
-from cairn.clock import Clock, Processes, ProcessId, rfc3339
-from cairn.config import Config
-from cairn.fingerprint import EmbeddingIdentity, IndexParts, index_fingerprint
+from cairn.core.clock import Clock, Processes, ProcessId, rfc3339
+from cairn.core.config import Config
+from cairn.core.fingerprint import EmbeddingIdentity, IndexParts, index_fingerprint
+from cairn.core.types import FileFacts, FileStat, SkipRecord, SourceFile
 from cairn.store.build import SegmentBuilder
 from cairn.store.draft import Draft, Layer
 from cairn.store.fs import Fs
@@ -22,7 +23,6 @@ from cairn.store.tombstones import Tombstone, TombstoneReason
 from cairn.store.writer import Writer, open_writer
 from cairn.syntax.analyze import cut_by_lines
 from cairn.syntax.versions import CHUNKER_VERSION
-from cairn.types import FileFacts, FileStat, SkipRecord, SourceFile
 from tests.store.disks import MemoryDisk
 from tests.support.clock import ManualClock
 

@@ -10,13 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cairn.store.build import SegmentBuilder
-from cairn.store.rows import REFERENCE_KINDS, STATES, SYMBOL_KINDS
-from cairn.store.segment import Segment
-from cairn.syntax.analyze import analyze
-from cairn.syntax.identity import chunk_hash, chunk_id
-from cairn.syntax.versions import CHUNKER_VERSION
-from cairn.types import (
+from cairn.core.types import (
     Chunk,
     FileFacts,
     FileStat,
@@ -30,6 +24,12 @@ from cairn.types import (
     Symbol,
     Syntax,
 )
+from cairn.store.build import SegmentBuilder
+from cairn.store.rows import REFERENCE_KINDS, STATES, SYMBOL_KINDS
+from cairn.store.segment import Segment
+from cairn.syntax.analyze import analyze
+from cairn.syntax.identity import chunk_hash, chunk_id
+from cairn.syntax.versions import CHUNKER_VERSION
 from tests.store.disks import MemoryDisk
 
 DIMENSION = 4

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cairn.core.tokens import terms_of
+from cairn.core.types import Chunk, FileFacts, Import, Reference, SkipReason, Symbol
 from cairn.store.build import MOST_CHUNK_BYTES, SegmentBuilder
 from cairn.store.container import read_container
 from cairn.store.postings import Postings
 from cairn.syntax.identity import chunk_hash, chunk_id
 from cairn.syntax.versions import CHUNKER_VERSION
-from cairn.tokens import terms_of
-from cairn.types import Chunk, FileFacts, Import, Reference, SkipReason, Symbol
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
 from tests.store.segments import (

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from cairn.clock import SYSTEM_CLOCK
+from cairn.core.clock import SYSTEM_CLOCK
 from cairn.errors import LeaseLost, StoreBusy
 from cairn.store import collect as collecting
 from cairn.store.collect import Collected, collect, foresee

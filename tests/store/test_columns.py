@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cairn.core.types import Chunk, Reference, ReferenceKind
 from cairn.errors import StoreCorrupt
 from cairn.store.columns import (
     Names,
@@ -23,7 +24,6 @@ from cairn.store.columns import (
     section,
 )
 from cairn.store.container import Section
-from cairn.types import Chunk, Reference, ReferenceKind
 
 NAMES = st.lists(st.text("abé\0\U0010ffff", max_size=4), max_size=12)
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, ProcessId
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, ProcessId
+from cairn.core.limits import LEASE_TTL_MS, MAX_STATE_BYTES
 from cairn.errors import Incompatible, LeaseLapsed, LeaseLost, LeaseStuck, StoreBusy, StoreCorrupt
-from cairn.limits import LEASE_TTL_MS, MAX_STATE_BYTES
 from cairn.store.disk import Disk
 from cairn.store.document import seal
 from cairn.store.fs import Fs

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn import limits
+from cairn.core import limits
+from cairn.core.fingerprint import canonical_json, fingerprint_of
+from cairn.core.types import SkipReason
 from cairn.errors import Incompatible, StoreCorrupt
-from cairn.fingerprint import canonical_json, fingerprint_of
 from cairn.store.ids import segment_name, snapshot_id
 from cairn.store.manifest import (
     COMPLETION_KIND,
@@ -31,7 +32,6 @@ from cairn.store.manifest import (
     encode_manifest,
 )
 from cairn.store.tombstones import is_path_key, tombstone_path
-from cairn.types import SkipReason
 from tests.conformance import conforms
 
 OLD, MIDDLE, NEW = (snapshot_id(1_767_268_800_000_000_000 + i * 10**9, bytes([i] * 10)) for i in range(3))

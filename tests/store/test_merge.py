@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cairn.core.types import Chunk, FileFacts, FileStat, ParseState, Reference, SkipReason, SkipRecord, Syntax
 from cairn.errors import StoreCorrupt
 from cairn.store import merge_plan, merge_postings, postings
 from cairn.store.build import SegmentBuilder
@@ -23,7 +24,6 @@ from cairn.store.postings import FIELDS, Postings
 from cairn.store.snapshot import Part
 from cairn.syntax.identity import chunk_hash, chunk_id
 from cairn.syntax.versions import CHUNKER_VERSION
-from cairn.types import Chunk, FileFacts, FileStat, ParseState, Reference, SkipReason, SkipRecord, Syntax
 from tests.lengths import at_length
 from tests.store.disks import MemoryDisk
 from tests.store.segments import (

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cairn.core.tokens import terms
 from cairn.errors import StoreCorrupt
 from cairn.store import postings as module
 from cairn.store.postings import FIELDS, Postings, PostingsBuilder, term_hash
-from cairn.tokens import terms
 
 Row = tuple[str, Sequence[str], "str | bytes", "str | bytes"]
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from cairn.core.limits import MAX_SEGMENTS_PER_SNAPSHOT
+from cairn.core.types import FileFacts
 from cairn.errors import CairnError, EngineUnreachable, LeaseLost, PublishRefused, StoreCorrupt, TooManySegments
-from cairn.limits import MAX_SEGMENTS_PER_SNAPSHOT
 from cairn.store import install as installing
 from cairn.store import manifest as manifests
 from cairn.store.draft import Draft, Layer
@@ -28,7 +29,6 @@ from cairn.store.tombstones import Tombstone, TombstoneReason
 from cairn.store.verify import check
 from cairn.store.versions import MANIFEST
 from cairn.store.writer import Writer, open_writer
-from cairn.types import FileFacts
 from tests.conformance import conforms
 from tests.store import little
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, TracingDisk

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES
 from cairn.errors import LeaseStuck, StoreBusy
 from cairn.store.disk import Disk
 from cairn.store.fs import Fs

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cairn.core.types import FileStat, ParseState, ReferenceKind, SkipReason, StoredFile, Symbol, SymbolKind
 from cairn.source import root
 from cairn.store import rows
 from cairn.store.rows import (
@@ -37,7 +38,6 @@ from cairn.store.rows import (
 from cairn.store.versions import CHUNK_ROWS
 from cairn.syntax import identity, symbols
 from cairn.syntax.chunks import KIND
-from cairn.types import FileStat, ParseState, ReferenceKind, SkipReason, StoredFile, Symbol, SymbolKind
 from tests.conformance import conforms
 
 PATHS = st.text("aAäÄß\u017fÅ\u0301\u0345İ\u0131Σς/.", min_size=1, max_size=12)

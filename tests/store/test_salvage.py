@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from cairn.clock import rfc3339
+from cairn.core.clock import rfc3339
 from cairn.errors import Incompatible
 from cairn.store import manifest as manifests
 from cairn.store.draft import Draft

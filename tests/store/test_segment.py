@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cairn.core.filetypes import language_of
+from cairn.core.types import Chunk, FileFacts, FileStat
 from cairn.errors import Incompatible, StoreCorrupt
-from cairn.filetypes import language_of
 from cairn.source.root import path_key_ci
 from cairn.store.container import read_container, write_container
 from cairn.store.disk import Disk
@@ -25,7 +26,6 @@ from cairn.store.segment import Segment
 from cairn.store.versions import CHUNK_ROWS
 from cairn.syntax import identity
 from cairn.syntax.versions import CHUNKER_VERSION
-from cairn.types import Chunk, FileFacts, FileStat
 from tests.conformance import conforms
 from tests.store.disks import FAULTS, FailingDisk, Fault, MemoryDisk
 from tests.store.segments import (

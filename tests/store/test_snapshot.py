@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.types import SkipReason
 from cairn.errors import Incompatible, NoValidSnapshot
 from cairn.store import manifest as manifests
 from cairn.store.disk import Disk
@@ -33,7 +34,6 @@ from cairn.store.snapshot import LiveCounts, SnapshotView, open_view
 from cairn.store.tombstones import Tombstone, TombstoneReason
 from cairn.store.versions import MANIFEST
 from cairn.store.writer import open_writer
-from cairn.types import SkipReason
 from tests.conformance import conforms
 from tests.store import little
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, TracingDisk

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from cairn import limits
+from cairn.core import limits
 from cairn.errors import Incompatible, StoreCorrupt
 from cairn.store.document import seal
 from cairn.store.manifest import GitState, Manifest, decode_manifest, encode_manifest

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.limits import (
+from cairn.core.limits import (
     COMPACTION_DEAD_SHARE,
     COMPACTION_OVERDUE_SEGMENTS,
     COMPACTION_OVERDUE_TOMBSTONES,

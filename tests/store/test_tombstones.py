@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn import limits
+from cairn.core import limits
 from cairn.errors import BadPathKey, StoreCorrupt
 from cairn.source.root import path_key
 from cairn.store import tombstones as module

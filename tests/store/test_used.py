@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.limits import LAST_USED_SECONDS
+from cairn.core.limits import LAST_USED_SECONDS
 from cairn.store.files import remove_file
 from cairn.store.layout import LAST_USED
 from cairn.store.used import last_used, touch_used

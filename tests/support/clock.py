@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Self
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
 
 # An autumn day of 2026, later than every file of a fixture and earlier than every date that a test moves to.
 START_NS = 1_790_000_000_000_000_000
 
 
 class ManualClock:
-    """A `cairn.clock.Clock` whose four hands the test moves: wall, monotonic, boot and CPU time.
+    """A `cairn.core.clock.Clock` whose four hands the test moves: wall, monotonic, boot and CPU time.
 
     The hands stand still until something moves them:
 

@@ -20,21 +20,21 @@ from typing import Any
 
 import pytest
 
+from cairn.ask.allowed import Allowed
+from cairn.ask.workspace import Desk, Patience
 from cairn.cli.commands import run_command
-from cairn.clock import SystemClock
-from cairn.config import ServeConfig, cairn_home
-from cairn.serve.address import at_socket
-from cairn.serve.client import Connection, connect
-from cairn.serve.daemon import Daemon
-from cairn.serve.desk import Desk, Patience
-from cairn.serve.frames import encode, hello, receive
-from cairn.serve.guard import Allowed
-from cairn.serve.listening import listening
-from cairn.serve.tools import call
+from cairn.core.clock import SystemClock
+from cairn.core.config import ServeConfig, cairn_home
+from cairn.daemon.address import at_socket
+from cairn.daemon.client import Connection, connect
+from cairn.daemon.frames import encode, hello, receive
+from cairn.daemon.listening import listening
+from cairn.daemon.process import Daemon
 from cairn.store.lease import RunKind
 from cairn.store.writer import open_writer
 from cairn.sync.codebase import open_codebase
 from cairn.sync.place import place_of
+from cairn.tools.table import call
 from tests.schemas import check
 from tests.support.waiting import PATIENCE, end, until
 from tests.sync.desk import extract_here

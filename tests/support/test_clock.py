@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
 from tests.support.clock import START_NS, ManualClock
 
 

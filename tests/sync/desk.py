@@ -11,8 +11,9 @@ import pytest
 
 import cairn.sync.catchup as catchup_module
 import cairn.sync.extract as extract_module
-from cairn.clock import Clock
-from cairn.config import LimitConfig
+from cairn.core.clock import Clock
+from cairn.core.config import LimitConfig
+from cairn.core.types import Candidate, ExtractOutcome, ReadOutcome, Root
 from cairn.embedding.fake import FakeEmbedder
 from cairn.embedding.model import Vectors
 from cairn.errors import EmbeddingFailed
@@ -28,7 +29,6 @@ from cairn.sync.extract import extract
 from cairn.sync.place import Place, place_of
 from cairn.sync.report import Progress, RunReport
 from cairn.sync.status import look
-from cairn.types import Candidate, ExtractOutcome, ReadOutcome, Root
 from tests.support.clock import ManualClock
 from tests.support.repos import commit, make_repo, run_git
 from tests.support.trees import write_tree

@@ -7,7 +7,7 @@ import shutil
 from hashlib import sha256
 from pathlib import Path
 
-from cairn.clock import SystemClock, rfc3339
+from cairn.core.clock import SystemClock, rfc3339
 from cairn.store.standing import StoreEntry
 from cairn.sync.inventory import Inventory, inventory
 from tests.store.little import save

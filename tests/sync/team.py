@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from cairn.ask.session import Session, Steps, Target
 from cairn.engine.milvus_rows import MilvusRows
-from cairn.session import Session, Steps, Target
 from cairn.store.disk import Disk
 from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.place import Place, place_of

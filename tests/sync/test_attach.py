@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.config import EngineConfig
+from cairn.core.config import EngineConfig
 from cairn.errors import EngineUnreachable
 from cairn.store.lease import RunKind
 from cairn.store.writer import open_writer

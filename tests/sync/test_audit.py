@@ -13,8 +13,9 @@ from unittest.mock import patch
 import pytest
 
 import cairn.sync.extract as extract_module
+from cairn.core.limits import AUDIT_SAMPLE_MIN
+from cairn.core.types import Candidate, FileStat, ReadOutcome, SourceFile
 from cairn.errors import NotIndexed
-from cairn.limits import AUDIT_SAMPLE_MIN
 from cairn.source.beneath import Tree
 from cairn.source.stable_read import read_stable
 from cairn.store import manifest as manifests
@@ -22,7 +23,6 @@ from cairn.store.document import seal
 from cairn.store.standing import HealthFinding, Severity
 from cairn.store.versions import MANIFEST
 from cairn.sync.audit import AuditReport, audit, sampled
-from cairn.types import Candidate, FileStat, ReadOutcome, SourceFile
 from tests.conformance import conforms
 from tests.sync.desk import Desk
 

@@ -7,12 +7,12 @@ from hashlib import sha256
 import pytest
 
 import cairn.sync.batches as batches_module
+from cairn.core.types import FileFacts, FileStat, SkipReason, SourceFile, StoredFile
 from cairn.store.layout import create_store
 from cairn.store.seal import Remembered
 from cairn.store.staging import Staging, staged_records
 from cairn.sync.batches import Packer
 from cairn.syntax.analyze import analyze
-from cairn.types import FileFacts, FileStat, SkipReason, SourceFile, StoredFile
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
 from tests.sync.desk import Model

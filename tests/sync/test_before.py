@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.types import Root
 from cairn.errors import NotIndexed
 from cairn.sync.before import catch_up, create, unwanted
 from cairn.sync.reading import stand
-from cairn.types import Root
 from tests.sync.desk import Desk, extract_here, silent
 
 HOME = {"HOME": "/home/me"}

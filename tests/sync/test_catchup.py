@@ -16,13 +16,13 @@ import pytest
 import cairn.sync.batches as batches_module
 import cairn.sync.catchup as catchup_module
 import cairn.sync.extract as extract_module
-from cairn.config import LimitConfig
+from cairn.core.config import LimitConfig
+from cairn.core.limits import BATCH_BYTES, MAX_BYTES_PER_BATCH, PUBLISH_ROUNDS
+from cairn.core.types import Candidate, ReadOutcome, Skip, SkipReason, Unstable, Vanished
 from cairn.errors import FilesFailed, PublishRefused, TreeMoving
-from cairn.limits import BATCH_BYTES, MAX_BYTES_PER_BATCH, PUBLISH_ROUNDS
 from cairn.source.fresh import still
 from cairn.sync.catchup import batch_bytes
 from cairn.sync.report import Changes, Phase, Progress
-from cairn.types import Candidate, ReadOutcome, Skip, SkipReason, Unstable, Vanished
 from tests.conformance import conforms
 from tests.sync.desk import Desk, extract_here
 

@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 import pytest
 
-from cairn.clock import SYSTEM_PROCESSES
-from cairn.config import EngineConfig
+from cairn.core.clock import SYSTEM_PROCESSES
+from cairn.core.config import EngineConfig
 from cairn.errors import NotIndexed, StoreBusy
 from cairn.store.disk import Disk
 from cairn.store.lease import RunKind

@@ -3,12 +3,12 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
-from cairn.config import Config, LimitConfig
+from cairn.core.config import Config, LimitConfig
+from cairn.core.types import ExtractOutcome, FileFacts, ParseState, Skip, SkipReason
 from cairn.source.beneath import Tree
 from cairn.source.root import find_root
 from cairn.source.walk import walk
 from cairn.sync.extract import extract
-from cairn.types import ExtractOutcome, FileFacts, ParseState, Skip, SkipReason
 
 
 def outcome_of(

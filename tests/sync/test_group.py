@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.config import StoreConfig
+from cairn.core.config import StoreConfig
 from cairn.errors import SharedMismatch, SharedUnfit
 from cairn.store.fs import PRIVATE, SHARED
 from cairn.sync import run

@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import pickle
 
-from cairn.sync.parcels import pack, unpack
-from cairn.syntax.analyze import analyze, cut_by_lines
-from cairn.syntax.identity import file_hash
-from cairn.types import (
+from cairn.core.types import (
     ExtractOutcome,
     FileFacts,
     FileStat,
@@ -16,6 +13,9 @@ from cairn.types import (
     Unstable,
     Vanished,
 )
+from cairn.sync.parcels import pack, unpack
+from cairn.syntax.analyze import analyze, cut_by_lines
+from cairn.syntax.identity import file_hash
 
 PROGRAM = b"import os\n\n\nclass First:\n    def go(self, x):\n        return os.path.join(x)\n"
 

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from cairn.config import Config, LimitConfig
+from cairn.core.config import Config, LimitConfig
+from cairn.core.limits import MIN_FILES_FOR_POOL
+from cairn.core.types import Candidate, FileFacts, ParseState, Root, Skip, SkipReason, Vanished
 from cairn.errors import CairnError
-from cairn.limits import MIN_FILES_FOR_POOL
 from cairn.source.beneath import Tree
 from cairn.source.root import find_root
 from cairn.source.walk import walk
 from cairn.sync import pool
 from cairn.sync.extract import extract
-from cairn.types import Candidate, FileFacts, ParseState, Root, Skip, SkipReason, Vanished
 
 PROGRAM = "def first(x):\n    return second(x)\n\n\ndef second(x):\n    return x + 1\n"
 
@@ -95,7 +95,7 @@ def test_a_file_that_spends_all_the_time_of_a_worker_is_cut_by_lines(tmp_path: P
 # Two shapes of one danger: memory without end, in a fork of this process and in a spawned worker.
 EATER = """
 import resource, sys, threading
-from cairn.config import Config, LimitConfig
+from cairn.core.config import Config, LimitConfig
 from cairn.source.beneath import Tree
 from cairn.source.root import find_root
 from cairn.source.walk import walk
@@ -196,7 +196,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     tree_of(tmp_path / "tree")
     script = (
         "import sys\n"
-        "from cairn.sync import pool\nfrom cairn.config import LimitConfig, Config\n"
+        "from cairn.sync import pool\nfrom cairn.core.config import LimitConfig, Config\n"
         "from cairn.source.root import find_root\nfrom cairn.source.beneath import Tree\n"
         "from cairn.source.walk import walk\n"
         "if __name__ == '__main__':\n"
@@ -225,7 +225,7 @@ def test_a_script_from_anywhere_may_start_workers_and_runs_once(tmp_path: Path) 
     tree_of(tmp_path)
     script = (
         "print('started')\n"
-        "from cairn.sync import pool\nfrom cairn.config import LimitConfig, Config\n"
+        "from cairn.sync import pool\nfrom cairn.core.config import LimitConfig, Config\n"
         "from cairn.source.root import find_root\nfrom cairn.source.beneath import Tree\n"
         "from cairn.source.walk import walk\n"
         f"root = find_root({str(tmp_path)!r})\n"

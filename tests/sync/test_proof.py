@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import cairn
+from cairn.core.fingerprint import IndexFingerprint, canonical_json, fingerprint_of
 from cairn.errors import Incompatible, NotIndexed
-from cairn.fingerprint import IndexFingerprint, canonical_json, fingerprint_of
 from cairn.store.disk import Disk
 from cairn.store.standing import PROVEN, UNPROVEN, Proof, ProofOutcome, ProofReason, State
 from cairn.sync.proof import validate_completion_proof

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.clock import SYSTEM_PROCESSES
+from cairn.core.clock import SYSTEM_PROCESSES
 from cairn.errors import StoreBusy, StoreNotOurs
 from cairn.store.disk import Disk
 from cairn.store.lease import RunKind, acquire

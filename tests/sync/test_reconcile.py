@@ -92,4 +92,4 @@ def test_nothing_that_answers_can_reach_reconcile_or_prune() -> None:
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.ImportFrom) and node.module == "cairn.sync.reconcile"
     }
-    assert users <= {"cli/gc.py"}
+    assert users <= {"cli/upkeep.py"}

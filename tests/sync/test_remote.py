@@ -290,8 +290,8 @@ def test_several_codebases_share_one_deadline_and_the_answer_names_whom_the_serv
     from contextlib import ExitStack
 
     from cairn.answer.search import search_answer
-    from cairn.limits import ENGINE_SEARCH_SECONDS
-    from cairn.session import ask_all
+    from cairn.ask.session import ask_all
+    from cairn.core.limits import ENGINE_SEARCH_SECONDS
     from tests.engine.proxy import between
 
     with between(server.uri) as proxy, ExitStack() as stack:
@@ -321,7 +321,7 @@ def test_an_answer_from_several_codebases_names_the_one_whose_server_did_not_hel
     from contextlib import ExitStack
 
     from cairn.answer.search import search_answer
-    from cairn.session import ask_all
+    from cairn.ask.session import ask_all
     from tests.engine.proxy import between
 
     with between(server.uri) as good, between(server.uri) as bad, ExitStack() as stack:

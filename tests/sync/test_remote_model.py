@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cairn import limits
-from cairn.config import USER_CONFIG_NAME
+from cairn.core import limits
+from cairn.core.config import USER_CONFIG_NAME
 from cairn.embedding.choose import choose
 from cairn.errors import ConfigError, FilesFailed
 from cairn.store.snapshot import open_view

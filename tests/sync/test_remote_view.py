@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.limits import ENGINE_REST_SECONDS, ENGINE_SEARCH_SECONDS
 from cairn.embedding.identity import BUNDLED
 from cairn.engine.milvus_rows import MilvusRows
 from cairn.errors import EngineUnreachable
-from cairn.limits import ENGINE_REST_SECONDS, ENGINE_SEARCH_SECONDS
 from cairn.store.generations import published, read_claims
 from cairn.store.manifest import Completion
 from cairn.sync.remote_view import RemoteView

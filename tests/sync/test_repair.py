@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.types import StoredFile
 from cairn.errors import Incompatible, NotIndexed, StoreBusy, StoreError
 from cairn.store import manifest as manifests
 from cairn.store.document import seal
@@ -31,7 +32,6 @@ from cairn.sync import repair as repairs
 from cairn.sync import run
 from cairn.sync.repair import RepairReport, plan, repair
 from cairn.sync.report import Phase, Progress
-from cairn.types import StoredFile
 from tests.conformance import conforms
 from tests.sync.desk import Desk, silent, texts_of
 

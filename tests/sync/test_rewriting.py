@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from cairn.core.types import Skip, SkipReason
 from cairn.store.draft import Rewrite
 from cairn.sync import rewriting
 from cairn.sync.rewriting import told_to_leave_out
-from cairn.types import Skip, SkipReason
 from tests.conformance import conforms
 from tests.sync.desk import Desk, extract_here
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cairn.clock import SYSTEM_CLOCK
-from cairn.config import USER_CONFIG_NAME
+from cairn.core.clock import SYSTEM_CLOCK
+from cairn.core.config import USER_CONFIG_NAME
+from cairn.core.types import SkipReason
 from cairn.errors import NameCollision, NotIndexed, RootNotUtf8, StoreBusy
 from cairn.source.changes import detect
 from cairn.store.lease import RunKind
@@ -19,7 +20,6 @@ from cairn.store.standing import State
 from cairn.store.writer import open_writer
 from cairn.sync import catchup
 from cairn.sync.report import Changes, Phase, Progress
-from cairn.types import SkipReason
 from tests.conformance import conforms
 from tests.sync.desk import Desk, extract_here, texts_of
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from cairn.config import Config
+from cairn.core.config import Config
+from cairn.core.types import Root, SkipReason, WalkResult
 from cairn.source.beneath import Tree
 from cairn.source.walk import walk
 from cairn.sync.scope import OutOfScope, Scope, Seen, SeenTree, seen_tree
-from cairn.types import Root, SkipReason, WalkResult
 
 
 @pytest.fixture

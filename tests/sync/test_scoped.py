@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.config import Config
+from cairn.core.config import Config
+from cairn.core.limits import MAX_HINTED_FILES
+from cairn.core.types import Root
 from cairn.errors import FilesFailed
-from cairn.limits import MAX_HINTED_FILES
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.walk import walk
@@ -26,7 +27,6 @@ from cairn.sync import compact, run, upkeep
 from cairn.sync.place import place_of
 from cairn.sync.report import Progress, RunReport
 from cairn.sync.scope import Seen
-from cairn.types import Root
 from tests.sync.desk import Desk, Model, ahead, extract_here, silent
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, ProcessId
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, ProcessId
+from cairn.core.types import SkipReason
 from cairn.errors import StoreNotOurs
 from cairn.store.disk import Disk
 from cairn.store.layout import INDEX_STATE, POINTER, create_store
@@ -23,7 +24,6 @@ from cairn.sync import run
 from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.place import place_of
 from cairn.sync.status import kept_snapshots, look
-from cairn.types import SkipReason
 from tests.conformance import conforms
 
 RUN_ID = "01KA3M7Q2W0000000000000000"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.clock import SYSTEM_PROCESSES, rfc3339
+from cairn.core.clock import SYSTEM_PROCESSES, rfc3339
 from cairn.errors import StoreNotOurs
 from cairn.store.disk import Disk
 from cairn.store.layout import READERS_LOCK

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from cairn.config import Config, LimitConfig
+from cairn.core.config import Config, LimitConfig
+from cairn.core.types import FileFacts
 from cairn.source.root import find_root
 from cairn.sync.codebase import Codebase
 from cairn.sync.pool import extract_all
 from cairn.sync.survey import survey
-from cairn.types import FileFacts
 from tests.support.repos import make_repo
 
 

@@ -14,10 +14,10 @@ import tree_sitter_python
 import tree_sitter_rust
 from tree_sitter import Language, Node, Parser
 
-from cairn.limits import CHUNK_MIN_CHARS, CHUNK_TARGET_CHARS, MAX_BREADCRUMB, MAX_LINE_BYTES
+from cairn.core.limits import CHUNK_MIN_CHARS, CHUNK_TARGET_CHARS, MAX_BREADCRUMB, MAX_LINE_BYTES
+from cairn.core.types import Chunk, Symbol
 from cairn.syntax.chunks import CHUNKER_VERSION, split
 from cairn.syntax.identity import chunk_hash, chunk_id
-from cairn.types import Chunk, Symbol
 from tests.conformance import conforms
 
 GRAMMARS: dict[str, Callable[[], object]] = {

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.limits import MAX_DOC_CHARS
+from cairn.core.limits import MAX_DOC_CHARS
 from cairn.syntax.docs import clean
 from tests.syntax.fixtures import facts_of
 

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from cairn.core.types import Import, Symbol
 from cairn.syntax.identity import chunk_hash, chunk_id, file_hash, interface_hash, row_id
-from cairn.types import Import, Symbol
 from tests.conformance import conforms
 
 # The answers below were computed with sha256sum, not with the code under test:
@@ -45,7 +45,7 @@ def test_chunk_id_and_row_id_have_known_answers() -> None:
 @conforms("003.ID3")
 def test_another_process_with_another_hash_seed_gives_the_same_ids() -> None:
     program = (
-        "from cairn.syntax.identity import *; from cairn.types import Symbol;"
+        "from cairn.syntax.identity import *; from cairn.core.types import Symbol;"
         "s = [Symbol('function', n, '', n, '', 0, 1, 1, 1, 0, True, -1) for n in 'abcdef'];"
         f"print(chunk_id({HASH!r}, '1', 'text'), row_id('src/é.py', {CHUNK_ID!r}, 3),"
         "interface_hash(s, [], list('xyz')))"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tree_sitter import Language
 
+from cairn.core.filetypes import LANGUAGES
 from cairn.errors import GrammarMismatch
-from cairn.filetypes import LANGUAGES
 from cairn.syntax import languages
 from cairn.syntax.languages import SPECS, checksum_of, identities, identity, load
 from cairn.syntax.pins import PINS, Pin

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.limits import MAX_PARSE_BYTES
+from cairn.core.limits import MAX_PARSE_BYTES
+from cairn.core.types import NamePlace, Shorthand
 from cairn.syntax.named import places_of_name
-from cairn.types import NamePlace, Shorthand
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.limits import MAX_PARSE_BYTES
+from cairn.core.limits import MAX_PARSE_BYTES
 from cairn.syntax.languages import SPECS, load
 from cairn.syntax.parse import broken_lines, parse
 from tests.support.clock import ManualClock
@@ -32,11 +32,11 @@ BOMBS = {
 # Through a worker, as every file of a user: what cannot be stopped from inside is stopped by the kernel.
 BOMB_SCRIPT = """
 import resource, sys, time
-from cairn.config import Config, LimitConfig
+from cairn.core.config import Config, LimitConfig
 from cairn.source.beneath import Tree
 from cairn.source.walk import walk
 from cairn.sync.pool import extract_all
-from cairn.types import FileFacts, Root
+from cairn.core.types import FileFacts, Root
 if __name__ == "__main__":
     root = Root(sys.argv[1], is_git=False)
     with Tree(root) as tree:

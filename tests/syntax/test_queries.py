@@ -7,10 +7,10 @@ import time
 
 import pytest
 
+from cairn.core.types import ReferenceKind, SymbolKind
 from cairn.syntax.languages import SPECS, load, query_text
 from cairn.syntax.parse import parse
 from cairn.syntax.symbols import extract
-from cairn.types import ReferenceKind, SymbolKind
 from tests.syntax.fixtures import facts_of
 
 # One declaration with thousands of names: a pattern that waits for something behind them is quadratic or worse.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from cairn.types import Symbol
+from cairn.core.types import Symbol
 from tests.syntax.fixtures import facts_of
 
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import time
 
+from cairn.core.types import Symbol
 from cairn.syntax.symbols import Facts
-from cairn.types import Symbol
 from tests.syntax.fixtures import facts_of
 
 

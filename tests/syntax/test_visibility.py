@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from cairn.core.types import Symbol
 from cairn.syntax.languages import SPECS
 from cairn.syntax.visibility import DECIDED_BY_NAME, is_exported
-from cairn.types import Symbol
 from tests.syntax.fixtures import facts_of
 
 

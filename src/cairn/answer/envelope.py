@@ -13,12 +13,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
+from cairn.ask.gate import Status
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.core.text import _UNSAFE, plain
+from cairn.core.types import SKIP_SENTENCES, SkipReason
 from cairn.errors import CairnError
-from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
-from cairn.types import SKIP_SENTENCES, SkipReason
 
 SCHEMAS = (
     "cairn.error/1",
@@ -57,7 +58,6 @@ SCHEMAS = (
     "cairn.refresh/1",
 )
 
-MAX_MESSAGE_CHARS = 1_000
 # A path that the system opens has at most 4,096 bytes; only a question can hold a longer one.
 MAX_PATH_CHARS = 4_096
 MAX_WARNINGS = 20
@@ -68,29 +68,6 @@ MAX_TWINS_SHOWN = 4
 ELIGIBLE_SENTENCE = "It belongs in the index: no rule leaves it out."
 
 T = TypeVar("T")
-
-
-class Status(StrEnum):
-    """The closed set of outcomes; everything else is an error code, a hint or a field."""
-
-    OK = "ok"
-    NOT_READY = "not_ready"
-    REQUIRES_REINDEX = "requires_reindex"
-    NOT_INDEXED = "not_indexed"
-    UNSUPPORTED = "unsupported"
-    NOT_FOUND = "not_found"
-    AMBIGUOUS = "ambiguous"
-    NEEDS_DECISION = "needs_decision"
-    BLOCKED = "blocked"
-    ERROR = "error"
-
-
-class NonOkReason(StrEnum):
-    """Why a gate is closed. There are three reasons and there will be no fourth."""
-
-    INDEXING = "indexing"
-    REQUIRES_REINDEX = "requires_reindex"
-    NOT_INDEXED = "not_indexed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,27 +268,9 @@ def fit(items: Iterable[T], budget: int) -> list[T]:
     return taken
 
 
-# What moves the cursor, changes the direction of text or cannot be seen: C0 and C1, bidirectional marks and
-# overrides, zero-width characters, line separators, variation selectors, tags; and surrogates, which are no text.
-_UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
-)
-
-
-def plain(text: str, limit: int = MAX_MESSAGE_CHARS) -> str:
-    """Text that is safe in a sentence: on one line, nothing hidden, and clipped to the limit and three dots."""
-    safe = _UNSAFE.sub(_visible, text[: limit + 1])
-    return safe if len(safe) <= limit else safe[:limit] + "..."
-
-
 def encode(value: object) -> str:
     """JSON of any value, compact. Unsafe characters are written as escapes, so a name survives and a terminal does."""
     return _UNSAFE.sub(_json_escape, json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False))
-
-
-def _visible(match: re.Match[str]) -> str:
-    return match[0].encode("ascii", "backslashreplace").decode() if ord(match[0]) > 0x7F else f"\\x{ord(match[0]):02x}"
 
 
 def _json_escape(match: re.Match[str]) -> str:
@@ -367,3 +326,54 @@ def _detail(value: object) -> bool | int | str | None:
     if value is None or isinstance(value, bool) or (isinstance(value, int) and abs(value) < 2**53):
         return value
     return plain(str(value))
+
+
+# --- The same answers for agents, who pay for every word: less in them, and what to call next.
+
+
+_HEAVY = frozenset({"fingerprints", "timingsMs"})
+_DIGEST = "fileHash"
+# One kind of proof is there, and its name is fixed.
+_PROOF = "marker_doc"
+
+
+def lean(envelope: Envelope) -> Envelope:
+    """Without fingerprints, timings and digests of files, which only who looks for a fault reads."""
+    return replace(envelope, body=tuple((name, _light(value)) for name, value in envelope.body if name not in _HEAVY))
+
+
+def _light(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_light(one) for one in value]
+    return {name: part for name, part in value.items() if name != _DIGEST} if isinstance(value, dict) else value
+
+
+def with_hints(envelope: Envelope, **hints: object) -> Envelope:
+    """With these hints beside the ones that are there; a sentence for a person stays the last."""
+    body = dict(envelope.body)
+    there = dict(body.get("hints", {}))
+    last = {"next": there.pop("next")} if "next" in there else {}
+    body["hints"] = there | hints | last
+    return replace(envelope, body=tuple(body.items()))
+
+
+def without(envelope: Envelope, field: str) -> Envelope:
+    """Without a field that the caller could not use."""
+    return replace(envelope, body=tuple(part for part in envelope.body if part[0] != field))
+
+
+def retry_later(envelope: Envelope, milliseconds: int) -> Envelope:
+    """With the time after which the same call may be answered, when it may."""
+    return with_hints(envelope, retryAfterMs=milliseconds) if envelope.status is Status.NOT_READY else envelope
+
+
+def with_proof(envelope: Envelope, *, present: bool) -> Envelope:
+    """With what would prove that the index is complete, for a closed gate that somebody looks into."""
+    if "reason" not in dict(envelope.body):
+        return envelope
+    return with_hints(envelope, debugIndexing={"completionProof": _PROOF, "markerPresent": present})
+
+
+def status_call(root: str) -> dict[str, Any]:
+    """The call that says how things stand."""
+    return {"tool": "manage_index", "args": {"action": "status", "path": asked(root)}}

@@ -10,30 +10,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cairn.answer.envelope import Envelope, NonOkReason, Status, asked, cut, fit, ok, plain, tail
-from cairn.answer.gate import (
-    PROBE_FAILED,
-    Gate,
-    GateFacts,
-    decide,
-    gate_error,
-    hints_of,
-    indexing_fields,
-    state_sentence,
-)
-from cairn.answer.states import Lifecycle, lifecycle
-from cairn.limits import DEFAULT_ENVELOPE_BYTES, EMBED_CACHE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.answer.envelope import Envelope, asked, cut, fit, ok, tail
+from cairn.answer.gate import PROBE_FAILED, hints_of, indexing_fields, state_sentence
+from cairn.ask.gate import Gate, GateFacts, Lifecycle, NonOkReason, Status, decide, gate_error, lifecycle
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, EMBED_CACHE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.core.text import plain
+from cairn.core.types import SkipReason
 from cairn.store.standing import (
     DiskUse,
     HealthFinding,
+    RepairPlan,
+    RepairScope,
     RunOutcome,
     Severity,
     SnapshotInfo,
     State,
+    StoresCollected,
     StoreStatus,
     WriterInfo,
 )
-from cairn.types import SkipReason
+from cairn.sync.codebase import Codebase
+from cairn.sync.report import Changes, RunReport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cairn.sync.repair import RepairReport
+
 
 _RANK = {severity: rank for rank, severity in enumerate(Severity)}
 
@@ -328,3 +330,282 @@ def finding_row(row: HealthFinding) -> dict[str, Any]:
         "advice": plain(row.advice),
         "path": row.path,
     }
+
+
+# --- What is said about an audit of an index, and about its repair.
+
+
+_NEXT = {
+    "clean": "",
+    "drifted": "Run `cairn sync` to catch up.",
+    "damaged": "Run `cairn repair --dry-run` to see what can be mended.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RepairRow:
+    """What a repair did; without a snapshot nothing had to be read again."""
+
+    snapshot_id: str | None
+    changes: Mapping[str, int]
+    quarantine: str | None
+    moved: int
+    left: Sequence[str]
+    fell_back: bool
+    failed: Sequence[FailedRow]
+    findings: Sequence[HealthFinding]
+    seconds: float
+
+
+def audit_report(
+    *,
+    path: str,
+    root: str,
+    verdict: str,
+    snapshot_id: str | None,
+    coverage: Mapping[str, int],
+    hashed: int,
+    findings: Sequence[HealthFinding],
+    warnings: Sequence[str] = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+) -> Envelope:
+    """What an audit found, the worst first; `verdict` is `clean`, `drifted` or `damaged`."""
+    rows = [finding_row(row) for row in worst_first(findings)]
+    shown = fit(rows, min(budget, MAX_ENVELOPE_BYTES) // 2)
+    body = [
+        ("verdict", verdict),
+        ("snapshot", snapshot_id),
+        ("coverage", dict(coverage)),
+        ("hashed", hashed),
+        ("counts", _severities(findings)),
+        ("results", shown),
+        *tail(warnings, cut("results", len(shown), len(rows))),
+        ("hints", {"next": _NEXT[verdict]} if _NEXT[verdict] else {}),
+    ]
+    return ok("cairn.audit/1", path=path, root=root, body=body)
+
+
+def repair_report(
+    *,
+    path: str,
+    root: str,
+    plan: RepairPlan,
+    done: RepairRow | None,
+    warnings: Sequence[str] = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+) -> Envelope:
+    """What a repair would do (`done` is None), or what it did and what the checker says afterwards."""
+    budget = min(budget, MAX_ENVELOPE_BYTES)
+    actions = [{"kind": row.kind, "path": row.path, "why": plain(row.why)} for row in plan.actions]
+    shown = fit(actions, budget // 4)
+    body: list[tuple[str, Any]] = [
+        ("dryRun", done is None),
+        ("scope", plan.scope.value),
+        ("files", plan.files),
+        ("base", plan.base),
+        ("actions", shown),
+        ("done", _done(done, budget) if done is not None else None),
+        *tail(warnings, cut("actions", len(shown), len(actions))),
+        ("hints", {"next": "Run `cairn repair` to do it."} if done is None and plan.scope != RepairScope.NONE else {}),
+    ]
+    return ok("cairn.repair/1", path=path, root=root, body=body)
+
+
+def _done(done: RepairRow, budget: int) -> dict[str, Any]:
+    failed = [{"path": row.path, "code": row.code, "message": plain(row.message)} for row in done.failed]
+    return {
+        "snapshot": done.snapshot_id,
+        "changes": dict(done.changes),
+        "quarantine": done.quarantine,
+        "moved": done.moved,
+        "left": fit(done.left, budget // 16),
+        "fellBack": done.fell_back,
+        "failed": fit(failed, budget // 8),
+        "sound": all(row.severity is not Severity.ERROR for row in done.findings),
+        "counts": _severities(done.findings),
+        "results": fit([finding_row(row) for row in worst_first(done.findings)], budget // 8),
+        "timingsMs": {"total": round(1_000 * done.seconds)},
+    }
+
+
+def _severities(findings: Sequence[HealthFinding]) -> dict[str, int]:
+    return {severity.value: sum(row.severity is severity for row in findings) for severity in Severity}
+
+
+# --- What a run came to, as the one envelope that the command line and the tools give.
+
+
+def run_envelope(asked: str, codebase: Codebase, report: RunReport, *, budget: int = MAX_ENVELOPE_BYTES) -> Envelope:
+    """What a run did to an index."""
+    return run_report(
+        path=asked,
+        root=codebase.root.path,
+        kind=report.kind,
+        published=report.published,
+        snapshot_id=report.snapshot_id,
+        generation=report.generation,
+        changes=_changes(report.changes),
+        files_indexed=report.files_indexed,
+        total_chunks=report.chunks_live,
+        skipped=report.skipped,
+        failed=[FailedRow(file.path, file.code, file.message) for file in report.failed],
+        adopted=report.adopted,
+        store_bytes=report.store_bytes,
+        source_bytes=report.source_bytes,
+        seconds=report.seconds,
+        warnings=[*codebase.config.warnings, *report.warnings],
+        budget=budget,
+    )
+
+
+def repair_envelope(
+    asked: str, codebase: Codebase, plan: RepairPlan, report: RepairReport | None, *, budget: int = MAX_ENVELOPE_BYTES
+) -> Envelope:
+    """What a repair did, or would do while there is no report."""
+    return repair_report(
+        path=asked,
+        root=codebase.root.path,
+        plan=plan,
+        done=_repaired(report) if report else None,
+        warnings=(*codebase.config.warnings, *(report.warnings if report else ())),
+        budget=budget,
+    )
+
+
+def _repaired(report: RepairReport) -> RepairRow:
+    return RepairRow(
+        snapshot_id=report.snapshot_id,
+        changes=_changes(report.changes),
+        quarantine=report.quarantine,
+        moved=report.moved,
+        left=report.left,
+        fell_back=report.fell_back,
+        failed=[FailedRow(file.path, file.code, file.message) for file in report.failed],
+        findings=report.findings,
+        seconds=report.seconds,
+    )
+
+
+def _changes(changes: Changes) -> dict[str, int]:
+    return {
+        "added": changes.added,
+        "modified": changes.modified,
+        "deleted": changes.deleted,
+        "renamed": changes.renamed,
+    }
+
+
+# --- What is said about a merge of segments.
+
+
+def compact_report(
+    *,
+    path: str,
+    root: str,
+    published: bool,
+    before: Mapping[str, str | int],
+    after: Mapping[str, str | int],
+    note: str | None,
+    warnings: Sequence[str] = (),
+) -> Envelope:
+    """How the snapshot lay on the disk before, and how it lies now."""
+    body = [
+        ("published", published),
+        ("before", dict(before)),
+        ("after", dict(after)),
+        ("note", note if note is None else plain(note)),
+        *tail(warnings),
+        ("hints", {}),
+    ]
+    return ok("cairn.compact/1", path=path, root=root, body=body)
+
+
+# --- What is said about a collection: of old snapshots of one index, or of indexes that nobody uses.
+
+
+_SCHEMA = "cairn.gc/1"
+
+
+def collect_report(
+    *,
+    path: str,
+    root: str,
+    dry_run: bool,
+    snapshots: Sequence[str],
+    segments: int,
+    staging: int,
+    freed_bytes: int,
+    kept: int,
+    note: str | None,
+    warnings: Sequence[str] = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+) -> Envelope:
+    """What went of one index, or would; `note` says why nothing could."""
+    shown = fit(snapshots, min(budget, MAX_ENVELOPE_BYTES) // 2)
+    body = [
+        ("dryRun", dry_run),
+        ("freedBytes", freed_bytes),
+        ("index", {"snapshots": shown, "segments": segments, "staging": staging, "kept": kept}),
+        ("stores", None),
+        ("note", None if note is None else plain(note)),
+        *tail(warnings, cut("snapshots", len(shown), len(snapshots))),
+        ("hints", {}),
+    ]
+    return ok(_SCHEMA, path=path, root=root, body=body)
+
+
+def stores_report(
+    *, path: str, root: str | None, dry_run: bool, collected: StoresCollected, budget: int = DEFAULT_ENVELOPE_BYTES
+) -> Envelope:
+    """Which indexes went, or would, and why the others stay."""
+    room = min(budget, MAX_ENVELOPE_BYTES) // 4
+    removed = [
+        {"id": entry.store_id, "root": entry.root, "lastUsedAt": entry.last_used_at, "bytes": entry.size_bytes}
+        for entry in collected.removed
+    ]
+    kept = [{"id": row.entry.store_id, "because": row.because.value, "why": plain(row.why)} for row in collected.kept]
+    shown, stayed = fit(removed, room), fit(kept, room)
+    body = [
+        ("dryRun", dry_run),
+        ("freedBytes", collected.freed_bytes),
+        ("index", None),
+        ("stores", {"removed": shown, "kept": stayed}),
+        ("note", None),
+        *tail(collected.notes, cut("removed", len(shown), len(removed)), cut("kept", len(stayed), len(kept))),
+        ("hints", {}),
+    ]
+    return ok(_SCHEMA, path=path, root=root, body=body)
+
+
+# --- What an upgrade of a store did, as an envelope.
+
+
+def upgrade_report(
+    *,
+    path: str,
+    root: str,
+    snapshot_id: str,
+    generation: int,
+    raised: Sequence[tuple[str, int, int]],
+    segments: int,
+    files: int,
+    chunks: int,
+    seconds: float,
+    warnings: Sequence[str] = (),
+) -> Envelope:
+    """Which artifacts had an older version and which one they have now; none when there was nothing to do."""
+    return ok(
+        "cairn.upgrade/1",
+        path=path,
+        root=root,
+        body=[
+            ("published", bool(raised)),
+            ("snapshot", {"id": snapshot_id, "generation": generation}),
+            ("raised", [{"artifact": plain(name), "from": before, "to": now} for name, before, now in raised]),
+            ("segments", segments),
+            ("coverage", {"indexed": files, "chunks": chunks}),
+            ("timingsMs", {"total": round(1_000 * seconds)}),
+            *tail(warnings),
+            ("hints", {}),
+        ],
+    )

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from cairn.answer.envelope import Envelope, Status, asked, cut, encode, fit, plain
-from cairn.answer.gate import PROBE_FAILED, Gate, first_told, gate_fields, indexing_fields
+from cairn.answer.envelope import Envelope, asked, cut, encode, fit
+from cairn.answer.gate import PROBE_FAILED, gate_fields, indexing_fields
+from cairn.ask.gate import Status, first_told
+from cairn.ask.values import Answer, Page, Source
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.core.text import plain
 from cairn.errors import CairnError
-from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.search.continuation import Continuation
 from cairn.search.continuation import encode as token_of
 from cairn.search.excerpts import shortened_to
-from cairn.search.types import Found, Hit
-from cairn.store.standing import Freshness, ProofReason, SnapshotInfo, WriterInfo
+from cairn.search.types import Hit
+from cairn.store.standing import ProofReason
 
 SCHEMA = "cairn.search/1"
 
@@ -32,59 +35,6 @@ _LEAST_RESULT = 4_096
 NAME = re.compile(r"[^\s\x00-\x1f]{1,200}")
 
 TROUBLE = "The index could not catch up with the files ({code}); the answer is from its last snapshot."
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The snapshot that an answer is from; `later` is said when it was read in a format of later versions.
-
-    `engine_proof` is why the copy of it on a search server was not used.
-    """
-
-    snapshot: SnapshotInfo
-    index_fingerprint: str
-    ignore_fingerprint: str
-    query_fingerprint: str
-    skipped: tuple[tuple[str, int], ...]
-    freshness: Freshness
-    writer: WriterInfo | None = None
-    damaged: bool = False
-    later: tuple[str, ...] = ()
-    probe_failed: bool = False
-    engine_proof: ProofReason | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What one codebase says: its results and where they are from; or a closed gate; or an error."""
-
-    path: str
-    root: str
-    source: Source | None = None
-    found: Found | None = None
-    gate: Gate | None = None
-    error: CairnError | None = None
-
-    @property
-    def status(self) -> Status:
-        if self.found is not None:
-            return Status.OK
-        return self.gate.status if self.gate is not None else Status.ERROR
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What is common to an answer from one codebase or from several: the merged hits, each with its codebase's number.
-
-    `question` names the question in the token of the next page. `last` is the highest offset that can be asked for.
-    """
-
-    hits: tuple[tuple[int, Hit], ...]
-    total: int
-    offset: int
-    question: str
-    shortened: bool = False
-    last: int | None = None
 
 
 def search_answer(

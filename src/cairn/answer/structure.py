@@ -8,27 +8,29 @@ that says so, a `message`, and in `candidates` what was perhaps meant.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import replace
+from typing import Any
 
-from cairn.answer.envelope import Envelope, Status, asked, cut, encode, fit, plain
-from cairn.answer.gate import Gate, closed
-from cairn.answer.search import (
-    NAME,
-    Source,
-    coverage_fields,
-    proof_hints,
-    result_rows,
-    source_fields,
-    source_warnings,
-)
-from cairn.errors import Ambiguous, NotFound, Unsupported
+from cairn.answer.envelope import Envelope, asked, cut, encode, fit
+from cairn.answer.gate import closed
+from cairn.answer.search import NAME, coverage_fields, proof_hints, result_rows, source_fields, source_warnings
+from cairn.ask.gate import Status
+from cairn.ask.values import Reply, Similar, Symbols
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, DEFAULT_GRAPH_NOTES, MAX_ENVELOPE_BYTES
+from cairn.core.text import plain
+from cairn.graph.calls import CallGraph, Edge, Node
+from cairn.graph.entry_points import EntryPoint
+from cairn.graph.local_uses import Locals, LocalVariable
+from cairn.graph.modules import FAMILY
+from cairn.graph.notes import NOTES_TRUNCATED, Note, ShownNotes, relevant
 from cairn.graph.outline import Definition, FileOutline
 from cairn.graph.passage import FileText
-from cairn.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.graph.repo_map import MapFile, RepoMap
+from cairn.graph.scopes import SYNTACTIC
+from cairn.graph.uses import Use, Uses
+from cairn.search.budget import ESTIMATOR
 from cairn.search.continuation import Continuation
 from cairn.search.continuation import encode as token_of
-from cairn.search.types import ChunkSpan, Found
 
 OUTLINE, READ, SYMBOL, SIMILAR = "cairn.outline/1", "cairn.read/1", "cairn.symbol/1", "cairn.similar/1"
 
@@ -42,52 +44,6 @@ MOVED = {
     "missing": "The file on disk is gone; this is what was indexed.",
     "unknown": "The file on disk cannot be compared with what was indexed.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Miss:
-    """Why a question has no answer, and what was perhaps meant; `total` counts all that was."""
-
-    error: NotFound | Ambiguous | Unsupported
-    candidates: tuple[Definition, ...] = ()
-    total: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Symbols:
-    """The best of all definitions whose name fits, how many there are, and in how many files was looked.
-
-    `offset` of them stood on the pages before; `question` names the question in the token of the next page.
-    """
-
-    definitions: tuple[Definition, ...]
-    total: int
-    files: int
-    offset: int = 0
-    question: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Similar:
-    """The chunk that was pointed at, and the chunks that are like it."""
-
-    chunk: ChunkSpan
-    found: Found
-
-
-Told = TypeVar("Told")
-
-
-@dataclass(frozen=True, slots=True)
-class Reply(Generic[Told]):
-    """What a codebase says to a question: a value, a miss, or (with neither) a closed gate."""
-
-    path: str
-    root: str
-    gate: Gate
-    source: Source | None = None
-    value: Told | None = None
-    miss: Miss | None = None
 
 
 Timings = Sequence[tuple[str, float]]
@@ -271,3 +227,233 @@ def _most(high: int, fits: Callable[[int], bool]) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
     return low
+
+
+# --- The answer to who uses a definition: all that is written of it, who imports it, who uses it, and how sure
+# each is.
+
+
+REFS = "cairn.refs/1"
+_MOST_DEFINITIONS = 20
+_ROOM_FOR_DEFINITIONS = 8_192
+_VALUES = frozenset({"constant", "variable", "field", "property", "enum_member"})
+READS = "Calls, types, bases and annotations are known as uses; where a value is only read is not."
+READS_WHERE_INDEXED = "Where a value is only read is known in files that an indexer has read as they are."
+TOO_MANY = "{count:,} uses of a name were too many to look at: they are only counted, as name_only."
+UNFOLLOWED = "Imports of {language} are not followed, so most uses in other files are name_only."
+
+
+def references_answer(reply: Reply[Uses], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
+    """The imports of a definition, then its uses, in order of path and place."""
+    told = reply.value
+    if told is None:
+        return no_answer(REFS, reply, timings)
+    written = fit([definition_row(one) for one in told.definitions[:_MOST_DEFINITIONS]], _ROOM_FOR_DEFINITIONS)
+    counts = {
+        "imports": told.imports,
+        "proven": told.proven,
+        "likely": told.likely,
+        "nameOnly": told.name_only,
+        "elsewhere": told.elsewhere,
+    }
+    fields = [("definitions", written), ("counts", counts)]
+    shell = shell_of(REFS, reply, timings, *fields, warnings=use_cautions(told))
+    page = filled(shell, [_use_row(use) for use in told.uses], told.total - told.offset, budget)
+    body = dict(page.body)
+    hit = cut("definitions", len(written), len(told.definitions))
+    body["limitsHit"] = [*([hit] if hit else []), *body["limitsHit"]]
+    after = told.offset + len(body["results"])
+    if body["results"] and after < told.total and reply.source is not None:
+        body["continuation"] = token_of(Continuation(reply.source.snapshot.id, told.question, after))
+    return replace(page, body=tuple(body.items()))
+
+
+def use_cautions(told: Uses) -> list[str]:
+    """What is not known of the uses of such a definition."""
+    one = told.definitions[0]
+    reads = READS if one.layer == SYNTACTIC else READS_WHERE_INDEXED
+    found = [reads] if one.kind in _VALUES else []
+    if told.not_looked_at:
+        found.append(TOO_MANY.format(count=told.not_looked_at))
+    return found if one.language in FAMILY else [*found, UNFOLLOWED.format(language=one.language)]
+
+
+def _use_row(use: Use) -> dict[str, Any]:
+    row: dict[str, Any] = {"path": use.path, "line": use.line, "column": use.column, "startByte": use.start_byte}
+    row |= {"kind": use.kind, "tier": use.tier}
+    if NAME.fullmatch(use.inside):
+        row["inside"] = use.inside
+    return row | {"text": use.text, "layer": use.layer}
+
+
+# --- The answer to who calls a definition and what it calls: nodes, edges with how sure they are, and notes on
+# the rest.
+
+
+GRAPH = "cairn.graph/1"
+# Room for `limitsHit`, a warning more and the counts.
+
+
+def call_graph_answer(
+    reply: Reply[CallGraph],
+    *,
+    note_limit: int = DEFAULT_GRAPH_NOTES,
+    timings: Timings = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+) -> Envelope:
+    """The nearest nodes, the edges between them and the notes about them, as many as fit."""
+    told = reply.value
+    if told is None:
+        return no_answer(GRAPH, reply, timings)
+    asked = {"symbolId": told.root, "direction": told.direction.value, "depth": told.depth}
+    shell = shell_of(GRAPH, reply, timings, ("graph", asked), warnings=graph_cautions(told))
+    room = max(min(budget, MAX_ENVELOPE_BYTES) - len(shell.to_json().encode()) - _RESERVE, _LEAST_ROOM)
+    # Notes get a quarter at least, and what the graph leaves.
+    nodes, edges, used = _that_fit(told, room * 3 // 4)
+    notes = shown_notes(told, nodes, edges, note_limit)
+    rows = fit([_note_row(note) for note in notes.notes], room - used)
+    notes = notes._replace(notes=notes.notes[: len(rows)])
+    hits = [
+        cut("nodes", len(nodes), len(told.nodes) + told.nodes_left),
+        cut("edges", len(edges), len(told.edges) + told.edges_left),
+        cut("notes", len(rows), notes.total),
+    ]
+    body = dict(shell.body)
+    warnings = [*([NOTES_TRUNCATED] if notes.truncated else []), *body["warnings"]]
+    last = {name: body.pop(name) for name in ("limitsHit", "warnings", "hints", "timingsMs")}
+    del body["results"]
+    body |= {
+        "nodes": [node_row(node) for node in nodes],
+        "edges": [edge_row(edge) for edge in edges],
+        "notes": rows,
+        "notesTruncated": notes.truncated,
+        "totalNoteCount": notes.total,
+        "returnedNoteCount": len(rows),
+    }
+    last |= {"limitsHit": [hit for hit in hits if hit], "warnings": warnings}
+    return replace(shell, body=tuple((body | last).items()))
+
+
+def shown_notes(told: CallGraph, nodes: Sequence[Node], edges: Sequence[Edge], limit: int) -> ShownNotes:
+    """The notes about these nodes and edges."""
+    files = {node.path for node in nodes} | {edge.site.path for edge in edges}
+    return relevant(told.notes, files, {node.id for node in nodes}, limit)
+
+
+def graph_cautions(told: CallGraph) -> list[str]:
+    """What is not known of calls in the language of what was asked about, and what nobody looked at."""
+    language = told.nodes[0].language
+    found = [TOO_MANY.format(count=told.not_looked_at)] if told.not_looked_at else []
+    return found if language in FAMILY else [*found, UNFOLLOWED.format(language=language)]
+
+
+def _that_fit(told: CallGraph, room: int) -> tuple[list[Node], list[Edge], int]:
+    """As many leading edges, with the nodes at their ends, as take at most so many bytes; the first node always."""
+    known = {node.id: node for node in told.nodes}
+    nodes = {told.root: known[told.root]}
+    edges: list[Edge] = []
+    used = _size(node_row(known[told.root]))
+    for edge in told.edges:
+        fresh = {end: known[end] for end in (edge.src, edge.dst) if end not in nodes}
+        cost = sum(map(_size, (edge_row(edge), *map(node_row, fresh.values()))))
+        if used + cost > room:
+            break
+        nodes |= fresh
+        edges.append(edge)
+        used += cost
+    return list(nodes.values()), edges, used
+
+
+def _size(row: dict[str, Any]) -> int:
+    return len(encode(row).encode()) + 1
+
+
+def node_row(node: Node) -> dict[str, Any]:
+    """A definition as every answer shows it, with its id and how far it is."""
+    head = {"symbolId": node.id, "distance": node.distance}
+    if node.definition is None:
+        return head | {"path": node.path, "language": node.language, "kind": "file"}
+    # What is written about it would take the room of other nodes.
+    return head | definition_row(replace(node.definition, doc=""))
+
+
+def edge_row(edge: Edge) -> dict[str, Any]:
+    """An edge; `count` places make it, and `site` is the first of the surest."""
+    site = {"path": edge.site.path, "line": edge.site.line, "column": edge.site.column}
+    row = {"src": edge.src, "dst": edge.dst, "kind": edge.kind.value, "tier": edge.tier.value}
+    return row | {"site": site, "count": edge.count, "layer": edge.layer}
+
+
+def _note_row(note: Note) -> dict[str, Any]:
+    row: dict[str, Any] = {"type": note.type.value, "file": note.file}
+    row |= {"symbolId": note.symbol_id, "startLine": note.start_line, "detail": note.detail}
+    return row | ({"text": note.text} if note.text else {})
+
+
+# --- The answer to `cairn map`: the map as text, and which files and entry points stand in it.
+
+
+MAP = "cairn.map/1"
+_ENTRY_POINTS_BYTES = 4_096
+
+
+def map_answer(reply: Reply[RepoMap], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
+    """The map in `text`, which is what the number of tokens is about; `results` are the files in it, in its order."""
+    told = reply.value
+    if told is None:
+        return no_answer(MAP, reply, timings)
+    fields = (
+        ("tokens", {"estimated": told.tokens, "most": told.max_tokens, "estimator": ESTIMATOR}),
+        ("languages", dict(told.languages)),
+        ("entryPoints", fit(map(_entry_row, told.entry_points), _ENTRY_POINTS_BYTES)),
+        ("text", told.text),
+    )
+    page = filled(shell_of(MAP, reply, timings, *fields), list(map(_map_row, told.files)), told.total_files, budget)
+    body = dict(page.body)
+    cuts = (
+        cut("folders", len(told.folders), len(told.folders) + told.folders_left),
+        cut("entryPoints", len(body["entryPoints"]), len(told.entry_points) + told.entry_points_left),
+        cut("definitions", told.definitions_shown, told.definitions_shown + told.definitions_left),
+    )
+    body["limitsHit"] += [hit for hit in cuts if hit]
+    return Envelope(page.schema, page.status, page.path, page.root, tuple(body.items()))
+
+
+def _map_row(one: MapFile) -> dict[str, Any]:
+    row: dict[str, Any] = {"path": one.path, "language": one.language, "worth": round(one.worth, 6)}
+    return row | {"importedBy": one.importers, "definitions": len(one.definitions)}
+
+
+def _entry_row(one: EntryPoint) -> dict[str, Any]:
+    row: dict[str, Any] = {"path": one.path, "way": one.way.value}
+    row |= {"startLine": one.line} if one.line else {}
+    return row | ({"text": one.name} if one.name else {})
+
+
+# --- The answer to which local names a function has: where each is bound, written and read, by its syntax
+# alone.
+
+
+LOCAL = "cairn.local/1"
+
+
+def local_answer(reply: Reply[Locals], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
+    """The local names in the order in which they first stand, each whole; all of the function was looked at."""
+    told = reply.value
+    if told is None:
+        return no_answer(LOCAL, reply, timings)
+    shell = shell_of(LOCAL, reply, timings, ("definition", definition_row(told.definition)))
+    return filled(shell, [_binding_row(one) for one in told.names], len(told.names), budget)
+
+
+def _binding_row(one: LocalVariable) -> dict[str, Any]:
+    row: dict[str, Any] = {"symbol": one.name} if NAME.fullmatch(one.name) else {}
+    row["scope"] = one.scope_line
+    row["places"] = [
+        {"line": each.line, "column": each.column, "startByte": each.start_byte, "role": each.role, "text": each.text}
+        for each in one.places[:_MOST_PLACES]
+    ]
+    return row | {"placeCount": len(one.places)}
+
+
+_MOST_PLACES = 100

@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TextIO, cast
 
-from cairn.cli.main import COMMANDS, main
+from cairn.ask.session import NOT_CHECKED, Session, Steps, Target, find_targets, whole
+from cairn.ask.workspace import Desk, Patience
+from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.cli.surroundings import NotHere, Surroundings
-from cairn.limits import SYNC_BEFORE_SEARCH_SECONDS
-from cairn.serve.desk import Desk, Patience
-from cairn.serve.requests import Emit
-from cairn.serve.verbs import RENDERED
-from cairn.session import NOT_CHECKED, Session, Steps, Target, find_targets, whole
+from cairn.cli.verbs import COMMANDS
+from cairn.core.limits import SYNC_BEFORE_SEARCH_SECONDS
+from cairn.daemon.frames import RENDERED
+from cairn.daemon.requests import Emit
 from cairn.store.standing import Freshness
 
 _DISPLAY = frozenset({"NO_COLOR", "TERM"})

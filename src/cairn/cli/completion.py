@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from cairn.cli.output import Output
+from cairn.cli.verbs import COMMANDS
 from cairn.errors import UsageError
 
 _BASH = """\
@@ -21,12 +22,12 @@ complete -o filenames -F _cairn cairn
 """
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_completion(parser: argparse.ArgumentParser) -> None:
     """The options of `cairn completion`."""
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell to complete for")
 
 
-def run(options: argparse.Namespace, output: Output) -> int:
+def run_completion(options: argparse.Namespace, output: Output) -> int:
     """Print the script; nothing is installed."""
     if options.json:
         raise UsageError(problem="A completion script is for a shell and has no JSON form.")
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _options() -> dict[str, list[str]]:
-    from cairn.cli.main import COMMANDS, command_parser  # noqa: PLC0415 - the table imports the verbs, not the reverse
+    from cairn.cli.main import command_parser  # noqa: PLC0415 - it loads the verbs, not the reverse
 
     return {name: sorted(command_parser(name)._option_string_actions) for name in COMMANDS}
 

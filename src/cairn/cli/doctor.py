@@ -9,12 +9,12 @@ import os
 from collections.abc import Iterator, Mapping
 
 from cairn import __version__
-from cairn.answer.doctor import IndexerRow, doctor_report, is_healthy
-from cairn.answer.envelope import plain
+from cairn.answer.machine import IndexerRow, doctor_report, is_healthy
 from cairn.cli.output import Output
-from cairn.config import Config, cairn_home, load_config, read_user_config, user_config_path
+from cairn.core.config import Config, cairn_home, load_config, read_user_config, user_config_path
+from cairn.core.limits import DAEMON_HELLO_SECONDS
+from cairn.core.text import plain
 from cairn.errors import CairnError
-from cairn.limits import DAEMON_HELLO_SECONDS
 from cairn.store.standing import Check, Severity
 
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -25,11 +25,11 @@ _EXTRAS = (
 )
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_doctor(parser: argparse.ArgumentParser) -> None:
     """`cairn doctor` has no options of its own."""
 
 
-def run(options: argparse.Namespace, output: Output) -> int:
+def run_doctor(options: argparse.Namespace, output: Output) -> int:
     """Look at everything; nothing is changed, started or downloaded. It fails when something cannot work at all."""
     from cairn.sync.checkup import check_up  # noqa: PLC0415
 
@@ -62,8 +62,8 @@ def _settings(environ: Mapping[str, str], checks: list[Check]) -> Config:
 
 def _daemon(environ: Mapping[str, str]) -> Check:
     """Whether one answers. It is only greeted: one of another version is not asked to leave."""
-    from cairn.serve.address import dial  # noqa: PLC0415
-    from cairn.serve.frames import BadFrame, hello, receive, send  # noqa: PLC0415
+    from cairn.daemon.address import dial  # noqa: PLC0415
+    from cairn.daemon.frames import BadFrame, hello, receive, send  # noqa: PLC0415
 
     try:
         wire = dial(cairn_home(environ), DAEMON_HELLO_SECONDS)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 
-from cairn.answer.engine import engine_report, proof_fields
-from cairn.answer.envelope import plain
+from cairn.answer.stores import engine_report, proof_fields
 from cairn.cli.output import Output, counted
-from cairn.config import cairn_home
+from cairn.core.config import cairn_home
+from cairn.core.text import plain
 from cairn.sync.codebase import open_codebase
 
 TYPE_CHECKING = False
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 _LOCAL = "Rows are searched on this machine; `[engine]` in your own config.toml can name a server."
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_engine(parser: argparse.ArgumentParser) -> None:
     """One word says what is to be done."""
     parser.add_argument("action", choices=("push", "pull", "status"), help="send, bring back, or say how it stands")
 
 
-def run(options: argparse.Namespace, output: Output) -> int:
+def run_engine(options: argparse.Namespace, output: Output) -> int:
     """Do it, and say what came of it. A server that does not answer ends `status` with its error's exit status."""
     codebase = open_codebase(options.root, os.environ)
     home = cairn_home(os.environ)

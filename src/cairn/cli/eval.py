@@ -8,10 +8,11 @@ import statistics
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from cairn.answer.envelope import MAX_WARNINGS, Envelope, cut, fit, ok, plain
+from cairn.answer.envelope import MAX_WARNINGS, Envelope, cut, fit, ok
 from cairn.cli.output import Output, Progress, counted
+from cairn.core.limits import DEFAULT_RESULTS, MAX_ENVELOPE_BYTES, MAX_RESULTS
+from cairn.core.text import plain
 from cairn.errors import UsageError
-from cairn.limits import DEFAULT_RESULTS, MAX_ENVELOPE_BYTES, MAX_RESULTS
 from cairn.source.root import printable
 
 TYPE_CHECKING = False
@@ -32,7 +33,7 @@ class Measured(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_eval(parser: argparse.ArgumentParser) -> None:
     """The options of `cairn eval`."""
     add = parser.add_argument
     add("data", metavar="DATA", nargs="?", help="a folder with repos.json and annotations/NAME.json")
@@ -50,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--no-signal", metavar="NAME", action="append", default=[], help="rank without this signal")
 
 
-def run(options: argparse.Namespace, output: Output) -> int:
+def run_eval(options: argparse.Namespace, output: Output) -> int:
     """Ask everything, and print the means."""
     way = _way(options)
     progress = output.progress()

@@ -4,19 +4,219 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from cairn.answer.envelope import plain
+from cairn.answer import envelope
+from cairn.answer.envelope import FileRow, SkipRow, file_list
 from cairn.cli.output import Output, counted, left_out, sized
-from cairn.config import cairn_home
-from cairn.source.root import printable
+from cairn.core.config import LimitConfig, cairn_home
+from cairn.core.limits import MAX_ENVELOPE_BYTES, MAX_IGNORE_BYTES
+from cairn.core.text import plain
+from cairn.core.types import SKIP_SENTENCES, FileFacts, Root, Skip, WalkResult
+from cairn.errors import PathNotFound
+from cairn.source.beneath import Tree
+from cairn.source.ignore import Rule, RuleSet, decide, parse_rules
+from cairn.source.root import printable, relative_to_root
+from cairn.source.walk import CAIRNIGNORE, GITIGNORE, walk_to
 from cairn.sync.codebase import open_codebase
+from cairn.sync.pool import extract_all
 from cairn.sync.report import FailedFile, RunReport
+from cairn.sync.survey import Survey, survey
+
+# --- `cairn files`: the eligible set, and what is left out and why.
+
+
+def configure_files(parser: argparse.ArgumentParser) -> None:
+    """The options of `cairn files`."""
+    parser.add_argument("--skipped", action="store_true", help="list what is left out instead, with the reason")
+    parser.add_argument("--after", metavar="PATH", help="with --json: go on after this path (`continuation` names it)")
+
+
+def run_files(options: argparse.Namespace, output: Output) -> int:
+    """List, then say on stderr what the list leaves out."""
+    codebase = open_codebase(options.root, os.environ)
+    progress = output.progress()
+    try:
+        found = survey(codebase, progress)
+    finally:
+        progress.done()
+    if options.json:
+        envelope = file_list(
+            path=options.root,
+            root=codebase.root.path,
+            eligible=[FileRow(file.key, file.size, file.language) for file in found.eligible],
+            skipped=[SkipRow(printable(s.raw), s.reason, s.detail, s.folder) for s in found.skips],
+            show_skipped=options.skipped,
+            collisions=[[printable(raw) for raw in group] for group in found.walked.collisions],
+            warnings=_warnings(found, codebase.config.warnings),
+            after=options.after,
+            budget=MAX_ENVELOPE_BYTES,
+        )
+        output.line(envelope.to_json())
+        return 0
+    if options.skipped:
+        for skip in found.skips:
+            output.line(_skip_line(skip, output))
+    else:
+        for file in found.eligible:
+            output.line(printable(file.key.encode()))
+    _summary(found, output, options.skipped)
+    for warning in _warnings(found, codebase.config.warnings):
+        output.note(output.styled("note: ", "yellow", output.stderr) + plain(warning))
+    return 0
+
+
+def _skip_line(skip: Skip, output: Output) -> str:
+    name = printable(skip.raw) + ("/" if skip.folder else "")
+    detail = f"  {output.styled(plain(skip.detail), 'dim')}" if skip.detail else ""
+    return f"{output.styled(skip.reason.value, 'cyan')}  {name}{detail}"
+
+
+def _summary(found: Survey, output: Output, listed_skips: bool) -> None:
+    folders = len(found.walked.folders)
+    output.note(
+        f"{counted(len(found.eligible), 'file')} in {counted(folders, 'folder')}; {len(found.skips):,} left out."
+    )
+    counts = Counter(skip.reason for skip in found.skips)
+    for reason, count in counts.most_common():
+        output.note(f"  {reason.value:<20} {count:>7,}  {SKIP_SENTENCES[reason]}")
+    if counts and not listed_skips:
+        output.note("`cairn files --skipped` lists them; `cairn why PATH` explains one.")
+
+
+def _warnings(found: Survey, config_warnings: tuple[str, ...]) -> list[str]:
+    warnings = [*config_warnings, *found.walked.warnings]
+    for group in found.walked.collisions:
+        names = ", ".join(printable(raw) for raw in group)
+        warnings.append(f"These names differ only in case or in how they are composed: {names}.")
+    for label, count in found.hidden:
+        warnings.append(
+            f"{label} would hide {counted(count, 'file')} listed here. Cairn does not honour it, so that everyone who"
+            " works on this repository gets the same index; use .gitignore or .cairnignore instead."
+        )
+    warnings += [
+        f"{printable(file.raw)} changed each of the {file.attempts} times it was read." for file in found.unstable
+    ]
+    return warnings
+
+
+# --- `cairn why PATH`: which rule took a path in or out.
+
+
+class Explanation(NamedTuple):
+    """The skip that decided (None: the path is indexed), where, the ignore rule behind it, and what the file holds."""
+
+    skip: Skip | None
+    decided_at: bytes
+    rule: Rule | None
+    facts: FileFacts | None
+
+
+def configure_why(parser: argparse.ArgumentParser) -> None:
+    """The options of `cairn why`."""
+    parser.add_argument("path", metavar="PATH", help="a file or folder inside the root")
+
+
+def run_why(options: argparse.Namespace, output: Output) -> int:
+    """Explain one path."""
+    codebase = open_codebase(options.root, os.environ)
+    raw = relative_to_root(codebase.root, options.path, os.getcwd() if options.root == "." else options.root)
+    with Tree(codebase.root) as tree:
+        _must_exist(tree, raw)
+        walked = walk_to(tree, codebase.config, raw, tracked=codebase.tracked)
+        found = _explain(codebase.root, tree, raw, walked, codebase.config.limits)
+    if options.json:
+        output.line(_envelope(options.path, codebase.root.path, raw, found).to_json())
+    else:
+        _print(raw, found, output)
+    return 0
+
+
+def _must_exist(tree: Tree, raw: bytes) -> None:
+    try:
+        tree.lstat(raw)
+    except (FileNotFoundError, NotADirectoryError):
+        raise PathNotFound(path=printable(raw), root=tree.path) from None
+    except OSError:
+        # Something is there that may not be looked at: the walk says so in its own words.
+        return
+
+
+def _explain(root: Root, tree: Tree, raw: bytes, walked: WalkResult, limits: LimitConfig) -> Explanation:
+    for candidate in walked.candidates:
+        if candidate.raw == raw:
+            outcome = next(extract_all(root, [candidate], limits))
+            late = outcome if isinstance(outcome, Skip) else None
+            facts = outcome if isinstance(outcome, FileFacts) else None
+            return Explanation(late, raw, _ignore_rule(tree, raw, is_folder=False), facts)
+    above = [skip for skip in walked.skips if skip.raw == raw or (skip.folder and raw.startswith(skip.raw + b"/"))]
+    if above:
+        skip = above[0]
+        return Explanation(skip, skip.raw, _ignore_rule(tree, skip.raw, is_folder=skip.folder), None)
+    return Explanation(None, raw, _ignore_rule(tree, raw, is_folder=True), None)
+
+
+def _ignore_rule(tree: Tree, raw: bytes, *, is_folder: bool) -> Rule | None:
+    """The line of an ignore file that had the last word about this path, if any had."""
+
+    def load(folder: bytes, name: str = GITIGNORE) -> RuleSet | None:
+        path = folder + b"/" + name.encode() if folder else name.encode()
+        data = tree.read_small(path, MAX_IGNORE_BYTES)
+        return parse_rules(data, path.decode("utf-8", "replace")) if data is not None else None
+
+    decided = decide(raw, is_folder, load, load(b"", CAIRNIGNORE))
+    return decided[1] if decided else None
+
+
+def _envelope(asked: str, root: str, raw: bytes, found: Explanation) -> envelope.Envelope:
+    rule = envelope.Rule(found.rule.source, found.rule.line, found.rule.pattern) if found.rule else None
+    return envelope.why(
+        path=asked,
+        root=root,
+        file=printable(raw),
+        reason=found.skip.reason if found.skip else None,
+        detail=found.skip.detail if found.skip else "",
+        rule=rule,
+        chain=[envelope.ChainLink(printable(found.decided_at), found.skip is None, rule)],
+    )
+
+
+def _print(raw: bytes, found: Explanation, output: Output) -> None:
+    name = output.styled(printable(raw) or ".", "bold")
+    if found.skip is None:
+        output.line(f"{name} is indexed." if found.facts else f"{name} is a folder that is walked.")
+    else:
+        output.line(f"{name} is left out: {output.styled(found.skip.reason.value, 'cyan')}.")
+        output.line(f"  {SKIP_SENTENCES[found.skip.reason]}")
+        if found.decided_at != raw:
+            output.line(f"  Decided for the folder {printable(found.decided_at)}/ and everything below it.")
+        if found.skip.detail and found.rule is None:
+            output.line(f"  {plain(found.skip.detail)}")
+    if found.rule is not None:
+        verb = "takes it in" if found.rule.negated else "leaves it out"
+        pattern = plain(found.rule.pattern)
+        output.line(f"  {plain(found.rule.source)} line {found.rule.line} {verb}: {pattern}")
+    if found.facts is not None:
+        _print_facts(found.facts, output)
+
+
+def _print_facts(facts: FileFacts, output: Output) -> None:
+    syntax = facts.syntax
+    output.line(
+        f"  {syntax.language}, {syntax.state.value}: {len(syntax.symbols):,} definitions,"
+        f" {len(syntax.references):,} uses, {len(syntax.imports):,} imports, {len(facts.chunks):,} chunks"
+    )
+    if syntax.partial:
+        ranges = ", ".join(f"{first}-{last}" for first, last in syntax.partial[:5])
+        output.line(f"  not understood: lines {ranges}{' and more' if len(syntax.partial) > 5 else ''}")
+
 
 _MOST_FAILURES_SHOWN = 10
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_index(parser: argparse.ArgumentParser) -> None:
     """The options of the four runs; an empty index cannot be a degraded one."""
     if parser.get_default("command") != "clear":
         parser.add_argument(
@@ -26,7 +226,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--shared", action="store_true", help="make the index for your group, not for you alone")
 
 
-def run(options: argparse.Namespace, output: Output) -> int:
+def run_index(options: argparse.Namespace, output: Output) -> int:
     """Do the run that was asked for, and say in one line what came of it."""
     # numpy and the grammars are loaded by a run, never by `--help`, and a wrong root is told before they are.
     shared = getattr(options, "shared", False)
@@ -50,7 +250,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     finally:
         progress.done()
     if options.json:
-        from cairn.serve.reports import run_envelope  # noqa: PLC0415
+        from cairn.answer.runs import run_envelope  # noqa: PLC0415
 
         output.line(run_envelope(options.root, codebase, report).to_json())
         return 0

@@ -8,16 +8,15 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cairn.answer.envelope import plain
-from cairn.answer.installing import FileChange, install_report
+from cairn.answer.machine import FileChange, install_report
 from cairn.cli.output import Output, counted
+from cairn.core.text import plain
 from cairn.errors import SettingsRefused, UsageError
-from cairn.serve.agents.difference import difference
-from cairn.serve.agents.edits import NAME
-from cairn.serve.agents.json_text import json_value
-from cairn.serve.agents.known import Agent
-from cairn.serve.agents.plans import PAGE, Change, Outcome
-from cairn.serve.agents.registrar import Registrar, running_server
+from cairn.install.edits import NAME, difference
+from cairn.install.known import Agent
+from cairn.install.plans import PAGE, Change, Outcome
+from cairn.install.registrar import Registrar, running_server
+from cairn.install.texts import json_value
 from cairn.source.root import find_root, printable
 
 _KNOWN = "claude, codex, cursor, vscode"
@@ -25,7 +24,7 @@ _TEACH = "`cairn install --instructions` also tells them when to use it, in CLAU
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_install(parser: argparse.ArgumentParser) -> None:
     """The options of `cairn install` and `cairn uninstall`."""
     if parser.get_default("command") == "install":
         others = "; for any other name, what to write is printed (default: all that are found)"
@@ -40,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only show what would be written")
 
 
-def run(options: argparse.Namespace, output: Output) -> int:
+def run_install(options: argparse.Namespace, output: Output) -> int:
     """Plan, show the difference, ask, and write."""
     root = find_root(options.root).path if options.project else None
     registrar = Registrar(os.environ, root)

@@ -8,12 +8,12 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from cairn.answer.envelope import plain
 from cairn.cli.surroundings import Surroundings
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.text import plain
+from cairn.core.types import SkipReason
 from cairn.source.root import printable
 from cairn.sync import report
-from cairn.types import SkipReason
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _PROGRESS_AFTER_SECONDS = 0.5

@@ -6,23 +6,357 @@ They answer from the newest snapshot and never bring it up to date.
 from __future__ import annotations
 
 import argparse
+from collections import Counter
+from collections.abc import Callable
 
-from cairn.cli.output import Output
-from cairn.limits import (
+from cairn.answer.structure import (
+    call_graph_answer,
+    graph_cautions,
+    local_answer,
+    map_answer,
+    references_answer,
+    shown_notes,
+    use_cautions,
+)
+from cairn.ask.relations import call_graph, local_names_of, references, repo_map
+from cairn.ask.session import Session, hold_page
+from cairn.ask.structure import Asked, asked_of
+from cairn.ask.values import Reply
+from cairn.cli.output import Output, counted
+from cairn.cli.search import safe
+from cairn.cli.structure import definition_line, print_answer
+from cairn.core.limits import (
     DEFAULT_GRAPH_NODES,
     DEFAULT_GRAPH_NOTES,
+    DEFAULT_MAP_TOKENS,
     DEFAULT_REFERENCES,
     MAX_GRAPH_DEPTH,
     MAX_GRAPH_NODES,
+    MAX_GRAPH_NOTES,
+    MAX_MAP_TOKENS,
     MAX_REFERENCES,
+    MIN_MAP_TOKENS,
 )
+from cairn.core.text import plain
+from cairn.errors import UsageError
+from cairn.graph.calls import CallGraph, Direction, Edge, Node
+from cairn.graph.callsites import EdgeKind
+from cairn.graph.local_uses import Locals
+from cairn.graph.pictures import dot, mermaid
+from cairn.graph.scopes import SEMANTIC, Tier
+from cairn.graph.uses import Use, Uses
+
+# --- `cairn graph`: who calls a definition and what it calls, as a tree for people, an envelope, or a picture
+# to draw.
+
+
+_MOST_NAME = 200
+_PICTURES = {"dot": dot, "mermaid": mermaid}
+_LINES = {Tier.PROVEN: "-", Tier.LIKELY: "~", Tier.NAME_ONLY: "?"}
+_NOTES = {
+    "unresolved_edge": ("call", "by a name that several things may have"),
+    "dynamic_edge": ("call", "that only the running program knows"),
+    "missing_symbol_metadata": ("file", "with code that is not parsed or in no definition"),
+    "suppressed_edge": ("definition", "with more edges than are shown"),
+}
+
+
+def graph(options: argparse.Namespace, output: Output, base: str) -> int:
+    """Ask for a call graph and print it; names of files are meant from `base`."""
+    if options.callers and options.callees:
+        raise UsageError(problem="Take --callers or --callees; without either both are shown.")
+    if not 0 <= options.notes <= MAX_GRAPH_NOTES:
+        raise UsageError(problem=f"The number of notes must be a whole number from 0 to {MAX_GRAPH_NOTES:,}.")
+    if options.format == "json":
+        options.json = output.json = True
+    one_way = {(True, False): Direction.CALLERS, (False, True): Direction.CALLEES}
+
+    def ask(session: Session) -> Reply[CallGraph]:
+        return call_graph(
+            session,
+            asked_of(options.symbol, base),
+            file=None if options.file is None else Asked(options.file, options.file, base),
+            direction=one_way.get((options.callers, options.callees), Direction.BOTH),
+            depth=options.depth,
+            min_tier=Tier(options.min_tier),
+            limit=options.k,
+        )
+
+    return print_answer(
+        options,
+        output,
+        ask,
+        lambda reply, timings: call_graph_answer(reply, note_limit=options.notes, timings=timings),
+        lambda reply, told: _show(reply, told, options, output),
+    )
+
+
+def _show(reply: Reply[CallGraph], told: CallGraph, options: argparse.Namespace, output: Output) -> None:
+    if draw := _PICTURES.get(options.format):
+        for line in draw(told).splitlines():
+            output.line(safe(line))
+    else:
+        _Tree(reply.root, told, output).show()
+    _say_the_rest(reply.root, told, options.notes, output)
+
+
+class _Tree:
+    """The graph as text, each definition once: below it what calls it, or what it calls."""
+
+    def __init__(self, root: str, told: CallGraph, output: Output) -> None:
+        self._root, self._told, self._output = root, told, output
+        self._nodes = {node.id: node for node in told.nodes}
+
+    def show(self) -> None:
+        told = self._told
+        self._output.line(self._where(self._nodes[told.root]))
+        if told.direction is not Direction.CALLEES:
+            self._side("called by", callers=True)
+        if told.direction is not Direction.CALLERS:
+            self._side("calls", callers=False)
+
+    def _side(self, title: str, *, callers: bool) -> None:
+        told = self._told
+        below: dict[str, list[Edge]] = {}
+        for edge in told.edges:
+            below.setdefault(edge.dst if callers else edge.src, []).append(edge)
+        starts = [told.root] if callers else [told.root, *told.members]
+        if not any(start in below for start in starts):
+            self._output.line(f"{title} nothing that is known")
+            return
+        self._output.line(title)
+        # Breadth first, as the graph was walked: what is near is not hidden below what is far.
+        parents = self._parents(starts, below, callers=callers)
+        for start in starts:
+            inner = start != told.root
+            if inner:
+                self._output.line(f"  in {self._where(self._nodes[start])}")
+            self._below(start, below, parents, 2 if inner else 1, callers=callers)
+
+    def _parents(self, starts: list[str], below: dict[str, list[Edge]], *, callers: bool) -> dict[str, str]:
+        parents = dict.fromkeys(starts, "")
+        frontier = starts
+        while frontier:
+            following = []
+            for each in frontier:
+                for edge in below.get(each, ()):
+                    other = edge.src if callers else edge.dst
+                    if other not in parents:
+                        parents[other] = each
+                        following.append(other)
+            frontier = following
+        return parents
+
+    def _below(
+        self, at: str, below: dict[str, list[Edge]], parents: dict[str, str], depth: int, *, callers: bool
+    ) -> None:
+        for edge in below.get(at, ()):
+            other = edge.src if callers else edge.dst
+            own = parents[other] == at
+            line = self._edge_line(edge, self._nodes[other], callers=callers)
+            again = " (itself)" if other == at else "" if own or other not in below else " (shown elsewhere)"
+            self._output.line("  " * depth + line + again)
+            if own and other != at:
+                self._below(other, below, parents, depth + 1, callers=callers)
+
+    def _edge_line(self, edge: Edge, node: Node, *, callers: bool) -> str:
+        """`<~ src/lease.py:12  Lease.renew (method, 2 calls)`: a caller with its call, a callee with its definition."""
+        mark = _LINES[edge.tier]
+        arrow = f"<{mark}" if callers else f"{mark}>"
+        said = [node.definition.kind if node.definition else "file"]
+        if edge.kind is EdgeKind.IMPORT:
+            said.append("import")
+        elif edge.count > 1:
+            said.append(f"{edge.count:,} calls")
+        line = edge.site.line if callers else node.line
+        return f"{arrow} {self._where(node, line, ', '.join(said))}"
+
+    def _where(self, node: Node, line: int | None = None, said: str = "") -> str:
+        where = self._output.styled(f"{self._output.clickable(self._root, node.path)}:{line or node.line}", "cyan")
+        if node.definition is None:
+            return f"{where}  {self._output.styled(f'({said})', 'dim')}"
+        name = self._output.styled(plain(node.definition.qualified, _MOST_NAME), "bold")
+        return f"{where}  {name} {self._output.styled(f'({said or node.definition.kind})', 'dim')}"
+
+
+def _say_the_rest(root: str, told: CallGraph, limit: int, output: Output) -> None:
+    """What is not in the graph: how the lines are to be read, what did not fit, and the notes."""
+    tiers = {edge.tier for edge in told.edges}
+    meaning = [
+        *(["~ is likely"] if Tier.LIKELY in tiers else []),
+        *(["? is no more than a name"] if Tier.NAME_ONLY in tiers else []),
+    ]
+    if meaning:
+        output.note(f"{', '.join(meaning)}; - is proven.")
+    if told.edges_left:
+        output.note(f"{counted(told.edges_left, 'more edge')} did not fit; -k shows more.")
+    notes = shown_notes(told, told.nodes, told.edges, limit)
+    if output.verbosity > 0:
+        for note in notes.notes:
+            line = "" if note.start_line is None else f":{note.start_line}"
+            text = f"  {plain(note.text, _MOST_NAME)}" if note.text else ""
+            where = f"{output.clickable(root, note.file)}{line}"
+            output.note(f"{where}{text}  ({note.type.value}) {note.detail or ''}".rstrip())
+        if notes.truncated:
+            output.note(f"{counted(notes.total - len(notes.notes), 'more note')}; --notes shows more.")
+    elif notes.total:
+        kinds = Counter(note.type.value for note in shown_notes(told, told.nodes, told.edges, notes.total).notes)
+        said = [f"{counted(kinds[kind], noun)} {words}" for kind, (noun, words) in _NOTES.items() if kinds[kind]]
+        output.note(f"Not shown: {', '.join(said)}; -v lists them.")
+    for caution in graph_cautions(told):
+        output.note(output.styled("note: ", "yellow", output.stderr) + caution)
+
+
+# --- Asking what leads where, and how the answers look: an envelope for programs, `path:line` and the line for
+# people.
+
+
+_MOST_DEFINITIONS = 20
+
+
+# --- refs -------------------------------------------------------------------------------------------------------------
+
+
+def _refs(options: argparse.Namespace, output: Output) -> int:
+    if options.local:
+        return _local(options, output)
+    base = output.around.base(options.root)
+    asked = asked_of(options.symbol, base)
+
+    def ask(session: Session) -> Reply[Uses]:
+        if options.continuation is not None:
+            hold_page([session], options.continuation)
+        return references(
+            session,
+            asked,
+            file=None if options.file is None else Asked(options.file, options.file, base),
+            min_tier=Tier(options.min_tier),
+            limit=options.k,
+            continuation=options.continuation,
+        )
+
+    return print_answer(
+        options,
+        output,
+        ask,
+        lambda reply, timings: references_answer(reply, timings=timings),
+        lambda reply, told: _show_uses(reply, told, Tier(options.min_tier), output),
+    )
+
+
+def _local(options: argparse.Namespace, output: Output) -> int:
+    base = output.around.base(options.root)
+    asked = asked_of(options.symbol, base)
+    file = None if options.file is None else Asked(options.file, options.file, base)
+    return print_answer(
+        options,
+        output,
+        lambda session: local_names_of(session, asked, file=file),
+        lambda reply, timings: local_answer(reply, timings=timings),
+        lambda reply, told: _show_locals(reply, told, output),
+    )
+
+
+def _show_locals(reply: Reply[Locals], told: Locals, output: Output) -> None:
+    output.line(definition_line(reply.root, told.definition, output))
+    for one in told.names:
+        output.line(output.styled(plain(one.name, _MOST_NAME), "bold"))
+        for place in one.places:
+            where = output.styled(f"{output.clickable(reply.root, told.definition.path)}:{place.line}", "cyan")
+            output.line(f"  {where}  {safe(place.text.strip())}  {output.styled(f'({place.role})', 'dim')}")
+    if not told.names:
+        output.line("It binds no names of its own.")
+
+
+def _show_uses(reply: Reply[Uses], told: Uses, min_tier: Tier, output: Output) -> None:
+    for one in told.definitions[:_MOST_DEFINITIONS]:
+        output.line(definition_line(reply.root, one, output))
+    for use in told.uses:
+        output.line(_use_line(reply.root, use, output))
+    if not told.total:
+        output.line("Nothing is known to use it.")
+    output.note(_counts(told, min_tier))
+    for caution in use_cautions(told):
+        output.note(output.styled("note: ", "yellow", output.stderr) + caution)
+
+
+def _use_line(root: str, use: Use, output: Output) -> str:
+    """`src/lease.py:12  self.steal(victim)  (call in Lease.renew, likely)`."""
+    where = output.styled(f"{output.clickable(root, use.path)}:{use.line}", "cyan")
+    around = f" in {plain(use.inside, _MOST_NAME)}" if use.inside else ""
+    sure = f"{use.tier}, {SEMANTIC}" if use.layer == SEMANTIC else use.tier
+    return f"{where}  {safe(use.text.strip())}  {output.styled(f'({use.kind}{around}, {sure})', 'dim')}"
+
+
+def _counts(told: Uses, min_tier: Tier) -> str:
+    """What there is in all, what is not listed, and how to see it."""
+    uses = counted(told.proven + told.likely, "use")
+    said = [f"{uses} ({told.proven:,} proven, {told.likely:,} likely), {counted(told.imports, 'import')}."]
+    if left := told.total - told.offset - len(told.uses):
+        said.append(f"{left:,} of them {'is' if left == 1 else 'are'} not shown; -k shows more at once.")
+    if told.name_only:
+        how = "" if min_tier is Tier.NAME_ONLY else " (--min-tier name_only lists them)"
+        said.append(f"{counted(told.name_only, 'more place')} with this name may mean it or not{how}.")
+    if told.elsewhere:
+        means = "means" if told.elsewhere == 1 else "mean"
+        said.append(f"{counted(told.elsewhere, 'place')} with this name {means} something else.")
+    return " ".join(said)
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace, Output], int]] = {
+    "refs": _refs,
+    "graph": lambda options, output: graph(options, output, output.around.base(options.root)),
+}
+
+
+# --- `cairn map`: the codebase in so many tokens. It answers from the newest snapshot and never brings it up to
+# date.
+
+
+def configure_repo_map(parser: argparse.ArgumentParser) -> None:
+    """The options of `cairn map`."""
+    add = parser.add_argument
+    add("query", metavar="QUERY", nargs="?", help="draw the map around what a search for this finds")
+    size = f"about how many tokens of a language model (default {DEFAULT_MAP_TOKENS:,}, from {MIN_MAP_TOKENS} to"
+    add("--max-tokens", metavar="N", type=int, default=DEFAULT_MAP_TOKENS, help=f"{size} {MAX_MAP_TOKENS:,})")
+    add("--focus", metavar="FILE", action="append", default=[], help="draw it around this file; may be repeated")
+    add("--include", metavar="GLOB", action="append", default=[], help="only files that fit; may be repeated")
+    add("--format", choices=("text", "json"), default="text", help="`json` is the same as --json")
+    add("--stale-ok", action="store_true", help="while the index is built anew, answer from the old one")
+    add("--read-only", action="store_true", help="read an index of a later format as far as it is known")
+
+
+def run_repo_map(options: argparse.Namespace, output: Output) -> int:
+    """Ask, and print the map."""
+    options.json = output.json = options.json or options.format == "json"
+
+    return answer(options, output)
+
+
+# --- Asking for a map and printing it: its text as it is, or an envelope for programs.
+
+
+def answer(options: argparse.Namespace, output: Output) -> int:
+    """Ask and print. The files in focus are named from where one stands, or from `--root`."""
+    base = output.around.base(options.root)
+    focus = [Asked(file, file, base) for file in options.focus]
+    return print_answer(
+        options,
+        output,
+        lambda session: repo_map(
+            session, query=options.query, focus=focus, include=options.include, max_tokens=options.max_tokens
+        ),
+        lambda reply, timings: map_answer(reply, timings=timings),
+        lambda _, told: output.line(told.text.removesuffix("\n")),
+    )
+
 
 FORMATS = ("text", "json", "dot", "mermaid")
 TIERS = ("proven", "likely", "name_only")
 """The tiers of `cairn.graph.scopes`, which is too heavy to be imported for an option."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_relations(parser: argparse.ArgumentParser) -> None:
     """The options of the one that was asked for."""
     add = parser.add_argument
     add("symbol", metavar="SYMBOL", help="a definition: its name, `Class.method`, `mod::name` or FILE:LINE")
@@ -53,8 +387,6 @@ def _add_graph(parser: argparse.ArgumentParser) -> None:
     add("--notes", metavar="N", type=int, default=DEFAULT_GRAPH_NOTES, help=notes)
 
 
-def run(options: argparse.Namespace, output: Output) -> int:
+def run_relations(options: argparse.Namespace, output: Output) -> int:
     """Ask, and print what is known."""
-    from cairn.cli import relations_answers  # noqa: PLC0415 - numpy takes a tenth of a second
-
-    return relations_answers.COMMANDS[options.command](options, output)
+    return COMMANDS[options.command](options, output)

@@ -3,28 +3,166 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from typing import IO, Any
 
+from cairn.answer.envelope import Envelope
+from cairn.answer.envelope import error as error_envelope
+from cairn.answer.gate import closed
+from cairn.answer.search import SCHEMA, TROUBLE, nobody_answers, search_answer
+from cairn.ask.gate import gate_error
+from cairn.ask.session import Session, Steps, ask_all
+from cairn.ask.values import Answer, Page, Source
 from cairn.cli.output import Output, counted
-from cairn.clock import SYSTEM_CLOCK
-from cairn.config import SCOPES
-from cairn.errors import PathNotFound, UsageError
-from cairn.limits import DEFAULT_RESULTS, MAX_CONTEXT_LINES, MAX_RESULTS
+from cairn.cli.surroundings import prepare
+from cairn.core.clock import SYSTEM_CLOCK
+from cairn.core.config import SCOPES
+from cairn.core.limits import DEFAULT_RESULTS, MAX_BATCH_LINE_BYTES, MAX_CONTEXT_LINES, MAX_RESULTS
+from cairn.core.text import plain
+from cairn.errors import BatchUnreadable, CairnError, InvalidQuery, PathNotFound, UsageError
+from cairn.search.types import Hit
+from cairn.source.root import printable
+
+# --- How the answer to a search looks: one envelope for programs, a few lines for each result for people.
+
+
+_TAB = 4
+_MOST_LINES_NAMED = 10
+
+
+def envelope_of(
+    answers: Sequence[Answer], page: Page, timings: Sequence[tuple[str, float]], *, ask_id: str | int | None = None
+) -> Envelope:
+    """The one envelope that says what came of a question."""
+    if any(answer.found is not None for answer in answers):
+        return search_answer(answers, page, timings=timings, ask_id=ask_id)
+    if len(answers) > 1:
+        return nobody_answers(answers, ask_id=ask_id)
+    [only] = answers
+    if only.gate is not None:
+        return closed(SCHEMA, only.gate, path=only.path, ask_id=ask_id)
+    assert only.error is not None
+    return error_envelope(only.error, path=only.path, root=only.root, ask_id=ask_id)
+
+
+def show(answers: Sequence[Answer], page: Page, *, explain: bool, output: Output) -> None:
+    """Print the results; what else there is to know goes to stderr."""
+    for number, hit in page.hits:
+        show_hit(answers[number].root, hit, explain, output)
+    if not page.hits:
+        output.line(_nothing(answers))
+    left = page.total - page.offset - len(page.hits)
+    exhaustive = all(answer.found.exhaustive for answer in answers if answer.found)
+    if page.hits and left > 0 and exhaustive:
+        output.note(f"{counted(left, 'more result')}; -k shows more of them at once.")
+    for answer in answers:
+        _notes(answer, output)
+
+
+def show_hit(root: str, hit: Hit, explain: bool, output: Output) -> None:
+    """Where a result stands, what it is in, and its lines."""
+    first = hit.match_lines[0] if hit.match_lines else hit.start_line
+    if hit.kind == "file":
+        output.line(output.styled(output.clickable(root, hit.path), "cyan"))
+    else:
+        where = output.styled(f"{output.clickable(root, hit.path)}:{first}", "cyan")
+        around = f"  {output.styled(plain(hit.symbol), 'bold')} ({hit.kind})" if hit.symbol else ""
+        output.line(where + around)
+        _show_text(hit, output)
+        hidden = [line for line in hit.match_lines if line > hit.end_line]
+        if hidden:
+            named = ", ".join(f"{line}" for line in hidden[:_MOST_LINES_NAMED])
+            output.line(f"  also on {named}{' and more' if len(hidden) > _MOST_LINES_NAMED else ''}")
+    if explain:
+        parts = "  ".join(f"{name} {part:+.3f}" for name, part in hit.reasons)
+        output.line(output.styled(f"  score {hit.score:.4f}{'  = ' if parts else ''}{parts}", "dim"))
+    if hit.kind != "file":
+        output.line("")
+
+
+def _show_text(hit: Hit, output: Output) -> None:
+    width = len(str(hit.end_line))
+    marks = {line: list(group) for line, group in groupby(sorted(hit.marks), key=lambda mark: mark.line)}
+    for number, line in enumerate(hit.text.split("\n"), hit.start_line):
+        spans = [(mark.start, mark.end) for mark in marks.get(number, [])]
+        gutter = output.styled(f"  {number:>{width}} ", "green" if number in hit.match_lines else "dim")
+        output.line((gutter + _marked(line, spans, output)).rstrip())
+
+
+def _marked(line: str, spans: Sequence[tuple[int, int]], output: Output) -> str:
+    """The line with its matches in colour; what would steer a terminal is made visible, piece by piece."""
+    pieces, at = [], 0
+    for start, end in spans:
+        if start >= at and end > start:
+            pieces += [safe(line[at:start]), output.styled(safe(line[start:end]), "red")]
+            at = end
+    return "".join([*pieces, safe(line[at:])])
+
+
+def safe(text: str) -> str:
+    """A line of a file, without anything that would steer a terminal."""
+    return plain(text.replace("\t", " " * _TAB), limit=len(text) * _TAB + 1)
+
+
+def _nothing(answers: Sequence[Answer]) -> str:
+    searched = sum(answer.found.files for answer in answers if answer.found)
+    whole = all(answer.found and answer.found.exhaustive for answer in answers)
+    degraded = any(answer.source and answer.source.snapshot.degraded for answer in answers)
+    if not searched:
+        return "Nothing found: there is no file to search in."
+    if whole and not degraded:
+        return f"Nothing found in {counted(searched, 'file')}, and all of them were searched."
+    return "Nothing found. That is no proof: `--mode regex` searches every line."
+
+
+def _notes(answer: Answer, output: Output) -> None:
+    mark = output.styled("note: ", "yellow", output.stderr)
+    shown = printable(os.fsencode(answer.root))
+    if answer.gate is not None and answer.found is None:
+        problem = gate_error(answer.gate, shown)
+        output.note(f"{mark}{plain(problem.sentence)} {plain(problem.advice)}")
+    if answer.error is not None:
+        output.note(f"{mark}{plain(answer.error.sentence)} {plain(answer.error.advice)}")
+    if answer.source is not None:
+        source_notes(answer.source, output)
+
+
+def source_notes(source: Source, output: Output) -> None:
+    """What to know of the snapshot that answered."""
+    mark = output.styled("note: ", "yellow", output.stderr)
+    fresh = source.freshness
+    if fresh.trouble is not None:
+        output.note(f"{mark}{TROUBLE.format(code=fresh.trouble)} `cairn sync` says more.")
+    elif fresh.mode in {"skipped_busy", "skipped_indexing"}:
+        output.note(f"{mark}Another run is writing the index; the answer is from its last snapshot.")
+    elif fresh.mode == "stale_ok":
+        output.note(f"{mark}The index is being built anew; the answer is from the old one.")
+    for warning in source.later:
+        output.note(mark + plain(warning))
+    if source.damaged:
+        output.note(f"{mark}A newer snapshot is damaged, so an older one answers; `cairn health` says more.")
+    if source.snapshot.degraded:
+        failed = counted(source.snapshot.errors, "file")
+        output.note(f"{mark}{failed} could not be indexed and {'was' if failed == '1 file' else 'were'} not searched.")
+
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cairn.answer.search import Answer, Page
+    from cairn.ask.session import Session, Steps, Target
+    from cairn.ask.values import Answer, Page
     from cairn.search.types import SearchRequest
-    from cairn.session import Session, Steps, Target
 
 # Named here too, so that `--help` does not load the search itself; a test keeps them equal.
 MODES = ("hybrid", "semantic", "lexical", "symbol", "regex", "path")
 _NOTHING_RANKED = 1
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure_search(parser: argparse.ArgumentParser) -> None:
     """The options of `cairn search`."""
     add = parser.add_argument
     add("query", metavar="QUERY", nargs="?", help="what to look for; quote it when it has several words")
@@ -51,7 +189,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--fail-empty", action="store_true", help="exit with 1 when a ranked search finds nothing")
 
 
-def run(options: argparse.Namespace, output: Output) -> int:
+def run_search(options: argparse.Namespace, output: Output) -> int:
     """Search, and print what is found."""
     # With a batch there is no query on the line: all that stands there are paths.
     query, paths = (None, options.words) if options.batch is not None else (options.words[:1], options.words[1:])
@@ -65,7 +203,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     steps = _steps(options, output) if options.continuation is None else None
     with output.around.sessions(targets, steps, output, read_only=options.read_only) as sessions:
         if options.continuation is not None:
-            from cairn.session import hold_page  # noqa: PLC0415
+            from cairn.ask.session import hold_page  # noqa: PLC0415
 
             hold_page(sessions, options.continuation)
         prepared = SYSTEM_CLOCK.monotonic()
@@ -76,7 +214,6 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _answer_batch(targets: Sequence[Target], options: argparse.Namespace, output: Output) -> int:
-    from cairn.cli.batch import answer_all  # noqa: PLC0415
 
     # Questions are read from stdin, or from a file, which nobody else may stand in for.
     output.around.only_where_typed()
@@ -117,7 +254,7 @@ def _targets(paths: Sequence[str], options: argparse.Namespace, output: Output) 
 
 
 def _steps(options: argparse.Namespace, output: Output) -> Steps:
-    from cairn.session import Steps  # noqa: PLC0415
+    from cairn.ask.session import Steps  # noqa: PLC0415
 
     return Steps(
         create=not options.no_sync,
@@ -137,7 +274,7 @@ def _consent(files: int, output: Output) -> bool:
 
 
 def _ask(sessions: Sequence[Session], request: SearchRequest, continuation: str | None) -> tuple[list[Answer], Page]:
-    from cairn.session import ask_all  # noqa: PLC0415
+    from cairn.ask.session import ask_all  # noqa: PLC0415
 
     return ask_all(sessions, request, continuation)
 
@@ -149,9 +286,8 @@ def _tell(
     timings: Sequence[tuple[str, float]],
     output: Output,
 ) -> int:
-    from cairn.answer.gate import gate_error  # noqa: PLC0415
     from cairn.answer.search import gravest  # noqa: PLC0415
-    from cairn.cli.answers import envelope_of, show  # noqa: PLC0415
+    from cairn.ask.gate import gate_error  # noqa: PLC0415
     from cairn.source.root import printable  # noqa: PLC0415
 
     found = [answer for answer in answers if answer.found is not None]
@@ -170,3 +306,86 @@ def _tell(
         show(answers, page, explain=options.explain, output=output)
     ranked = not any(answer.found and answer.found.exhaustive for answer in answers)
     return _NOTHING_RANKED if options.fail_empty and ranked and not page.hits else 0
+
+
+# --- `cairn search --batch`: many questions, one warm process, one envelope on one line for each, at once.
+
+
+_MOST_ID_CHARS = 200
+_FORM = 'a JSON object like {"query": "...", "id": "1", "k": 10}'
+
+
+def answer_all(options: argparse.Namespace, sessions: Sequence[Session], steps: Steps, output: Output) -> int:
+    """Answer line by line until there are no more. A bad line gets an error, and the next one is read."""
+    if options.continuation is not None:
+        raise UsageError(problem="`--continue` is for one query; a batch gives first pages.")
+    with _lines(options.batch) as lines:
+        output.json = True
+        for line in lines:
+            ask_id: str | int | None = None
+            began = SYSTEM_CLOCK.monotonic()
+            try:
+                prepare(sessions, steps, output)
+                prepared = SYSTEM_CLOCK.monotonic()
+                given = _parsed(line)
+                ask_id = _id_of(given)
+                answers, page = ask_all(sessions, request_of(options, _query_of(given), given.get("k")))
+                ended = SYSTEM_CLOCK.monotonic()
+                timings = [("sync", prepared - began), ("search", ended - prepared), ("total", ended - began)]
+                found = envelope_of(answers, page, timings, ask_id=ask_id)
+            except CairnError as problem:
+                found = error_envelope(problem, path=sessions[0].target.asked, ask_id=ask_id)
+            output.line(found.to_json())
+            output.stdout.flush()
+    return 0
+
+
+@contextmanager
+def _lines(name: str) -> Iterator[Iterator[bytes | None]]:
+    if name == "-":
+        yield _bounded(sys.stdin.buffer)
+        return
+    try:
+        with open(name, "rb") as file:
+            yield _bounded(file)
+    except OSError as problem:
+        raise BatchUnreadable(path=printable(os.fsencode(name)), why=os.strerror(problem.errno or 0)) from None
+
+
+def _bounded(file: IO[bytes]) -> Iterator[bytes | None]:
+    """Every line; None for one that is longer than a question can be, of which the rest is passed over."""
+    while line := file.readline(MAX_BATCH_LINE_BYTES):
+        if len(line) < MAX_BATCH_LINE_BYTES or line.endswith(b"\n"):
+            yield line
+            continue
+        while (rest := file.readline(MAX_BATCH_LINE_BYTES)) and not rest.endswith(b"\n"):
+            pass
+        yield None
+
+
+def _parsed(line: bytes | None) -> dict[str, Any]:
+    if line is None:
+        raise InvalidQuery(problem=f"A line of the batch is longer than {MAX_BATCH_LINE_BYTES:,} bytes.")
+    try:
+        given = json.loads(line.decode("utf-8", "surrogateescape"))
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        raise InvalidQuery(problem=f"A line of the batch is not {_FORM}.")
+    return given
+
+
+def _id_of(given: Mapping[str, Any]) -> str | int | None:
+    found = given.get("id")
+    if isinstance(found, bool) or not isinstance(found, str | int | None):
+        raise InvalidQuery(problem="The id of a question is a text or a whole number.")
+    if (isinstance(found, str) and len(found) > _MOST_ID_CHARS) or (isinstance(found, int) and abs(found) >= 2**53):
+        raise InvalidQuery(problem=f"The id of a question has at most {_MOST_ID_CHARS} characters or 53 bits.")
+    return found
+
+
+def _query_of(given: Mapping[str, Any]) -> str:
+    found = given.get("query")
+    if not isinstance(found, str):
+        raise InvalidQuery(problem=f"A line of the batch has no query; it is {_FORM}.")
+    return found

@@ -9,21 +9,82 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 
-from cairn.answer.edits import DECIDE, DECIDE_NAME, MESSAGES, decision_answer, gate_answer, rename_answer
-from cairn.answer.envelope import Envelope, plain
-from cairn.answer.structure import Reply, Timings, Told
-from cairn.cli.answers import safe, source_notes
+from cairn.answer.envelope import Envelope
+from cairn.answer.semantic import DECIDE, DECIDE_NAME, MESSAGES, decision_answer, gate_answer, rename_answer
+from cairn.answer.structure import Timings
+from cairn.ask.edits import Renaming, check_edit, decide, rename
+from cairn.ask.session import Session, Steps
+from cairn.ask.structure import Asked, asked_of
+from cairn.ask.values import Reply, Told
 from cairn.cli.output import Output, counted
-from cairn.cli.structure_answers import without_answer
-from cairn.clock import SYSTEM_CLOCK
-from cairn.edits import Renaming, check_edit, decide, rename
-from cairn.limits import MAX_ENVELOPE_BYTES
+from cairn.cli.search import safe, source_notes
+from cairn.cli.structure import without_answer
+from cairn.core.clock import SYSTEM_CLOCK
+from cairn.core.limits import MAX_ENVELOPE_BYTES
+from cairn.core.text import plain
 from cairn.semantic.ambiguity import SENTENCES, Ambiguity
 from cairn.semantic.decisions import ACCEPT, Decision
 from cairn.semantic.gate import GateFile, MutationGate, Verdict
 from cairn.semantic.rename import RenamePlan
-from cairn.session import Session, Steps
-from cairn.structure import Asked, asked_of
+
+# --- `cairn semantic decide SIGNATURE CHOICE…`: keep what somebody has decided about something ambiguous.
+
+
+def configure_decide(parser: argparse.ArgumentParser) -> None:
+    """The options of `cairn semantic decide`."""
+    add = parser.add_argument
+    add("signature", metavar="SIGNATURE", help="the ambiguity, as the gate names it; its first 8 characters will do")
+    add("choices", metavar="CHOICE", nargs="+", help="FILE:LINE of what is meant, or `accept`: nothing else is meant")
+    about = parser.add_mutually_exclusive_group(required=True)
+    about.add_argument("--file", metavar="FILE", help="the file in which it is ambiguous")
+    about.add_argument("--rename", metavar=("SYMBOL", "NEW"), nargs=2, help="the rename that it stands against")
+    add("--note", metavar="TEXT", default="", help="why, kept with the decision")
+
+
+def run_decide(options: argparse.Namespace, output: Output) -> int:
+    """Keep it; it holds for this commit and these bytes, and for nothing else."""
+    return decided(options, output)
+
+
+# --- `cairn semantic state FILE…`: how fresh and how sure what the indexers know of files is.
+
+
+def configure_state(parser: argparse.ArgumentParser) -> None:
+    """The options of `state` and `gate`."""
+    parser.add_argument("files", metavar="FILE", nargs="+", help="files of the codebase")
+
+
+configure_gate = configure_state
+
+
+def run_state(options: argparse.Namespace, output: Output) -> int:
+    """Show the states; the exit status is 0 whatever they are."""
+    return check(options, output, judged=False)
+
+
+# --- `cairn semantic gate FILE…`: whether files may be edited together by what the indexers know.
+
+
+def run_gate(options: argparse.Namespace, output: Output) -> int:
+    """Show the states; the exit status says what may be done: 0, 18 (needs a decision) or 19 (blocked)."""
+    return check(options, output, judged=True)
+
+
+# --- `cairn semantic plan-rename SYMBOL NEW`: a rename as a patch, when nothing stands against it.
+
+
+def configure_rename(parser: argparse.ArgumentParser) -> None:
+    """The options of `cairn semantic plan-rename`."""
+    add = parser.add_argument
+    add("symbol", metavar="SYMBOL", help="a definition: its name, `Class.method`, `mod::name` or FILE:LINE")
+    add("new", metavar="NEW", help="its new name")
+    add("--file", metavar="FILE", help="the file that defines it, where several do")
+
+
+def run_rename(options: argparse.Namespace, output: Output) -> int:
+    """Print the patch, or what stands against it; no file is changed."""
+    return planned(options, output)
+
 
 EXIT = {Verdict.AUTOMATIC: 0, Verdict.NEEDS_DECISION: 18, Verdict.BLOCKED: 19}
 _COLOURS = {Verdict.AUTOMATIC: "green", Verdict.NEEDS_DECISION: "yellow", Verdict.BLOCKED: "red"}

@@ -10,8 +10,8 @@ from cairn.errors import CairnError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from cairn.ask.session import Session, Steps, Target
     from cairn.cli.output import Output
-    from cairn.session import Session, Steps, Target
 
 
 class NotHere(Exception):
@@ -45,13 +45,13 @@ class Surroundings:
 
     def target(self, folder: str) -> Target:
         """The codebase that holds a folder, all of it."""
-        from cairn.session import whole  # noqa: PLC0415 - numpy takes a tenth of a second
+        from cairn.ask.session import whole  # noqa: PLC0415 - numpy takes a tenth of a second
 
         return whole(folder, self.environ)
 
     def targets(self, paths: Sequence[str]) -> list[Target]:
         """The codebases that hold these files and folders."""
-        from cairn.session import find_targets  # noqa: PLC0415
+        from cairn.ask.session import find_targets  # noqa: PLC0415
 
         return find_targets(paths, self.environ)
 
@@ -60,7 +60,7 @@ class Surroundings:
         self, targets: Sequence[Target], steps: Steps | None, output: Output, *, read_only: bool = False
     ) -> Iterator[list[Session]]:
         """The codebases opened, and prepared unless there are no steps to do; each step with a bar when it is long."""
-        from cairn.session import Session  # noqa: PLC0415
+        from cairn.ask.session import Session  # noqa: PLC0415
 
         with ExitStack() as stack:
             opened = [stack.enter_context(Session(one, self.environ, read_only=read_only)) for one in targets]

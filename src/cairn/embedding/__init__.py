@@ -4,7 +4,7 @@
 network) or one behind an address (`http`). `model.Embedder` is what every model can do. `cache.embed_with_cache` asks a
 slow model only for texts that it has not seen.
 
-    >>> from cairn.config import EmbeddingConfig
+    >>> from cairn.core.config import EmbeddingConfig
     >>> from cairn.embedding.choose import choose
     >>> model = choose(EmbeddingConfig(), environ={})
     >>> lock, mutex, invoice = model.embed([b"acquire a lock", b"take the mutex", b"print an invoice"])

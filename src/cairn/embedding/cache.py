@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cairn.core.limits import EMBED_CACHE_BYTES, MAX_EMBED_BATCH
 from cairn.embedding.model import Embedder, Vectors, check_vectors
 from cairn.embedding.pack import Keys, Pack, PackDamaged, as_keys, pack_bytes, pack_size
-from cairn.limits import EMBED_CACHE_BYTES, MAX_EMBED_BATCH
 from cairn.store.fs import Fs
 
 _NAME = re.compile(r"([0-9]{12})-([0-9a-f]{64})\.pack")

@@ -7,8 +7,8 @@ from hashlib import blake2b
 
 import numpy as np
 
+from cairn.core.fingerprint import EmbeddingIdentity
 from cairn.embedding.model import Vectors
-from cairn.fingerprint import EmbeddingIdentity
 
 _BLOCK = 32  # 16-bit numbers in one digest of 64 bytes
 

@@ -30,13 +30,12 @@ from urllib.request import (
 import numpy as np
 from numpy.typing import NDArray
 
-from cairn import limits
-from cairn.clock import SYSTEM_CLOCK, Clock
-from cairn.config import EmbeddingConfig
-from cairn.config_checks import is_loopback
+from cairn.core import limits
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.config import EmbeddingConfig, is_loopback
+from cairn.core.fingerprint import EmbeddingIdentity
 from cairn.embedding.model import Vectors, check_vectors
 from cairn.errors import EmbeddingFailed, ModelUnavailable
-from cairn.fingerprint import EmbeddingIdentity
 
 # Code has three bytes or more to a token with every tokenizer in use, but for data.
 _BYTES_PER_TOKEN = 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cairn.fingerprint import BUNDLED_PROVIDER, EmbeddingIdentity
+from cairn.core.fingerprint import BUNDLED_PROVIDER, EmbeddingIdentity
 
 DIMENSION = 256
 # Of the data file: another model, or another conversion of it, is another identity.

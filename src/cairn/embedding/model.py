@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cairn.core.fingerprint import EmbeddingIdentity
 from cairn.errors import EmbeddingFailed
-from cairn.fingerprint import EmbeddingIdentity
 
 Vectors = NDArray[np.float32]
 

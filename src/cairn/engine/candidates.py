@@ -13,11 +13,11 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import ENGINE_CANDIDATES, ENGINE_REST_SECONDS, ENGINE_SAMPLE
 from cairn.engine.local import LocalEngine, Rows, exact_type
 from cairn.engine.rows import scope_of
 from cairn.errors import EngineDamaged, EngineError
-from cairn.limits import ENGINE_CANDIDATES, ENGINE_REST_SECONDS, ENGINE_SAMPLE
 from cairn.store.snapshot import SnapshotView
 from cairn.store.vectors import approximate, quantize
 

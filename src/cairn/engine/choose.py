@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cairn.clock import SYSTEM_CLOCK, Clock
-from cairn.config import EngineConfig
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.config import EngineConfig
 from cairn.errors import ConfigError
 
 TYPE_CHECKING = False

@@ -15,13 +15,13 @@ import numpy as np
 import simsimd
 from numpy.typing import NDArray
 
+from cairn.core.types import StoredFile, Symbol
 from cairn.errors import EngineError
 from cairn.store.live import LivePart, Outline, Passage, Reach, live_parts
 from cairn.store.postings import FIELDS
 from cairn.store.rows import ChunkRow
 from cairn.store.snapshot import SnapshotView
 from cairn.store.vectors import approximate, quantize
-from cairn.types import StoredFile, Symbol
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import ENGINE_BACKOFF_SECONDS, ENGINE_SEARCH_SECONDS, ENGINE_TRIES
 from cairn.errors import EngineError, EngineFull, EngineMissing, EngineRefused, EngineUnreachable
-from cairn.limits import ENGINE_BACKOFF_SECONDS, ENGINE_SEARCH_SECONDS, ENGINE_TRIES
 
 _MOST_CHARS = 200
 _MOST_CAUSES = 8

@@ -12,6 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from cairn.core.limits import (
+    ENGINE_EXACT_ROWS,
+    ENGINE_FLUSH_SECONDS,
+    ENGINE_PIECES_PER_CALL,
+    ENGINE_ROWS_PER_CALL,
+    ENGINE_SEARCH_SECONDS,
+    ENGINE_WRITE_SECONDS,
+    MAX_MANIFEST_BYTES,
+    MAX_TOMBSTONE_BYTES,
+)
 from cairn.engine.contract import Held, Near, Receipt, Scope, Sealed, Vector, best
 from cairn.engine.milvus import Server, schema_of
 from cairn.engine.milvus_shape import (
@@ -36,16 +46,6 @@ from cairn.engine.milvus_shape import (
     unpack,
 )
 from cairn.errors import EngineDamaged, EngineError, EngineForeign, StoreCorrupt
-from cairn.limits import (
-    ENGINE_EXACT_ROWS,
-    ENGINE_FLUSH_SECONDS,
-    ENGINE_PIECES_PER_CALL,
-    ENGINE_ROWS_PER_CALL,
-    ENGINE_SEARCH_SECONDS,
-    ENGINE_WRITE_SECONDS,
-    MAX_MANIFEST_BYTES,
-    MAX_TOMBSTONE_BYTES,
-)
 from cairn.store.manifest import Completion, decode_completion, encode_completion
 
 _PAGE = 1_000

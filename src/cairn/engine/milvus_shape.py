@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from cairn.core.limits import ENGINE_PIECE_BYTES
 from cairn.engine.contract import Row, Scope
-from cairn.limits import ENGINE_PIECE_BYTES
 
 SCHEMA_VERSION = 1
 PROPERTY = "cairn"

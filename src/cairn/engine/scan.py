@@ -15,7 +15,7 @@ import numpy as np
 import re2  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from cairn.limits import SCAN_STEP_BYTES
+from cairn.core.limits import SCAN_STEP_BYTES
 from cairn.store.live import live_parts
 from cairn.store.snapshot import SnapshotView
 

@@ -6,18 +6,18 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from cairn.answer.gate import gate_error
-from cairn.clock import SYSTEM_CLOCK
-from cairn.config import cairn_home
+from cairn.ask.gate import gate_error
+from cairn.ask.session import Session, Steps, Target
+from cairn.core.clock import SYSTEM_CLOCK
+from cairn.core.config import cairn_home
+from cairn.core.types import Root
 from cairn.errors import InvalidQuery
 from cairn.evaluation.metric import Lines, Question, Scored, ndcg, recall
 from cairn.search.types import Mode, SearchRequest
-from cairn.session import Session, Steps, Target
 from cairn.source.root import printable
 from cairn.sync.codebase import Codebase, codebase_at
 from cairn.sync.report import Tell
 from cairn.sync.run import RunOptions, sync
-from cairn.types import Root
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
+from cairn.core.filetypes import language_of
 from cairn.errors import BadPathKey, UsageError
 from cairn.evaluation.metric import Lines, Question
 from cairn.evaluation.subjects import masked, names_its_file, question
-from cairn.filetypes import language_of
 from cairn.search.places import Place, place_of
 from cairn.source.git import GitChange
 from cairn.source.git_history import GitCommit, GitFile, GitHistory

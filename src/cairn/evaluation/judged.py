@@ -11,9 +11,9 @@ import json
 import os
 from typing import Any, NamedTuple
 
+from cairn.core.limits import MIB
 from cairn.errors import BadPathKey, UsageError
 from cairn.evaluation.metric import Lines, Question
-from cairn.limits import MIB
 from cairn.source.root import path_key, printable
 
 _MOST_BYTES = 16 * MIB

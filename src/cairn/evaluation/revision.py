@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from cairn.core.limits import MIB
 from cairn.errors import BadPathKey
-from cairn.limits import MIB
 from cairn.source.git_history import GitFile, GitHistory
 from cairn.source.root import path_key
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import compress, islice
 from typing import NamedTuple
 
+from cairn.core.types import Symbol
 from cairn.graph.centrality import Centrality
 from cairn.graph.entry_points import WAYS, EntryPoint, entry_points
 from cairn.graph.facts import CALLABLES, CLASSES
@@ -21,7 +22,6 @@ from cairn.search.pathtable import PathTable, glob_pattern
 from cairn.search.places import Place, places
 from cairn.search.searcher import Searcher
 from cairn.store.snapshot import SnapshotView
-from cairn.types import Symbol
 
 _BESIDE = Place.TEST | Place.EXAMPLE | Place.DOC | Place.CONFIG | Place.VENDORED | Place.GENERATED
 # What a file counts that is no code of the project's own, or that only hands on what others define.

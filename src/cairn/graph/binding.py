@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 
+from cairn.core.types import Reference
 from cairn.graph.facts import CALLABLES, CLASSES, Facts, Place
 from cairn.graph.names import Names, Seen
 from cairn.graph.resolve_rust import RustModules
 from cairn.graph.scopes import UNBOUND, Bound, Scopes, Tier
 from cairn.graph.values import type_of_value, type_of_variable
-from cairn.types import Reference
 
 _OWN = {
     "python": frozenset({"self", "cls"}),

@@ -13,10 +13,10 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
+from cairn.core.types import Reference
 from cairn.graph.facts import CALLABLES, CLASSES, Facts, Place
 from cairn.graph.references import Graph, References, Site
 from cairn.graph.scopes import Bound, Tier
-from cairn.types import Reference
 
 _CALLED = frozenset({"call", "annotation"})
 _AROUND = CALLABLES | CLASSES | {"property", "macro"}

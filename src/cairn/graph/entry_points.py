@@ -10,11 +10,11 @@ from enum import StrEnum
 from itertools import islice
 from typing import NamedTuple
 
+from cairn.core.types import Symbol
 from cairn.graph import jsonc, tomls
 from cairn.graph.files import Files, above, below, normal, parent
 from cairn.graph.jsonc import mapping, text
 from cairn.store.snapshot import SnapshotView
-from cairn.types import Symbol
 
 # A hostile tree has as many settings as files, and each of them as many commands as it has lines.
 _MOST = 1_000

@@ -7,9 +7,9 @@ from bisect import bisect_right
 from functools import cached_property
 from typing import NamedTuple
 
+from cairn.core.types import Import, Reference, Symbol
 from cairn.graph.blocks import Spot, bound_in_blocks, depth_at
 from cairn.store.snapshot import SnapshotView
-from cairn.types import Import, Reference, Symbol
 
 CALLABLES = frozenset({"function", "method", "constructor"})
 CLASSES = frozenset({"class", "interface", "struct", "enum", "union", "trait", "object", "impl", "type"})

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from cairn.limits import MAX_CONFIG_BYTES
+from cairn.core.limits import MAX_CONFIG_BYTES
 from cairn.store.snapshot import SnapshotView
 
 # What one import may lead to; a package of more files is cut, so that a hostile tree cannot multiply the work.

@@ -7,10 +7,10 @@ from collections import Counter
 from functools import cached_property
 from typing import NamedTuple
 
+from cairn.core.types import Import
 from cairn.graph.facts import WHOLE, Place
 from cairn.graph.files import Outcome
 from cairn.graph.names import Names
-from cairn.types import Import
 
 _NAMELESS = frozenset({"", "*", "default", WHOLE})
 _LIST = re.compile(rb"[^\n{(]*([{(])")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
+from cairn.core.types import Reference
 from cairn.graph.facts import CLASSES, Place
 from cairn.graph.importers import ImportSite, name_in_list
 from cairn.graph.outline import has_outline
@@ -19,7 +20,6 @@ from cairn.semantic.facts import FileSyntax, SemanticFacts
 from cairn.semantic.model import Occurrence, OccurrenceRole
 from cairn.semantic.state import Now
 from cairn.store.snapshot import SnapshotView
-from cairn.types import Reference
 
 # What a class is made with when its own name does not stand there.
 _MAKERS = frozenset({b"super", b"constructor", b"__init__", b"this", b"base"})

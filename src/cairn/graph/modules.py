@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from cairn.core.types import Import
 from cairn.graph.files import UNRESOLVED, Files, Target
 from cairn.graph.resolve_c import CModules
 from cairn.graph.resolve_go import GoModules
@@ -11,7 +12,6 @@ from cairn.graph.resolve_jvm import JvmModules
 from cairn.graph.resolve_python import PythonModules
 from cairn.graph.resolve_rust import RustModules
 from cairn.graph.resolve_typescript import TypeScriptModules
-from cairn.types import Import
 
 ECMASCRIPT = frozenset({"typescript", "tsx", "javascript"})
 FAMILY = {

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+from cairn.core.types import Import, Reference
 from cairn.graph.facts import CLASSES, WHOLE, Facts, Place
 from cairn.graph.files import Files, Outcome, Target
 from cairn.graph.modules import Modules
 from cairn.graph.walks import MOST_DEPTH, Kept, Walk
 from cairn.store.snapshot import SnapshotView
-from cairn.types import Import, Reference
 
 _MOST_STEPS = 500
 _MOST_FACTS = 4_000

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from cairn.core.types import Reference
 from cairn.graph.facts import CALLABLES, Facts
 from cairn.graph.shadows import binds
-from cairn.types import Reference
 
 NOTES_TRUNCATED = "CALL_GRAPH_NOTES_TRUNCATED"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cairn.core.types import StoredFile
 from cairn.graph.outline import Definition, Lines, crosses, definitions_in
 from cairn.store.snapshot import SnapshotView
-from cairn.types import StoredFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from cairn import limits
+from cairn.core import limits
+from cairn.core.types import Reference, Symbol
 from cairn.graph.binding import Binder
 from cairn.graph.common import COMMON
 from cairn.graph.facts import CALLABLES, MEMBERS, Facts, Place
@@ -14,7 +15,6 @@ from cairn.graph.names import Names
 from cairn.graph.scopes import Bound, Tier
 from cairn.search.places import is_test
 from cairn.store.snapshot import SnapshotView
-from cairn.types import Reference, Symbol
 
 # What a literal begins with: its type belongs to the language.
 _LITERAL = frozenset("\"'`[{0123456789")

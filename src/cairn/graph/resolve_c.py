@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cairn.core.types import Import
 from cairn.graph.files import EXTERNAL, MOST_FILES, UNRESOLVED, Files, Target, above, below, inside, normal, parent
-from cairn.types import Import
 
 
 class CModules:

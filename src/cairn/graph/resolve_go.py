@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
+from cairn.core.types import Import
 from cairn.graph.files import EXTERNAL, UNRESOLVED, Files, Target, below, inside, parent
-from cairn.types import Import
 
 _MODULE = re.compile(r'^[ \t]*module[ \t]+"?([^\s"]+)', re.MULTILINE)
 

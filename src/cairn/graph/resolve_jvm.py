@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
+from cairn.core.types import Import
 from cairn.graph.files import EXTERNAL, UNRESOLVED, Files, Target, inside
-from cairn.types import Import
 
 LANGUAGES = frozenset({"java", "kotlin", "scala"})
 _HEAD_BYTES = 16_384

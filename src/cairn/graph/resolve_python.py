@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from functools import cached_property
 
+from cairn.core.types import Import
 from cairn.graph.files import EXTERNAL, UNRESOLVED, Files, Target, above, below, inside, parent
-from cairn.types import Import
 
 _INIT = ("__init__.py", "__init__.pyi")
 _MOST_ROOTS = 64

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import NamedTuple
 
+from cairn.core.types import Import
 from cairn.graph import tomls
 from cairn.graph.files import EXTERNAL, UNRESOLVED, Files, Target, above, below, inside, parent
-from cairn.types import Import
 
 _ROOTS = ("lib.rs", "main.rs", "mod.rs")
 _LANGUAGE = frozenset({"std", "core", "alloc", "proc_macro", "test"})

@@ -6,9 +6,9 @@ import re
 from functools import cached_property
 from typing import NamedTuple
 
+from cairn.core.types import Import
 from cairn.graph import jsonc
 from cairn.graph.files import EXTERNAL, UNRESOLVED, Files, Target, above, below, inside, normal, parent
-from cairn.types import Import
 
 _ENDINGS = (".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte", ".json")
 # What a compiled file is called, and its sources.

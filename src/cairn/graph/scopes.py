@@ -6,12 +6,12 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
+from cairn.core.types import Reference, Symbol
 from cairn.graph.blocks import Spot, depth_at, is_in_reach
 from cairn.graph.facts import CALLABLES, CLASSES, MEMBERS, Facts, Place
 from cairn.graph.names import Names, Seen
 from cairn.graph.shadows import assigns, binds, type_parameters
 from cairn.graph.walks import Kept
-from cairn.types import Reference, Symbol
 
 # Where the members of a class can be named without `this`.
 _BARE_MEMBERS = frozenset({"java", "kotlin", "scala", "cpp", "csharp", "swift", "ruby"})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
+from cairn.core.limits import MAX_SHOWN_LINE_CHARS
 from cairn.graph.facts import Place
 from cairn.graph.importers import ImportSite, name_in_list
 from cairn.graph.outline import Definition, definition_of
 from cairn.graph.references import Graph, References, Site
 from cairn.graph.scopes import SEMANTIC, SYNTACTIC, Tier
-from cairn.limits import MAX_SHOWN_LINE_CHARS
 
 IMPORT = "import"
 _SURE_ENOUGH = {

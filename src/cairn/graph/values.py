@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from cairn.core.types import Reference
 from cairn.graph.blocks import is_in_reach, words
 from cairn.graph.facts import CALLABLES, CLASSES, Facts
-from cairn.types import Reference
 
 _MOST_BYTES = 200_000
 _MOST_PLACES = 200

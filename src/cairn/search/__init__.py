@@ -9,7 +9,7 @@ modes that look at everything. The package sees an engine over a pinned snapshot
     >>> _ = pathlib.Path("ledger.py").write_text("def settle(account):\n    return account\n\nsettle(1)\n")
     >>> cairn.open(".").close()
 
-    >>> from cairn.config import EmbeddingConfig
+    >>> from cairn.core.config import EmbeddingConfig
     >>> from cairn.embedding.choose import choose
     >>> from cairn.search.searcher import Searcher
     >>> from cairn.search.types import Mode, SearchRequest

@@ -14,9 +14,9 @@ from hashlib import sha256
 from hmac import compare_digest
 from typing import NamedTuple
 
+from cairn.core.fingerprint import Canonical, canonical_json
+from cairn.core.limits import MAX_CONTINUATION_CHARS
 from cairn.errors import BadContinuation
-from cairn.fingerprint import Canonical, canonical_json
-from cairn.limits import MAX_CONTINUATION_CHARS
 
 _VERSION = 1
 _SEAL_BYTES = 9

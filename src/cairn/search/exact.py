@@ -8,10 +8,10 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import MAX_SHOWN_LINE_CHARS, QUERY_TIMEOUT_MS
 from cairn.engine.scan import LineSpans, Texts, Wanted
 from cairn.errors import QueryTimeout
-from cairn.limits import MAX_SHOWN_LINE_CHARS, QUERY_TIMEOUT_MS
 from cairn.search.found import Coverage, ExactFound, FileMatches, LineMatch
 
 Within = Callable[[str, str], bool]

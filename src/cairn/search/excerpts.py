@@ -10,12 +10,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from cairn.limits import MAX_SHOWN_LINE_CHARS, SNIPPET_LINES
+from cairn.core.limits import MAX_SHOWN_LINE_CHARS, SNIPPET_LINES
+from cairn.core.types import StoredFile, Symbol
 from cairn.search.found import LineMatch
 from cairn.search.snippets import Mark
 from cairn.search.types import Hit
 from cairn.store.snapshot import SnapshotView
-from cairn.types import StoredFile, Symbol
 
 _FILES_KEPT = 100
 _CUT = "…"

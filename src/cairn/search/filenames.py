@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cairn.core.tokens import terms_of, words
 from cairn.engine.local import LocalEngine, Match
-from cairn.tokens import terms_of, words
 
 Files = NDArray[np.int64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cairn.types import Symbol
+from cairn.core.types import Symbol
 
 
 @dataclass(frozen=True, slots=True)

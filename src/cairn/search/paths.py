@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from cairn.core.limits import MAX_PATH_KEY_BYTES
 from cairn.engine.scan import Texts
 from cairn.errors import InvalidPattern
-from cairn.limits import MAX_PATH_KEY_BYTES
 from cairn.search.exact import Within, chosen_files, coverage_of
 from cairn.search.found import PathMatch, PathsFound
 from cairn.search.fuzzy import NameTable, Numbers, Way, one_slip

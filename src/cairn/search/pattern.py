@@ -15,9 +15,9 @@ import numpy as np
 import re2  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
+from cairn.core.limits import MAX_QUERY_PATTERN_BYTES, PATTERN_MEMORY_BYTES
 from cairn.engine.scan import Joint, Wanted
 from cairn.errors import InvalidPattern
-from cairn.limits import MAX_QUERY_PATTERN_BYTES, PATTERN_MEMORY_BYTES
 
 # Quoted text, an escape (with what belongs to it), a class as a whole, the head of a group, or one character.
 _PIECE = re.compile(

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cairn.core.filetypes import LANGUAGES, TEXT, language_of
+from cairn.core.limits import MAX_QUERY_CHARS
+from cairn.core.tokens import terms
+from cairn.core.types import SymbolKind
 from cairn.errors import InvalidQuery
-from cairn.filetypes import LANGUAGES, TEXT, language_of
-from cairn.limits import MAX_QUERY_CHARS
 from cairn.search.places import Scope
 from cairn.search.shapes import Identifier, Kind, shape
-from cairn.tokens import terms
-from cairn.types import SymbolKind
 
 
 def _set(words: str) -> frozenset[str]:

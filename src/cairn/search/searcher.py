@@ -12,12 +12,12 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from cairn.core.fingerprint import Canonical
+from cairn.core.limits import DEFAULT_RESULTS, MAX_MATCH_LINES, SNIPPET_LINES
 from cairn.embedding.model import Embedder
 from cairn.engine.local import LocalEngine
 from cairn.engine.scan import Texts
 from cairn.errors import EmbeddingFailed, EngineError, InvalidQuery
-from cairn.fingerprint import Canonical
-from cairn.limits import DEFAULT_RESULTS, MAX_MATCH_LINES, SNIPPET_LINES
 from cairn.search.budget import fit, tokens_in
 from cairn.search.continuation import question_digest
 from cairn.search.exact import Within, deadline, exact

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from cairn.filetypes import TEXT, language_of
+from cairn.core.filetypes import TEXT, language_of
 
 
 class Kind(StrEnum):

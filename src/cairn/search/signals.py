@@ -16,6 +16,8 @@ from weakref import WeakKeyDictionary, proxy
 import numpy as np
 from numpy.typing import NDArray
 
+from cairn.core.tokens import stem, terms, terms_of, words
+from cairn.core.types import SymbolKind
 from cairn.embedding.model import Embedder
 from cairn.engine.local import LocalEngine, Match
 from cairn.search.filenames import FileNames, Named
@@ -25,8 +27,6 @@ from cairn.search.pathtable import PathPattern, PathTable
 from cairn.search.places import Place, Places, Scope, places
 from cairn.search.query import Query
 from cairn.search.weights import FALLING, PENALTIES, TEXT_FIELDS, VAGUE_SHARE, VAGUE_WORDS
-from cairn.tokens import stem, terms, terms_of, words
-from cairn.types import SymbolKind
 
 Signal = NDArray[np.float64]
 

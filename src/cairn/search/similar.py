@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cairn.core.tokens import terms
 from cairn.engine.local import LocalEngine
 from cairn.search.lexical import bm25, idf
-from cairn.tokens import terms
 
 # The words that say most; the others stand everywhere.
 _MOST_TERMS = 64

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cairn.core.limits import MAX_QUERY_PATTERN_BYTES
+from cairn.core.types import Symbol, SymbolKind
 from cairn.engine.scan import Texts
 from cairn.errors import InvalidPattern
-from cairn.limits import MAX_QUERY_PATTERN_BYTES
 from cairn.search.exact import Within, chosen_files, coverage_of
 from cairn.search.found import SymbolMatch, SymbolsFound
 from cairn.search.fuzzy import NameTable, Way, folded, one_slip
 from cairn.store.live import LivePart, live_parts
-from cairn.types import Symbol, SymbolKind
 
 _PARTS = re.compile(r"::|->|[./#\\]")
 # Names of files that stand for their folder.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from cairn.core.limits import DEFAULT_RESULTS, MAX_CONTEXT_LINES, MAX_RESULTS
 from cairn.errors import InvalidQuery
-from cairn.limits import DEFAULT_RESULTS, MAX_CONTEXT_LINES, MAX_RESULTS
 from cairn.search.snippets import Mark
 
 

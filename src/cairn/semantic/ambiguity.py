@@ -14,8 +14,8 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import NamedTuple
 
+from cairn.core.types import Import, Reference, Symbol
 from cairn.semantic.model import Family
-from cairn.types import Import, Reference, Symbol
 
 MOST_CANDIDATES = 50
 MOST_OF_A_KIND = 200

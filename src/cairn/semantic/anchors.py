@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cairn.limits import ANCHOR_BYTES
+from cairn.core.limits import ANCHOR_BYTES
 from cairn.semantic.model import Occurrence
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 
-from cairn.limits import MAX_CONTEXTS, MAX_PROJECT_FILE_BYTES
+from cairn.core.limits import MAX_CONTEXTS, MAX_PROJECT_FILE_BYTES
 from cairn.semantic.families import family_of
 from cairn.semantic.fences import EVERYTHING, Mark, Members, mark_of
 from cairn.semantic.model import Context, Family

@@ -1,6 +1,6 @@
 """What a coordinator, a service of file states and a service of refresh jobs offer, as contracts; and the last of them.
 
-The others are `cairn.coordinator.Coordinator` and `service.FileStateService`.
+The others are `cairn.ask.coordinator.Coordinator` and `service.FileStateService`.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import MIB, SEMANTIC_WAIT_SECONDS
 from cairn.errors import CairnError, SemanticBusy, SemanticUnreadable, StoreError, StoreNotOurs, Unsupported
-from cairn.limits import MIB, SEMANTIC_WAIT_SECONDS
 from cairn.semantic.schema import TABLES, VERSION
 from cairn.source.root import printable
 from cairn.store.disk import Disk

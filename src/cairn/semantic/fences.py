@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from cairn.config import parse_toml
+from cairn.core.config import parse_toml
+from cairn.core.limits import MAX_PATTERN_BYTES, MAX_WORKSPACE_MEMBERS
 from cairn.errors import ConfigError
-from cairn.limits import MAX_PATTERN_BYTES, MAX_WORKSPACE_MEMBERS
 from cairn.semantic.model import Family
 
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
+from cairn.core.types import Import as Written
+from cairn.core.types import StoredFile
+from cairn.core.types import Symbol as Defined
 from cairn.errors import SemanticUnreadable
 from cairn.semantic.anchors import Span, anchors, lines_of
 from cairn.semantic.database import Connection
@@ -25,9 +28,6 @@ from cairn.semantic.scopes import Scope
 from cairn.semantic.settings import project_files, settings_of
 from cairn.semantic.shadows import imported_keys, offered_keys
 from cairn.semantic.symbols import LOCAL, Normaliser, Symbol
-from cairn.types import Import as Written
-from cairn.types import StoredFile
-from cairn.types import Symbol as Defined
 
 _FILE = (
     "INSERT INTO files (path, language, content_hash, syntactic_interface_hash, indexed_at) VALUES (?, ?, ?, ?, ?)"

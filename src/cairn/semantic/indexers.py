@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cairn.limits import MAX_SOURCE_ROOTS
+from cairn.core.limits import MAX_SOURCE_ROOTS
 from cairn.semantic.model import Context, Family
 
 OUTPUT = "index.scip"

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, ProcessId
-from cairn.limits import JOB_ATTEMPTS, JOB_LEASE_SECONDS, JOBS_KEPT
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, ProcessId
+from cairn.core.limits import JOB_ATTEMPTS, JOB_LEASE_SECONDS, JOBS_KEPT
 from cairn.semantic.database import Connection, SemanticDatabase
 from cairn.semantic.model import Job, JobStatus
 from cairn.semantic.scopes import FULL, Scope, from_json

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.types import Candidate, FileStat, Root, SourceFile
 from cairn.source.beneath import Tree
 from cairn.source.stable_read import read_stable
-from cairn.types import Candidate, FileStat, Root, SourceFile
 
 _UNSEEN = FileStat(0, 0, 0, 0)
 

@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from cairn.clock import Clock
-from cairn.limits import INDEXER_LOOK_SECONDS, INDEXER_SAID_BYTES, KIB, MAX_SCIP_BYTES
+from cairn.core.clock import Clock
+from cairn.core.limits import INDEXER_LOOK_SECONDS, INDEXER_SAID_BYTES, KIB, MAX_SCIP_BYTES
 from cairn.semantic import keeper
 from cairn.semantic.footprint import session_bytes
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from cairn.core.tokens import whole_name
+from cairn.core.types import NamePlace, Shorthand
 from cairn.errors import UsageError
 from cairn.semantic.ambiguity import Ambiguity, Candidate, Source
 from cairn.semantic.anchors import spot
@@ -18,8 +20,6 @@ from cairn.semantic.gate import MutationGate, Verdict
 from cairn.semantic.model import Family, Freshness, Occurrence, OccurrenceRole
 from cairn.semantic.patch import Replacement, file_patch
 from cairn.semantic.service import FileStateService
-from cairn.tokens import whole_name
-from cairn.types import NamePlace, Shorthand
 
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _ORDER = tuple(Verdict)

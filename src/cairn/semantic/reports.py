@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from cairn.clock import SYSTEM_CLOCK, Clock
-from cairn.config import SemanticConfig, cairn_home
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.config import SemanticConfig, cairn_home
 from cairn.errors import IndexerMissing
 from cairn.semantic.indexers import INDEXERS, Indexer
 from cairn.semantic.model import Family

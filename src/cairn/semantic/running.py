@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cairn.clock import SYSTEM_CLOCK, Clock
-from cairn.config import SemanticConfig
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.config import SemanticConfig
+from cairn.core.limits import INDEXER_SCRATCH_SECONDS, INDEXER_VERSION_SECONDS, MAX_SCIP_BYTES, MIB
 from cairn.errors import (
     Cancelled,
     IndexerEmpty,
@@ -25,12 +26,6 @@ from cairn.errors import (
     IndexerRefused,
     IndexerTimeout,
     SemanticUnreadable,
-)
-from cairn.limits import (
-    INDEXER_SCRATCH_SECONDS,
-    INDEXER_VERSION_SECONDS,
-    MAX_SCIP_BYTES,
-    MIB,
 )
 from cairn.semantic.footprint import machine_bytes, session_bytes
 from cairn.semantic.importing import Indexed

@@ -12,14 +12,14 @@ from enum import IntEnum, IntFlag
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
-from cairn.errors import SemanticUnreadable
-from cairn.limits import (
+from cairn.core.limits import (
     MAX_SCIP_BYTES,
     MAX_SCIP_DOCUMENTS,
     MAX_SCIP_OCCURRENCES,
     MAX_SCIP_RELATIONSHIPS,
     MAX_SCIP_TEXT_BYTES,
 )
+from cairn.errors import SemanticUnreadable
 from cairn.semantic.wire import BYTES, VARINT, Malformed, fields, int32, numbers, text
 
 _Read = TypeVar("_Read")

@@ -11,10 +11,10 @@ import posixpath
 import re
 from collections.abc import Iterable
 
+from cairn.core.types import Import
 from cairn.semantic.families import family_of
 from cairn.semantic.model import Family
 from cairn.semantic.symbols import place_beside
-from cairn.types import Import
 
 _WORDS = re.compile(r"[\w$-]+")
 # Files that stand for their folder.

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cairn.config import TOOLS_NAME, SemanticConfig
+from cairn.core.config import TOOLS_NAME, SemanticConfig
 from cairn.errors import IndexerMissing
 from cairn.semantic.indexers import Indexer
 

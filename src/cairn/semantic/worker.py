@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
+from cairn.core.limits import JOB_HEARTBEAT_SECONDS
 from cairn.errors import CairnError, SemanticBusy
-from cairn.limits import JOB_HEARTBEAT_SECONDS
 from cairn.semantic import jobs
 from cairn.semantic.catalog import stored
 from cairn.semantic.database import Connection, SemanticDatabase

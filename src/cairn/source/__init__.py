@@ -9,7 +9,7 @@ while it holds still. All files are opened through a `beneath.Tree`, which follo
     >>> _ = Path(".gitignore").write_text("build/\n")
     >>> _ = Path("build").mkdir()
 
-    >>> from cairn.config import Config
+    >>> from cairn.core.config import Config
     >>> from cairn.source.beneath import Tree
     >>> from cairn.source.root import find_root
     >>> from cairn.source.stable_read import read_stable

@@ -15,9 +15,9 @@ import sys
 from types import TracebackType
 from typing import NamedTuple, NoReturn
 
+from cairn.core.limits import MAX_LINK_HOPS
+from cairn.core.types import Root, SkipReason
 from cairn.errors import OUR_TROUBLE, RootNotAFolder, RootNotFound, RootUnreadable, SourceError
-from cairn.limits import MAX_LINK_HOPS
-from cairn.types import Root, SkipReason
 
 # Links may spell out at most this many names in all, so 32 links of 4 KiB cannot keep us busy.
 _MAX_LINK_STEPS = 1_024

@@ -11,11 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 from zlib import crc32
 
-from cairn.errors import BadPathKey, GitFailed
-from cairn.limits import RACY_WINDOW_NS, REHASH_FRACTION
-from cairn.source.git import Git
-from cairn.source.root import path_key
-from cairn.types import (
+from cairn.core.limits import RACY_WINDOW_NS, REHASH_FRACTION
+from cairn.core.types import (
     Candidate,
     ChangeSet,
     FileRecord,
@@ -27,6 +24,9 @@ from cairn.types import (
     Unstable,
     WalkResult,
 )
+from cairn.errors import BadPathKey, GitFailed
+from cairn.source.git import Git
+from cairn.source.root import path_key
 
 Read = Callable[[Candidate], ReadOutcome]
 Record = FileRecord | StoredFile

@@ -7,11 +7,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from cairn.core.limits import MAX_DIRTY_CHECKS, MAX_FILE_BYTES
+from cairn.core.types import FileStat
 from cairn.errors import GitFailed
-from cairn.limits import MAX_DIRTY_CHECKS, MAX_FILE_BYTES
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
-from cairn.types import FileStat
 
 _SHA1_HEX = 40
 _SUBMODULE, _LINK = b"160000", b"120000"

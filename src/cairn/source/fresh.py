@@ -15,12 +15,12 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from cairn.core.limits import MAX_IGNORE_BYTES
+from cairn.core.types import ChangeSet, FileStat, IgnoreFile, WalkResult
 from cairn.errors import OUR_TROUBLE, GitFailed
-from cairn.limits import MAX_IGNORE_BYTES
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.walk import CAIRNIGNORE, GITIGNORE
-from cairn.types import ChangeSet, FileStat, IgnoreFile, WalkResult
 
 # ENOTDIR is a folder on the way that became a file, ELOOP one that became a link: nothing is indexed behind either.
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})

@@ -17,9 +17,8 @@ import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from typing import IO, NamedTuple
 
-from cairn.clock import SYSTEM_CLOCK, Clock
-from cairn.errors import GitFailed
-from cairn.limits import (
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import (
     GIT_LOCK_ATTEMPTS,
     GIT_LOCK_BACKOFF_SECONDS,
     GIT_OUTPUT_BYTES,
@@ -27,7 +26,8 @@ from cairn.limits import (
     KIB,
     MAX_IGNORE_BYTES,
 )
-from cairn.types import Root
+from cairn.core.types import Root
+from cairn.errors import GitFailed
 
 GLOBAL_IGNORE_LABEL = "your global git ignore file"
 INFO_EXCLUDE_LABEL = ".git/info/exclude"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter, is_
 from typing import NamedTuple
 
-from cairn.limits import KIB, MAX_IGNORE_BYTES, MAX_IGNORE_PATTERNS, MAX_PATTERN_BYTES
+from cairn.core.limits import KIB, MAX_IGNORE_BYTES, MAX_IGNORE_PATTERNS, MAX_PATTERN_BYTES
 from cairn.source.patterns import Component, Part, chains
 
 IGNORE_ENGINE_VERSION = "1"

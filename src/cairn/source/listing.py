@@ -32,12 +32,12 @@ from operator import attrgetter
 from typing import NamedTuple
 from zlib import crc32
 
-from cairn.collector import no_cycle_collection
-from cairn.config import REPO_CONFIG_NAME
-from cairn.limits import RACY_WINDOW_NS, REHASH_FRACTION
+from cairn.core.collector import no_cycle_collection
+from cairn.core.config import REPO_CONFIG_NAME
+from cairn.core.limits import RACY_WINDOW_NS, REHASH_FRACTION
+from cairn.core.types import FileStat, Skip, SkipReason
 from cairn.source.beneath import Tree
 from cairn.source.walk import CAIRNIGNORE, GITIGNORE, is_repository
-from cairn.types import FileStat, Skip, SkipReason
 
 # What is recorded of a name, one byte each. A link to a folder is not a folder.
 _STAT, _ENTERED, _ONLY_NAME, _ONLY_NAME_FOLDER = b"sdnD"

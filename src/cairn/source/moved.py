@@ -10,10 +10,10 @@ import unicodedata
 from collections.abc import Iterable
 from enum import StrEnum
 
+from cairn.core.limits import MAX_FILE_BYTES
+from cairn.core.types import StoredFile
 from cairn.errors import OUR_TROUBLE
-from cairn.limits import MAX_FILE_BYTES
 from cairn.source.beneath import Tree, read_up_to
-from cairn.types import StoredFile
 
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 

@@ -14,9 +14,9 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NoReturn
 
+from cairn.core.types import Candidate, Root
 from cairn.errors import BadPathKey, PathOutsideRoot, RootNotAFolder, RootNotFound, RootUnreadable, SourceError
 from cairn.source.beneath import Tree, root_trouble
-from cairn.types import Candidate, Root
 
 _GITDIR = b"gitdir:"
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")

@@ -6,9 +6,8 @@ import errno
 import hashlib
 import os
 
-from cairn.clock import SYSTEM_CLOCK, Clock
-from cairn.errors import OUR_TROUBLE
-from cairn.limits import (
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import (
     BINARY_SNIFF_BYTES,
     MAX_FILE_BYTES,
     MINIFIED_LINE_BYTES,
@@ -17,8 +16,9 @@ from cairn.limits import (
     STABLE_READ_BACKOFF_SECONDS,
     STABLE_READ_QUIET_NS,
 )
+from cairn.core.types import Candidate, FileStat, ReadOutcome, Skip, SkipReason, SourceFile, Unstable, Vanished
+from cairn.errors import OUR_TROUBLE
 from cairn.source.beneath import NotRegularFile, Tree, read_up_to, settle
-from cairn.types import Candidate, FileStat, ReadOutcome, Skip, SkipReason, SourceFile, Unstable, Vanished
 
 _MINIFIED_ENDINGS = (b".js", b".mjs", b".cjs", b".css", b".json", b".html", b".map", b".ts", b".jsx")
 

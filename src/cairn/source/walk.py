@@ -17,15 +17,15 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from operator import attrgetter
 from typing import NamedTuple, Protocol
 
-from cairn.collector import no_cycle_collection
-from cairn.config import REPO_CONFIG_NAME, Config
+from cairn.core.collector import no_cycle_collection
+from cairn.core.config import REPO_CONFIG_NAME, Config
+from cairn.core.filetypes import classify_name, is_sensitive
+from cairn.core.limits import MAX_IGNORE_BYTES
+from cairn.core.types import Candidate, FileStat, IgnoreFile, Skip, SkipReason, WalkResult
 from cairn.errors import OUR_TROUBLE
-from cairn.filetypes import classify_name, is_sensitive
-from cairn.limits import MAX_IGNORE_BYTES
 from cairn.source.beneath import Tree
 from cairn.source.ignore import GlobSet, IgnoreStack, Rule, RuleSet, parse_rules
 from cairn.source.root import find_collisions, path_key_ci
-from cairn.types import Candidate, FileStat, IgnoreFile, Skip, SkipReason, WalkResult
 
 GITIGNORE = ".gitignore"
 CAIRNIGNORE = ".cairnignore"

@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple, Protocol
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import KIB, MAX_PENDING_EVENTS, MAX_WATCHED_FOLDERS, WATCH_DEBOUNCE_MS
+from cairn.core.types import Root
 from cairn.errors import WatchFailed
-from cairn.limits import KIB, MAX_PENDING_EVENTS, MAX_WATCHED_FOLDERS, WATCH_DEBOUNCE_MS
 from cairn.source.beneath import Tree
-from cairn.types import Root
 
 _ATTRIB, _MODIFY, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO = 0x4, 0x2, 0x8, 0x40, 0x80
 _CREATE, _DELETE, _DELETE_SELF, _MOVE_SELF = 0x100, 0x200, 0x400, 0x800

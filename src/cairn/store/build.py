@@ -12,7 +12,8 @@ from operator import itemgetter, le, lt
 import numpy as np
 from numpy.typing import NDArray
 
-from cairn.collector import no_cycle_collection
+from cairn.core.collector import no_cycle_collection
+from cairn.core.types import FileFacts, SkipRecord, Symbol
 from cairn.store.columns import U32, NamesBuilder, ReferencesBuilder
 from cairn.store.container import Section, write_container
 from cairn.store.fs import Fs
@@ -38,7 +39,6 @@ from cairn.store.rows import (
 )
 from cairn.store.tombstones import is_path_key
 from cairn.store.vectors import Vectors, quantize, vector_sections
-from cairn.types import FileFacts, SkipRecord, Symbol
 
 # Places in the text are 32-bit numbers.
 MOST_TEXT_BYTES = (1 << 32) - 1

@@ -16,9 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from cairn.clock import Clock, wall_seconds
-from cairn.errors import StoreUnreadable
-from cairn.limits import (
+from cairn.core.clock import Clock, wall_seconds
+from cairn.core.limits import (
     GC_SAFETY_MARGIN_MS,
     MAX_STATE_BYTES,
     QUERY_TIMEOUT_MS,
@@ -26,6 +25,7 @@ from cairn.limits import (
     RETAIN_SNAPSHOTS_MIN_AGE_SECONDS,
     STAGING_TTL_SECONDS,
 )
+from cairn.errors import StoreUnreadable
 from cairn.store.accounts import Accounts, accounts_of, unaccounted
 from cairn.store.files import read_whole, remove_file, remove_tree
 from cairn.store.fs import FileStat, Fs

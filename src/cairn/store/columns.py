@@ -10,10 +10,10 @@ from itertools import accumulate, chain, pairwise
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
+from cairn.core.types import Chunk, Reference
 from cairn.errors import StoreCorrupt
 from cairn.store.container import Section
 from cairn.store.rows import REFERENCE_KINDS
-from cairn.types import Chunk, Reference
 
 _KIND_CODES = {kind: code for code, kind in enumerate(REFERENCE_KINDS)}
 Width = Literal["H", "I"]

@@ -11,8 +11,8 @@ import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from cairn.clock import Clock
-from cairn.fingerprint import IndexFingerprint
+from cairn.core.clock import Clock
+from cairn.core.fingerprint import IndexFingerprint
 from cairn.store.draft import Draft, Rewrite
 from cairn.store.files import remove_tree
 from cairn.store.fs import Fs

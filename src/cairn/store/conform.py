@@ -7,12 +7,12 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import Any
 
+from cairn.core.types import Symbol
 from cairn.errors import StoreCorrupt
 from cairn.store.columns import numbers
 from cairn.store.rows import REFERENCE_KINDS
 from cairn.store.segment import Segment
 from cairn.store.tombstones import is_path_key
-from cairn.types import Symbol
 
 _NUMBERED = (
     "SELECT count(*), min(id), max(id) FROM files",

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from cairn.core.limits import MAX_MANIFEST_BYTES, MAX_STATE_BYTES
 from cairn.errors import StoreCorrupt
-from cairn.limits import MAX_MANIFEST_BYTES, MAX_STATE_BYTES
 from cairn.store.conform import segment_problems
 from cairn.store.files import read_whole
 from cairn.store.fs import Fs

@@ -8,8 +8,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 
+from cairn.core.limits import MAX_DIGESTS_BYTES, MAX_TOTAL_SEGMENTS_REFERENCED
 from cairn.errors import StoreUnreadable
-from cairn.limits import MAX_DIGESTS_BYTES, MAX_TOTAL_SEGMENTS_REFERENCED
 from cairn.store.document import is_sha256, seal, unseal
 from cairn.store.files import read_whole, replace_file
 from cairn.store.fs import Fs

@@ -13,9 +13,9 @@ import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import KIB
 from cairn.errors import SharedUnfit, StoreNotOurs
-from cairn.limits import KIB
 from cairn.store.fs import (
     PRIVATE,
     Condemned,

@@ -14,8 +14,8 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, NoReturn, TypeVar
 
+from cairn.core.limits import MAX_PATH_KEY_BYTES
 from cairn.errors import Incompatible, StoreCorrupt
-from cairn.limits import MAX_PATH_KEY_BYTES
 from cairn.store.versions import Artifact, check_version
 
 U64 = (1 << 64) - 1

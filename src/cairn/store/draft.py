@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cairn.fingerprint import IndexFingerprint
+from cairn.core.fingerprint import IndexFingerprint
 from cairn.store.manifest import FileError, GitState
 from cairn.store.staging import Batch
 from cairn.store.tombstones import Tombstone

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cairn.limits import MAX_MANIFEST_BYTES
+from cairn.core.limits import MAX_MANIFEST_BYTES
 from cairn.store.files import read_whole
 from cairn.store.fs import Fs
 from cairn.store.layout import generation_path

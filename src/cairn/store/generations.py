@@ -11,8 +11,8 @@ import contextlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from cairn.core.limits import MAX_MANIFEST_BYTES
 from cairn.errors import LeaseLost, StoreCorrupt
-from cairn.limits import MAX_MANIFEST_BYTES
 from cairn.store.files import read_whole
 from cairn.store.fs import Fs
 from cairn.store.ids import decode_pointer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+from cairn.core.limits import MAX_SEGMENTS_PER_SNAPSHOT, MAX_TOMBSTONE_FILES, MAX_TOMBSTONES_PER_SNAPSHOT
 from cairn.errors import TooManySegments
-from cairn.limits import MAX_SEGMENTS_PER_SNAPSHOT, MAX_TOMBSTONE_FILES, MAX_TOMBSTONES_PER_SNAPSHOT
 from cairn.store.draft import Draft, Rewrite
 from cairn.store.fs import Fs
 from cairn.store.layout import SEGMENTS, segment_folder, snapshot_folder

@@ -22,9 +22,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from cairn.clock import Clock, Processes, ProcessId, rfc3339
+from cairn.core.clock import Clock, Processes, ProcessId, rfc3339
+from cairn.core.limits import LEASE_TTL_MS, MAX_STATE_BYTES
 from cairn.errors import LeaseLapsed, LeaseLost, LeaseStuck, StoreBusy, StoreCorrupt, StoreUnreadable
-from cairn.limits import LEASE_TTL_MS, MAX_STATE_BYTES
 from cairn.store.document import is_time, seal, unseal
 from cairn.store.files import remove_file
 from cairn.store.fs import Fs

@@ -13,13 +13,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from cairn.core.types import StoredFile, Symbol
 from cairn.store.columns import last_newline
 from cairn.store.postings import Postings
 from cairn.store.rows import ChunkRow, Outline, Passage, Reach
 from cairn.store.segment import Segment
 from cairn.store.snapshot import SnapshotView
 from cairn.store.vectors import Vectors, read_vectors
-from cairn.types import StoredFile, Symbol
 
 __all__ = ["LivePart", "Outline", "Passage", "Reach", "live_parts"]
 

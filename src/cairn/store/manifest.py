@@ -13,9 +13,8 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
-from cairn.errors import StoreCorrupt, StoreUnreadable
-from cairn.fingerprint import fingerprint_of
-from cairn.limits import (
+from cairn.core.fingerprint import fingerprint_of
+from cairn.core.limits import (
     KIB,
     MAX_DEGRADED_ERRORS,
     MAX_MANIFEST_BYTES,
@@ -24,11 +23,12 @@ from cairn.limits import (
     MAX_TOMBSTONE_FILES,
     MAX_TOMBSTONES_PER_SNAPSHOT,
 )
+from cairn.core.types import SkipReason
+from cairn.errors import StoreCorrupt, StoreUnreadable
 from cairn.store.document import Fields, is_absolute_path, is_git_id, is_sha256, is_store_id, is_time, seal, unseal
 from cairn.store.ids import is_segment_name, is_snapshot_id
 from cairn.store.tombstones import is_path_key, is_tombstone_path, snapshot_of
 from cairn.store.versions import CHUNK_ROWS, MANIFEST, Artifact, check_version, is_reading_newer
-from cairn.types import SkipReason
 
 COMPLETION_KIND = "cairn_index_completion_v1"
 PROOF = "completion proof"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
+from cairn.core.limits import MAX_TREE_BYTES
 from cairn.errors import StoreCorrupt
-from cairn.limits import MAX_TREE_BYTES
 from cairn.store.files import read_whole
 from cairn.store.fs import Fs
 from cairn.store.layout import MAPPING, snapshot_folder

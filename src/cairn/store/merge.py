@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-from cairn.collector import no_cycle_collection
+from cairn.core.collector import no_cycle_collection
 from cairn.store.container import Section, write_container
 from cairn.store.fs import Fs
 from cairn.store.merge_columns import merge_chunks, merge_text, merge_uses, merge_vectors, uses_of

@@ -21,9 +21,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from cairn.core.tokens import terms_of, words
 from cairn.errors import StoreCorrupt
 from cairn.store.container import Section
-from cairn.tokens import terms_of, words
 
 FIELDS = ("path", "symbol", "comment", "body")
 

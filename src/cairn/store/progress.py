@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from dataclasses import asdict, dataclass
 
+from cairn.core.limits import MAX_STATE_BYTES
 from cairn.errors import StoreUnreadable
-from cairn.limits import MAX_STATE_BYTES
 from cairn.store.document import is_time, seal, unseal
 from cairn.store.files import read_whole, remove_file, replace_file
 from cairn.store.fs import Fs

@@ -14,7 +14,7 @@ import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack
 
-from cairn.clock import Clock, rfc3339
+from cairn.core.clock import Clock, rfc3339
 from cairn.errors import EngineError, PublishRefused
 from cairn.store.conform import segment_problems
 from cairn.store.digests import save_digests

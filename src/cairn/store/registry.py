@@ -14,8 +14,8 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
+from cairn.core.limits import MIB
 from cairn.errors import StoreCorrupt
-from cairn.limits import MIB
 from cairn.store.disk import Disk
 from cairn.store.document import is_absolute_path, is_store_id, is_time
 from cairn.store.files import remove_file

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from cairn.core.limits import MAX_STATE_BYTES
 from cairn.errors import StoreUnreadable
-from cairn.limits import MAX_STATE_BYTES
 from cairn.store.accounts import Accounts, accounts_of, run_of
 from cairn.store.damage import Look, names_in, pointed_id
 from cairn.store.digests import read_digests

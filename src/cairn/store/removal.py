@@ -10,7 +10,7 @@ import contextlib
 import errno
 from collections.abc import Iterator
 
-from cairn.clock import Clock, Processes
+from cairn.core.clock import Clock, Processes
 from cairn.errors import LeaseStuck, StoreBusy, StoreUnreadable
 from cairn.store.document import is_store_id
 from cairn.store.files import remove_tree

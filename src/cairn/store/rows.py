@@ -13,8 +13,8 @@ from contextlib import closing
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from cairn.core.types import FileStat, SkipReason, StoredFile
 from cairn.store.versions import CHUNK_ROWS
-from cairn.types import FileStat, SkipReason, StoredFile
 
 ROWS_FILE, DATA_FILE = "rows.sqlite", "data.bin"
 ROW_SCHEMA = CHUNK_ROWS.written

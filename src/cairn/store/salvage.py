@@ -10,8 +10,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from cairn.core.limits import MAX_STATE_BYTES
 from cairn.errors import StoreCorrupt
-from cairn.limits import MAX_STATE_BYTES
 from cairn.store.accounts import run_of
 from cairn.store.damage import Health, Look, health_of, look_at, names_in
 from cairn.store.files import read_whole

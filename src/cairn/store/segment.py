@@ -16,7 +16,8 @@ from contextlib import AbstractContextManager, ExitStack
 from itertools import groupby, pairwise
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
-from cairn.collector import no_cycle_collection
+from cairn.core.collector import no_cycle_collection
+from cairn.core.types import Import, Reference, StoredFile, Symbol
 from cairn.errors import StoreCorrupt
 from cairn.store.columns import U32, Names, References, Use, lines_of, numbers, scopes, section
 from cairn.store.container import container_version, read_container
@@ -42,7 +43,6 @@ from cairn.store.rows import (
     unpacked_doc,
 )
 from cairn.store.versions import CHUNK_ROWS, check_version
-from cairn.types import Import, Reference, StoredFile, Symbol
 
 P = ParamSpec("P")
 T = TypeVar("T")

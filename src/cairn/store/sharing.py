@@ -11,9 +11,9 @@ import os
 import secrets
 import stat
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import MAX_STATE_BYTES
 from cairn.errors import SharedUnfit, SharingDiffers, StoreCorrupt, StoreNotOurs
-from cairn.limits import MAX_STATE_BYTES
 from cairn.store.capability import require_local
 from cairn.store.disk import Disk, file_system
 from cairn.store.document import seal, unseal

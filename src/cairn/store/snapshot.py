@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager, ExitStack
 from hashlib import sha256
 from typing import NamedTuple
 
+from cairn.core.limits import MAX_TOMBSTONE_BYTES
+from cairn.core.types import Import, Reference, StoredFile, Symbol
 from cairn.errors import NoValidSnapshot, StoreCorrupt
-from cairn.limits import MAX_TOMBSTONE_BYTES
 from cairn.store.digests import load_digests
 from cairn.store.files import read_whole
 from cairn.store.fs import Fs
@@ -24,7 +25,6 @@ from cairn.store.rows import ChunkRow
 from cairn.store.seal import Remembered, require
 from cairn.store.segment import Segment
 from cairn.store.tombstones import Tombstone, decode_tombstones
-from cairn.types import Import, Reference, StoredFile, Symbol
 
 
 class Part(NamedTuple):

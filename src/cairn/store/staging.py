@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cairn.core.limits import MAX_STATE_BYTES
+from cairn.core.types import StoredFile
 from cairn.errors import StoreUnreadable
-from cairn.limits import MAX_STATE_BYTES
 from cairn.store.document import is_sha256, seal, unseal
 from cairn.store.files import despite_a_sleeper, read_whole, remove_file, remove_tree
 from cairn.store.fs import Fs
@@ -30,7 +31,6 @@ from cairn.store.layout import (
 from cairn.store.seal import Remembered, Sealed, digest_files, seal_files
 from cairn.store.segment import Segment
 from cairn.store.versions import STAGED_BATCH
-from cairn.types import StoredFile
 
 _DIGEST = "batch_sha256"
 _SEAL_NAME = re.compile(r"(0|[1-9][0-9]{0,5})\.json")

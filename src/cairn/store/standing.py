@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from cairn.core.types import SkipReason
 from cairn.store.progress import RunProgress
-from cairn.types import SkipReason
 
 
 class State(StrEnum):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cairn.core.limits import MAX_STATE_BYTES
 from cairn.errors import StoreUnreadable
-from cairn.limits import MAX_STATE_BYTES
 from cairn.store.document import is_absolute_path, is_git_id, is_sha256, is_store_id, is_time, seal, unseal
 from cairn.store.ids import is_snapshot_id
 from cairn.store.manifest import GitState, Manifest

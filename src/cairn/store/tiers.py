@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from cairn.limits import (
+from cairn.core.limits import (
     COMPACTION_DEAD_SHARE,
     COMPACTION_OVERDUE_SEGMENTS,
     COMPACTION_OVERDUE_TOMBSTONES,

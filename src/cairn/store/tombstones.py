@@ -14,8 +14,8 @@ from enum import StrEnum
 from json.encoder import encode_basestring
 from typing import NamedTuple, NoReturn
 
+from cairn.core.limits import MAX_PATH_KEY_BYTES, MAX_TOMBSTONE_BYTES, MAX_TOMBSTONES_PER_SNAPSHOT
 from cairn.errors import StoreCorrupt
-from cairn.limits import MAX_PATH_KEY_BYTES, MAX_TOMBSTONE_BYTES, MAX_TOMBSTONES_PER_SNAPSHOT
 from cairn.store.ids import is_snapshot_id
 
 

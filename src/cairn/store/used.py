@@ -9,8 +9,8 @@ import contextlib
 import secrets
 from datetime import datetime
 
-from cairn.clock import Clock, rfc3339
-from cairn.limits import LAST_USED_SECONDS
+from cairn.core.clock import Clock, rfc3339
+from cairn.core.limits import LAST_USED_SECONDS
 from cairn.store.document import is_time
 from cairn.store.files import replace_file
 from cairn.store.fs import Fs

@@ -14,8 +14,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
+from cairn.core.limits import MAX_MANIFEST_BYTES, MAX_STATE_BYTES
 from cairn.errors import StoreCorrupt, StoreUnreadable
-from cairn.limits import MAX_MANIFEST_BYTES, MAX_STATE_BYTES
 from cairn.store.accounts import accounts_of
 from cairn.store.conform import segment_problems
 from cairn.store.files import read_whole

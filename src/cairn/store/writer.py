@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from typing import Protocol
 
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
+from cairn.core.limits import LEASE_TTL_MS
 from cairn.errors import StoreUnreadable
-from cairn.limits import LEASE_TTL_MS
 from cairn.store.capability import require_capable
 from cairn.store.digests import load_digests
 from cairn.store.files import replace_file

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.fingerprint import EmbeddingIdentity
 from cairn.engine.choose import LOCAL
-from cairn.fingerprint import EmbeddingIdentity
 from cairn.store.generations import published, read_claims
 from cairn.sync.codebase import Codebase
 from cairn.sync.place import Place

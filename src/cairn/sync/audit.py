@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import AUDIT_SAMPLE_FRACTION, AUDIT_SAMPLE_MIN, RACY_WINDOW_NS
+from cairn.core.types import Candidate, Skip, SkipReason, SourceFile, StoredFile, Vanished
 from cairn.errors import NotIndexed, NoValidSnapshot
-from cairn.limits import AUDIT_SAMPLE_FRACTION, AUDIT_SAMPLE_MIN, RACY_WINDOW_NS
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.source.stable_read import read_stable
@@ -26,7 +27,6 @@ from cairn.store.standing import HealthFinding, Severity
 from cairn.sync.codebase import Codebase
 from cairn.sync.health import Progress, of_store
 from cairn.sync.place import Place, place_of
-from cairn.types import Candidate, Skip, SkipReason, SourceFile, StoredFile, Vanished
 
 _SYNC = "Run `cairn sync` to catch up."
 _LIE = "Run `cairn reindex` to read every file again, and look for what changes files without a trace."

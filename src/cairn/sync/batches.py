@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from cairn.core.limits import EMBED_GROUP_BYTES
+from cairn.core.types import FileFacts, StoredFile
 from cairn.embedding.cache import EmbeddingCache, embed_with_cache
 from cairn.embedding.model import Embedder
 from cairn.errors import EmbeddingFailed
-from cairn.limits import EMBED_GROUP_BYTES
 from cairn.store.build import SegmentBuilder
 from cairn.store.fs import Fs
 from cairn.store.staging import Batch, Staging
 from cairn.sync.report import FailedFile
 from cairn.syntax.versions import CHUNKER_VERSION
-from cairn.types import FileFacts, StoredFile
 
 
 @dataclass(slots=True)

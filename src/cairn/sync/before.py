@@ -10,9 +10,10 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from cairn.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.core.limits import AUTO_INDEX_FILES, SYNC_BEFORE_SEARCH_SECONDS
+from cairn.core.types import Root
 from cairn.errors import CairnError, NotIndexed, SourceError, StoreBusy
-from cairn.limits import AUTO_INDEX_FILES, SYNC_BEFORE_SEARCH_SECONDS
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.source.walk import walk
@@ -21,7 +22,6 @@ from cairn.sync import run
 from cairn.sync.codebase import Codebase
 from cairn.sync.reading import Standing
 from cairn.sync.report import Phase, Progress, Tell
-from cairn.types import Root
 
 # Of these and what is below them nothing is indexed by the way, unless somebody keeps a repository there.
 _OF_THE_SYSTEM = frozenset({

@@ -11,13 +11,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from cairn.clock import Clock, rfc3339
-from cairn.config import LimitConfig
-from cairn.embedding.cache import EmbeddingCache
-from cairn.embedding.model import Embedder
-from cairn.errors import FilesFailed, GitFailed, NameCollision, TreeMoving
-from cairn.fingerprint import embed_fingerprint, ignore_fingerprint
-from cairn.limits import (
+from cairn.core.clock import Clock, rfc3339
+from cairn.core.config import LimitConfig
+from cairn.core.fingerprint import embed_fingerprint, ignore_fingerprint
+from cairn.core.limits import (
     BATCH_BYTES,
     MAX_BATCHES_AIMED_AT,
     MAX_DEGRADED_ERRORS,
@@ -25,6 +22,21 @@ from cairn.limits import (
     PUBLISH_BACKOFF_SECONDS,
     PUBLISH_ROUNDS,
 )
+from cairn.core.types import (
+    Candidate,
+    ChangeSet,
+    FileFacts,
+    FileStat,
+    ReadOutcome,
+    Skip,
+    SkipReason,
+    StoredFile,
+    Unstable,
+    WalkResult,
+)
+from cairn.embedding.cache import EmbeddingCache
+from cairn.embedding.model import Embedder
+from cairn.errors import FilesFailed, GitFailed, NameCollision, TreeMoving
 from cairn.source.beneath import Tree
 from cairn.source.changes import NO_HINTS, Read, detect, git_hints
 from cairn.source.dirty import Dirt, find_dirt
@@ -51,18 +63,6 @@ from cairn.sync.report import Changes, FailedFile, Gap, Phase, Progress, Tell, g
 from cairn.sync.rewriting import Rewriter, told_to_leave_out
 from cairn.sync.scope import Seen, SeenTree, seen_tree
 from cairn.syntax.versions import CHUNKER_VERSION
-from cairn.types import (
-    Candidate,
-    ChangeSet,
-    FileFacts,
-    FileStat,
-    ReadOutcome,
-    Skip,
-    SkipReason,
-    StoredFile,
-    Unstable,
-    WalkResult,
-)
 
 
 @dataclass(frozen=True, slots=True)

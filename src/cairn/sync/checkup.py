@@ -7,9 +7,9 @@ import platform
 import stat
 from collections.abc import Iterator, Mapping
 
-from cairn.config import cairn_home
+from cairn.core.config import cairn_home
+from cairn.core.limits import MIB
 from cairn.errors import CairnError, StoreError, StoreUnreadable
-from cairn.limits import MIB
 from cairn.source.git import git_version
 from cairn.source.root import printable
 from cairn.store.disk import Disk

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from cairn.config import REPO_CONFIG_NAME, Config, cairn_home, load_config, read_user_config, user_config_path
+from cairn.core.config import REPO_CONFIG_NAME, Config, cairn_home, load_config, read_user_config, user_config_path
+from cairn.core.limits import MAX_CONFIG_BYTES
+from cairn.core.types import Root
 from cairn.errors import ConfigUnreadable
-from cairn.limits import MAX_CONFIG_BYTES
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.root import find_root
 from cairn.store.sharing import modes_of
-from cairn.types import Root
 
 
 class Codebase(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from cairn.clock import SYSTEM_CLOCK, Clock, wall_seconds
+from cairn.core.clock import SYSTEM_CLOCK, Clock, wall_seconds
+from cairn.core.limits import RETAIN_SNAPSHOTS_MIN, RETAIN_SNAPSHOTS_MIN_AGE_SECONDS
 from cairn.errors import ConfigError, EngineError, NotIndexed, StoreUnreadable
-from cairn.limits import RETAIN_SNAPSHOTS_MIN, RETAIN_SNAPSHOTS_MIN_AGE_SECONDS
 from cairn.store.fs import Fs
 from cairn.store.generations import read_generation
 from cairn.store.layout import GENERATIONS, generation_number

@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.errors import NotIndexed
 from cairn.store.compact import build, fits, publish_merged, workshop
 from cairn.store.fs import Fs

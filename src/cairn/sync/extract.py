@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cairn.config import LimitConfig
-from cairn.filetypes import language_of
+from cairn.core.config import LimitConfig
+from cairn.core.filetypes import language_of
+from cairn.core.types import Candidate, ExtractOutcome, FileFacts, Skip, SkipReason, SourceFile
 from cairn.source.beneath import Tree
 from cairn.source.stable_read import read_stable
 from cairn.syntax.analyze import analyze, cut_by_lines
-from cairn.types import Candidate, ExtractOutcome, FileFacts, Skip, SkipReason, SourceFile
 
 HEAD_BYTES = 4_096
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 
-from cairn.clock import SYSTEM_CLOCK, Clock
-from cairn.limits import STAGING_TTL_SECONDS
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import STAGING_TTL_SECONDS
+from cairn.core.types import SKIP_SENTENCES, SkipReason
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.source.walk import walk
@@ -24,7 +25,6 @@ from cairn.sync.place import Place, place_of
 from cairn.sync.reading import lease_of
 from cairn.sync.sizes import size_of
 from cairn.sync.status import open_store
-from cairn.types import SKIP_SENTENCES, SkipReason
 
 Progress = Callable[[str, int, int], None]
 

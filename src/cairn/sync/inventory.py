@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, rfc3339
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, rfc3339
+from cairn.core.limits import MAX_STATE_BYTES
 from cairn.errors import Incompatible, StoreBusy, StoreCorrupt, StoreError, StoreUnreadable
-from cairn.limits import MAX_STATE_BYTES
 from cairn.source.root import printable
 from cairn.store.disk import Disk
 from cairn.store.document import is_store_id

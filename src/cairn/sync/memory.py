@@ -11,11 +11,11 @@ import json
 from dataclasses import dataclass
 from hashlib import sha256
 
-from cairn.clock import Clock
-from cairn.config import Config
+from cairn.core.clock import Clock
+from cairn.core.config import Config
+from cairn.core.fingerprint import canonical_json
+from cairn.core.limits import MAX_TREE_BYTES
 from cairn.errors import GitFailed
-from cairn.fingerprint import canonical_json
-from cairn.limits import MAX_TREE_BYTES
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.listing import TreeListing, decode_listing, encode_listing, unchanged

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from cairn.types import Chunk, ExtractOutcome, FileFacts, Import, Reference, SourceFile, Symbol, Syntax
+from cairn.core.types import Chunk, ExtractOutcome, FileFacts, Import, Reference, SourceFile, Symbol, Syntax
 
 Columns = list[tuple[Any, ...]]
 T = TypeVar("T", bound=tuple[Any, ...])

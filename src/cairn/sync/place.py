@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from cairn.core.fingerprint import EmbeddingIdentity, IndexFingerprint, IndexParts, index_fingerprint
+from cairn.core.tokens import TOKENIZER_VERSION
 from cairn.embedding.choose import identity_of
-from cairn.fingerprint import EmbeddingIdentity, IndexFingerprint, IndexParts, index_fingerprint
 from cairn.source.root import store_id
 from cairn.store.disk import Disk
 from cairn.store.sharing import make_disk, open_disk
@@ -14,7 +15,6 @@ from cairn.store.versions import CHUNK_ROWS, MANIFEST
 from cairn.sync.codebase import Codebase
 from cairn.syntax.languages import identities
 from cairn.syntax.versions import CHUNKER_VERSION, EXTRACTOR_VERSION
-from cairn.tokens import TOKENIZER_VERSION
 
 
 class Place(NamedTuple):

@@ -28,22 +28,22 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from cairn.collector import no_cycle_collection
-from cairn.config import LimitConfig
-from cairn.errors import OUR_TROUBLE, CairnError, GrammarMismatch, OutOfResources
-from cairn.filetypes import language_of
-from cairn.limits import (
+from cairn.core.collector import no_cycle_collection
+from cairn.core.config import LimitConfig
+from cairn.core.filetypes import language_of
+from cairn.core.limits import (
     FILES_PER_TASK,
     MIN_FILES_FOR_POOL,
     WORKER_CPU_SECONDS_PER_FILE,
     WORKER_IDLE_SECONDS,
     WORKER_MEMORY_BYTES,
 )
+from cairn.core.types import Candidate, ExtractOutcome, Root
+from cairn.errors import OUR_TROUBLE, CairnError, GrammarMismatch, OutOfResources
 from cairn.source.beneath import Tree
 from cairn.sync.extract import extract
 from cairn.sync.parcels import pack, unpack
 from cairn.syntax.languages import load
-from cairn.types import Candidate, ExtractOutcome, Root
 
 # Workers that wait for another call, each for one codebase.
 _MOST_SPARES = 4

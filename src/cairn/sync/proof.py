@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
+from cairn.core.fingerprint import IndexFingerprint, explain_mismatch
 from cairn.errors import Incompatible, NoValidSnapshot, StoreCorrupt, StoreError, StoreUnreadable
-from cairn.fingerprint import IndexFingerprint, explain_mismatch
 from cairn.store.disk import Disk
 from cairn.store.generations import published, read_claims
 from cairn.store.layout import is_created

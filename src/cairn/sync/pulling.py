@@ -13,10 +13,10 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from hashlib import sha256
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import MAX_SEGMENTS_PER_SNAPSHOT
 from cairn.engine.choose import LOCAL
 from cairn.errors import EngineDamaged, NotFound, StoreCorrupt
-from cairn.limits import MAX_SEGMENTS_PER_SNAPSHOT
 from cairn.store.files import remove_tree
 from cairn.store.fs import Fs, Writer, store_trouble
 from cairn.store.generations import claim, published, read_claims

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import stat
 
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
-from cairn.config import BEARER_NAME, INSTALLED_NAME, TOOLS_NAME, USER_CONFIG_NAME
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
+from cairn.core.config import BEARER_NAME, INSTALLED_NAME, TOOLS_NAME, USER_CONFIG_NAME
 from cairn.errors import StoreError
 from cairn.source.root import printable
 from cairn.store.disk import Disk

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cairn.clock import SYSTEM_PROCESSES, Processes
+from cairn.core.clock import SYSTEM_PROCESSES, Processes
 from cairn.errors import StoreUnreadable
 from cairn.store.disk import Disk
 from cairn.store.fs import Fs, store_trouble

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cairn.clock import SYSTEM_CLOCK, Clock, rfc3339
-from cairn.config import cairn_home
+from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.core.config import cairn_home
 from cairn.errors import CairnError
 from cairn.store.registry import Registry
 from cairn.store.standing import StoreEntry, Tracked

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from dataclasses import dataclass, replace
 
-from cairn.clock import SYSTEM_CLOCK, Clock
-from cairn.config import Config
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.config import Config
+from cairn.core.fingerprint import EmbeddingIdentity
+from cairn.core.limits import ENGINE_SEARCH_SECONDS, MAX_TOMBSTONE_BYTES
 from cairn.embedding.choose import identity_of
 from cairn.engine.choose import LOCAL, choose
 from cairn.errors import ConfigError, EngineError, NotIndexed
-from cairn.fingerprint import EmbeddingIdentity
-from cairn.limits import ENGINE_SEARCH_SECONDS, MAX_TOMBSTONE_BYTES
 from cairn.store.disk import Disk
 from cairn.store.files import read_whole
 from cairn.store.fs import Fs

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import ENGINE_SEARCH_SECONDS
 from cairn.engine.choose import LOCAL
 from cairn.errors import CairnError, EngineDamaged, EngineError, StoreCorrupt
-from cairn.limits import ENGINE_SEARCH_SECONDS
 from cairn.store.manifest import PROOF, Manifest
 from cairn.store.standing import PROVEN, UNPROVEN, Proof, ProofOutcome, ProofReason, State
 from cairn.sync.codebase import Codebase

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cairn.clock import Clock
-from cairn.config import Config
+from cairn.core.clock import Clock
+from cairn.core.config import Config
+from cairn.core.fingerprint import EmbeddingIdentity
+from cairn.core.limits import ENGINE_REST_SECONDS, ENGINE_SEARCH_SECONDS
 from cairn.engine.choose import LOCAL
 from cairn.errors import CairnError, EngineError
-from cairn.fingerprint import EmbeddingIdentity
-from cairn.limits import ENGINE_REST_SECONDS, ENGINE_SEARCH_SECONDS
 from cairn.store.manifest import Manifest
 from cairn.store.standing import Proof, ProofOutcome, ProofReason
 from cairn.sync.place import Place

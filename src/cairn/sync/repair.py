@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import LEASE_TTL_MS
+from cairn.core.types import Skip, Vanished
 from cairn.embedding.cache import EmbeddingCache
 from cairn.embedding.choose import choose
 from cairn.errors import NotIndexed, StoreUnreadable
-from cairn.limits import LEASE_TTL_MS
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.source.stable_read import read_stable
@@ -43,7 +44,6 @@ from cairn.sync.place import Place, place_of
 from cairn.sync.report import Changes, FailedFile, Tell
 from cairn.sync.run import RunOptions
 from cairn.sync.sizes import EMBEDDING_CACHE
-from cairn.types import Skip, Vanished
 
 _CATCHES_UP = frozenset({RepairScope.FILES, RepairScope.FULL})
 # A person decides who may read; all other errors are ours to mend.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from cairn.types import ChangeSet, SkipReason
+from cairn.core.types import ChangeSet, SkipReason
 
 
 class Phase(StrEnum):

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from cairn.limits import MAX_SEGMENTS_PER_SNAPSHOT
+from cairn.core.limits import MAX_SEGMENTS_PER_SNAPSHOT
+from cairn.core.types import Skip, SkipReason
 from cairn.source.root import path_key
 from cairn.store.compact import holders, rewrite
 from cairn.store.draft import Rewrite
 from cairn.store.tiers import loads_of, plan
 from cairn.store.writer import Writer
-from cairn.types import Skip, SkipReason
 
 _TOLD = frozenset(
     {

@@ -10,7 +10,8 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from cairn.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.core.types import SkipReason
 from cairn.embedding.choose import choose
 from cairn.errors import NotIndexed, RootNotUtf8, StoreCorrupt
 from cairn.source.beneath import Tree
@@ -32,7 +33,6 @@ from cairn.sync.place import Place, place_of
 from cairn.sync.proof import examine, judge
 from cairn.sync.report import Changes, Gap, Phase, Progress, RunReport, Tell
 from cairn.sync.scope import OutOfScope, Scope, Seen
-from cairn.types import SkipReason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from cairn.core.limits import MAX_STATE_BYTES
 from cairn.errors import StoreUnreadable
-from cairn.limits import MAX_STATE_BYTES
 from cairn.store.fs import Fs
 from cairn.store.layout import INDEX_STATE
 from cairn.store.manifest import Manifest

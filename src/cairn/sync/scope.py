@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from cairn.config import Config
+from cairn.core.config import Config
+from cairn.core.limits import MAX_HINTED_FILES
+from cairn.core.types import SkipReason, StoredFile, WalkResult
 from cairn.errors import BadPathKey
-from cairn.limits import MAX_HINTED_FILES
 from cairn.source.beneath import Tree
 from cairn.source.dirty import Dirt
 from cairn.source.root import path_key
 from cairn.source.walk import RULE_FILES, walk_some
-from cairn.types import SkipReason, StoredFile, WalkResult
 
 Hinted = frozenset[bytes]
 Skipped = Counter[SkipReason]

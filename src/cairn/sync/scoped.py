@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from cairn.core.types import ChangeSet
 from cairn.source.changes import NO_HINTS, detect
 from cairn.source.dirty import Dirt, find_dirt_among
 from cairn.source.git import Git
@@ -11,7 +12,6 @@ from cairn.source.listing import ListingRecorder
 from cairn.store.manifest import GitState, Manifest
 from cairn.sync.catchup import CatchUp, Look, Outcome, head_of, wall_ns
 from cairn.sync.scope import OutOfScope, Scope
-from cairn.types import ChangeSet
 
 
 @dataclass(kw_only=True)

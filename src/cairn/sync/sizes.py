@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from cairn.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.errors import StoreError
 from cairn.store.disk import Disk
 from cairn.store.fs import FileStat, check_path

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
-from cairn.clock import SYSTEM_PROCESSES, Processes
+from cairn.core.clock import SYSTEM_PROCESSES, Processes
+from cairn.core.types import SkipReason
 from cairn.errors import NoValidSnapshot, StoreCorrupt
 from cairn.store.disk import Disk
 from cairn.store.fs import Fs, store_trouble
@@ -28,7 +29,6 @@ from cairn.sync.proof import sibling_stores
 from cairn.sync.reading import lease_of, stand, stand_at, writer_info
 from cairn.sync.said import last_sync, model_of
 from cairn.sync.sizes import cache_size, disk_use, free_space
-from cairn.types import SkipReason
 
 
 def look(codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES) -> StoreStatus:

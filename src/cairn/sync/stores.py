@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Set
 from dataclasses import replace
 
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, rfc3339
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, rfc3339
+from cairn.core.limits import STORE_UNUSED_DAYS
 from cairn.errors import CairnError, Incompatible, LeaseError, StoreBusy, StoreCorrupt, StoreError
-from cairn.limits import STORE_UNUSED_DAYS
 from cairn.store.disk import Disk
 from cairn.store.fs import store_trouble
 from cairn.store.removal import alone, finish_removal, require_no_writer, retire

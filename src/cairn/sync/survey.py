@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cairn.filetypes import language_of
+from cairn.core.filetypes import language_of
+from cairn.core.types import Candidate, FileFacts, Skip, SourceFile, Unstable, Vanished, WalkResult
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.ignore import GlobSet, parse_rules
@@ -19,7 +20,6 @@ from cairn.source.walk import walk
 from cairn.sync.codebase import Codebase
 from cairn.sync.extract import HEAD_BYTES
 from cairn.sync.pool import extract_all
-from cairn.types import Candidate, FileFacts, Skip, SourceFile, Unstable, Vanished, WalkResult
 
 # A file with fewer bytes than this per permitted chunk cannot fall into too many: a chunk is small only where it and
 # the next would not fit into one, so two neighbours weigh well above a thousand bytes together.

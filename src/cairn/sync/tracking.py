@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
-from cairn.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.errors import CairnError, Cancelled, Interrupted, StoreError, StoreUnreadable
 from cairn.store.lease import RunKind
 from cairn.store.registry import Registry, open_registry, read_registry

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from cairn.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
 from cairn.errors import Incompatible, NotIndexed, NotUpgraded, RequiresReindex, StoreBusy
 from cairn.store.compact import build, publish_merged, workshop
 from cairn.store.formats import Format, formats_of, older_segments

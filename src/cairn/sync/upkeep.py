@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 
-from cairn.clock import Clock
+from cairn.core.clock import Clock
 from cairn.errors import CairnError
 from cairn.store.fs import Fs
 from cairn.store.manifest import Manifest

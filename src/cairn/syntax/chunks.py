@@ -14,11 +14,11 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from cairn.limits import CHUNK_MIN_CHARS, CHUNK_TARGET_CHARS, MAX_BREADCRUMB, MAX_LINE_BYTES, MAX_NESTING
+from cairn.core.limits import CHUNK_MIN_CHARS, CHUNK_TARGET_CHARS, MAX_BREADCRUMB, MAX_LINE_BYTES, MAX_NESTING
+from cairn.core.types import Chunk, Symbol
 from cairn.syntax.identity import chunk_hash, chunk_id
 from cairn.syntax.lines import CHUNK_LIMIT_CHARS, Rows, line_cost, measure
 from cairn.syntax.versions import CHUNKER_VERSION
-from cairn.types import Chunk, Symbol
 
 if TYPE_CHECKING:
     from tree_sitter import Node

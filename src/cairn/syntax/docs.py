@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from operator import itemgetter
 
-from cairn.limits import MAX_DOC_CHARS
+from cairn.core.limits import MAX_DOC_CHARS
 
 # The marks that open or close a comment line in any of our languages.
 _LINE_START = re.compile(

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from tree_sitter import Node, QueryCursor
 
-from cairn.limits import MAX_MATCH_STATES
+from cairn.core.limits import MAX_MATCH_STATES
 from cairn.syntax.imports import EXPANDERS
 from cairn.syntax.languages import Grammar
 from cairn.syntax.names import name_of

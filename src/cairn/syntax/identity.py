@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from cairn.types import Import, Symbol
+from cairn.core.types import Import, Symbol
 
 
 def file_hash(data: bytes | memoryview) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from cairn.limits import CHUNK_MIN_CHARS, CHUNK_TARGET_CHARS, MAX_LINE_BYTES
+from cairn.core.limits import CHUNK_MIN_CHARS, CHUNK_TARGET_CHARS, MAX_LINE_BYTES
 
 # A chunk may pass the target by this much where that saves a definition from a cut, or ends at a better place.
 CHUNK_LIMIT_CHARS = CHUNK_TARGET_CHARS + CHUNK_MIN_CHARS

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cairn.core.tokens import whole_name
+from cairn.core.types import NamePlace, Shorthand
 from cairn.syntax.languages import load
 from cairn.syntax.parse import parse
-from cairn.tokens import whole_name
-from cairn.types import NamePlace, Shorthand
 
 if TYPE_CHECKING:
     from tree_sitter import Node

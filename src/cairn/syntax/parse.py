@@ -11,8 +11,8 @@ from bisect import bisect_right
 
 from tree_sitter import Node, Tree
 
-from cairn.clock import SYSTEM_CLOCK, Clock
-from cairn.limits import MAX_PARSE_BYTES, MAX_PARTIAL_RANGES, PARSE_CPU_SECONDS
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import MAX_PARSE_BYTES, MAX_PARTIAL_RANGES, PARSE_CPU_SECONDS
 from cairn.syntax.languages import Grammar
 from cairn.syntax.lines import line_starts
 

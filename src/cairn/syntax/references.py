@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cairn.limits import MAX_REFERENCES_PER_FILE
-from cairn.types import Import, Reference, Symbol
+from cairn.core.limits import MAX_REFERENCES_PER_FILE
+from cairn.core.types import Import, Reference, Symbol
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -6,7 +6,7 @@ import re
 
 from tree_sitter import Node
 
-from cairn.limits import MAX_SIGNATURE_CHARS
+from cairn.core.limits import MAX_SIGNATURE_CHARS
 from cairn.syntax.languages import HeaderFields
 
 # A heading, a key or a rule is its own text; its section is not part of it.

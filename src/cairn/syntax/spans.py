@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from cairn.types import Symbol, SymbolKind
+from cairn.core.types import Symbol, SymbolKind
 
 _BLANK = b" \t\r\n"
 

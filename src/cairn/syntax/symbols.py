@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from cairn.limits import MAX_SYMBOLS_PER_FILE
+from cairn.core.limits import MAX_SYMBOLS_PER_FILE
+from cairn.core.types import Import, Reference, Symbol
 from cairn.syntax.docs import CommentIndex, clean
 from cairn.syntax.harvest import Harvest
 from cairn.syntax.languages import Grammar, Spec
@@ -21,7 +22,6 @@ from cairn.syntax.references import imports_of, references_of
 from cairn.syntax.signature import signature
 from cairn.syntax.spans import Definition, innermost, whole
 from cairn.syntax.visibility import CALLABLE, DECIDED_BY_NAME, is_exported
-from cairn.types import Import, Reference, Symbol
 
 # Kinds as plain text: looking up the member of an Enum costs more than the comparison.
 _CLASS_LIKE = frozenset({"class", "interface", "struct", "enum", "union", "trait", "object", "impl"})

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Protocol
 
-from cairn.types import Symbol
+from cairn.core.types import Symbol
 
 # Kinds as plain text here and below: looking up the member of an Enum costs more than the comparison.
 CALLABLE = frozenset({"function", "method", "constructor"})

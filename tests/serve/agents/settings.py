@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from cairn.serve.agents.edits import Format, Server, Splice, applied
-from cairn.serve.agents.record import Written
+from cairn.install.edits import Format, Server, Splice, applied
+from cairn.install.record import Written
 
 MANY = settings(max_examples=60, derandomize=True, deadline=None)
 SERVER = Server("/opt/bin/cairn", ("mcp", "--root", '/home/me/a "b"\\c'))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.serve.agents.block_text import BEGIN, END, Block
-from cairn.serve.agents.edits import Unfit, applied
+from cairn.install.edits import Unfit, applied
+from cairn.install.texts import BEGIN, END, Block
 
 BLOCK = Block("Use it.")
 

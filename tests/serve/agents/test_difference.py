@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.serve.agents.difference import difference
+from cairn.install.edits import difference
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=12).map(lambda lines: "".join(f"{x}\n" for x in lines))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.serve.agents.edits import Splice, Unfit, applied, relocated, reversed_splices, whole_lines
+from cairn.install.edits import Splice, Unfit, applied, relocated, reversed_splices, whole_lines
 
 TEXT = "one two three"
 SPLICES = (Splice(0, "one", "1"), Splice(8, "three", "drei!"))

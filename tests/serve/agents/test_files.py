@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cairn.limits import MAX_AGENT_SETTINGS_BYTES
-from cairn.serve.agents import files
-from cairn.serve.agents.edits import Unfit
+from cairn.core.limits import MAX_AGENT_SETTINGS_BYTES
+from cairn.install import files
+from cairn.install.edits import Unfit
 
 
 def why(path: Path, within: Path | None = None) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from cairn.install.plans import INSTRUCTIONS
 from cairn.search.types import Mode
-from cairn.serve.agents.instructions import INSTRUCTIONS
-from cairn.serve.tools import TOOLS
+from cairn.tools.table import TOOLS
 
 
 def test_every_tool_that_is_named_is_there() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from cairn.graph import jsonc
-from cairn.serve.agents.edits import Unfit
-from cairn.serve.agents.json_reading import Pairs, has_comments, read, top_object
+from cairn.install.edits import Unfit
+from cairn.install.texts import Pairs, has_comments, read, top_object
 from tests.serve.agents.settings import MANY, json_texts
 
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from cairn.serve.agents.edits import Server, Unfit, applied
-from cairn.serve.agents.json_text import JsonEntry, calls_cairn
+from cairn.install.edits import Server, Unfit, applied
+from cairn.install.texts import JsonEntry, calls_cairn
 
 ENTRY = JsonEntry("mcpServers", Server("/c/cairn", ("mcp",)))
 OURS = '"cairn": {"command": "/c/cairn", "args": ["mcp"]}'

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.serve.agents.known import Scope, agents
+from cairn.install.known import Scope, agents
 
 
 def found(home: Path, root: Path | None = None, **environ: str) -> set[str]:

@@ -10,13 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn.serve.agents.block_text import Block
-from cairn.serve.agents.edits import Format, Server, Splice
-from cairn.serve.agents.instructions import INSTRUCTIONS
-from cairn.serve.agents.json_text import JsonEntry
-from cairn.serve.agents.known import Scope, agents
-from cairn.serve.agents.plans import PAGE, SERVER, Change, Outcome, plan_install, plan_uninstall, targets, undone
-from cairn.serve.agents.toml_text import TomlEntry
+from cairn.install.edits import Format, Server, Splice
+from cairn.install.known import Scope, agents
+from cairn.install.plans import (
+    INSTRUCTIONS,
+    PAGE,
+    SERVER,
+    Change,
+    Outcome,
+    plan_install,
+    plan_uninstall,
+    targets,
+    undone,
+)
+from cairn.install.texts import Block, JsonEntry, TomlEntry
 from tests.serve.agents import settings
 from tests.serve.agents.settings import MANY, PAGES, json_texts, put, toml_texts, written
 

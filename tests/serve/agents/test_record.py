@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.serve.agents.edits import Splice, Unfit
-from cairn.serve.agents.record import decode, encode
+from cairn.install.edits import Splice, Unfit
+from cairn.install.record import decode, encode
 from tests.serve.agents.settings import written
 
 ONE = written((Splice(3, 'a"\u202e', "b\n"),), "after")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cairn.errors import SettingsRefused
-from cairn.serve.agents import files
-from cairn.serve.agents.plans import PAGE, Outcome
-from cairn.serve.agents.registrar import Registrar, running_server
+from cairn.install import files
+from cairn.install.plans import PAGE, Outcome
+from cairn.install.registrar import Registrar, running_server
 
 
 class Machine:

@@ -6,9 +6,9 @@ import tomllib
 
 import pytest
 
-from cairn.limits import MAX_AGENT_TOML_BYTES
-from cairn.serve.agents.edits import Server, Unfit, applied
-from cairn.serve.agents.toml_text import TomlEntry
+from cairn.core.limits import MAX_AGENT_TOML_BYTES
+from cairn.install.edits import Server, Unfit, applied
+from cairn.install.texts import TomlEntry
 
 ENTRY = TomlEntry("mcp_servers", Server("/c/cairn", ("mcp",), (("CAIRN_HOME", '/h "x"\x7f'),)))
 

@@ -1,0 +1,214 @@
+"""What is said about the daemon: whether it runs, how busy it is, and what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from cairn.answer.envelope import Envelope, asked, cut, fit, ok, tail
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.core.text import plain
+from cairn.store.standing import Check, Severity
+
+DAEMON = "cairn.daemon/1"
+
+
+class KindRow(NamedTuple):
+    """The requests of one kind. The times are milliseconds, of the last few hundred."""
+
+    kind: str
+    requests: int
+    failed: int
+    p50_ms: float
+    p95_ms: float
+
+
+class RootRow(NamedTuple):
+    """A codebase that the daemon watches, as far as it does, and the run that is at work on it."""
+
+    root: str
+    watch: Mapping[str, Any] | None
+    run: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonReport:
+    """A daemon that runs."""
+
+    pid: int
+    version: str
+    started_at: str
+    uptime_seconds: float
+    requests: int
+    kinds: tuple[KindRow, ...]
+    running: int
+    queued: int
+    refused: int
+    clients: int
+    handles: int
+    memory_bytes: int
+    ceiling_bytes: int
+    sheds: int
+    log_lines_lost: int
+    roots: tuple[RootRow, ...]
+
+
+def daemon_status(report: DaemonReport | None, warnings: tuple[str, ...] = ()) -> Envelope:
+    """Where the daemon stands; without a report that there is none that answers."""
+    kinds = [] if report is None else [_kind(one) for one in report.kinds]
+    roots = [] if report is None else [{"root": r.root, "watch": r.watch, "run": r.run} for r in report.roots]
+    shown = fit(roots, MAX_ENVELOPE_BYTES // 2)
+    body = [
+        ("running", report is not None),
+        ("daemon", None if report is None else _facts(report)),
+        ("kinds", kinds),
+        ("roots", shown),
+        *tail(warnings, cut("roots", len(shown), len(roots))),
+        ("hints", {} if report is not None or warnings else {"next": "`cairn daemon start` starts it."}),
+    ]
+    return ok(DAEMON, path=None, root=None, body=body)
+
+
+def _kind(row: KindRow) -> dict[str, Any]:
+    return {
+        "kind": row.kind,
+        "count": row.requests,
+        "failed": row.failed,
+        "p50Ms": row.p50_ms,
+        "p95Ms": row.p95_ms,
+    }
+
+
+def _facts(report: DaemonReport) -> dict[str, Any]:
+    return {
+        "pid": report.pid,
+        "version": report.version,
+        "startedAt": report.started_at,
+        "uptimeSeconds": report.uptime_seconds,
+        "requests": report.requests,
+        "runningRequests": report.running,
+        "queuedRequests": report.queued,
+        "refusedRequests": report.refused,
+        "clients": report.clients,
+        "openHandles": report.handles,
+        "memory": {
+            "rssAnonBytes": report.memory_bytes,
+            "ceilingBytes": report.ceiling_bytes,
+            "sheds": report.sheds,
+        },
+        "logLinesLost": report.log_lines_lost,
+    }
+
+
+# --- What is said about the machine: what Cairn needs, what it can use, and how to get what is missing.
+
+
+DOCTOR = "cairn.doctor/1"
+
+
+class IndexerRow(NamedTuple):
+    """A program that reads what a compiler knows of a language. `tested`: our own tests have run it."""
+
+    name: str
+    family: str
+    program: str | None
+    version: str | None
+    trouble: str
+    install: str
+    tested: bool
+
+
+def doctor_report(checks: Sequence[Check], indexers: Sequence[IndexerRow], *, path: str) -> Envelope:
+    """Every check in the order in which it was made; healthy is what has no error."""
+    rows = fit([_check(one) for one in checks], MAX_ENVELOPE_BYTES // 2)
+    tools = fit([_indexer(one) for one in indexers], MAX_ENVELOPE_BYTES // 4)
+    cuts = cut("results", len(rows), len(checks)), cut("indexers", len(tools), len(indexers))
+    body = [
+        ("healthy", is_healthy(checks)),
+        ("results", rows),
+        ("indexers", tools),
+        *tail((), *cuts),
+        ("hints", {}),
+    ]
+    return ok(DOCTOR, path=path, root=None, body=body)
+
+
+def is_healthy(checks: Sequence[Check]) -> bool:
+    """Whether Cairn can be used here at all; what is only missing makes it less than it could be."""
+    return not any(one.severity is Severity.ERROR for one in checks)
+
+
+def _check(one: Check) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "severity": one.severity.value if one.severity else "ok",
+        "message": plain(one.message),
+        "advice": plain(one.advice),
+    }
+
+
+def _indexer(one: IndexerRow) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "family": one.family,
+        "program": asked(one.program),
+        "version": plain(one.version) if one.version else None,
+        "trouble": plain(one.trouble),
+        "install": plain(one.install),
+        "tested": one.tested,
+    }
+
+
+# --- What is said about the settings of agents that were changed, or would be.
+
+
+_SCHEMA = "cairn.install/1"
+
+
+class FileChange(NamedTuple):
+    """What happened to one file. `why`: the reason for a refusal, or who needs what was kept."""
+
+    file: str
+    agents: tuple[str, ...]
+    what: str
+    scope: str
+    outcome: str
+    why: str = ""
+    diff: Sequence[str] = ()
+
+
+def install_report(
+    *,
+    path: str,
+    root: str | None,
+    action: str,
+    changes: Sequence[FileChange],
+    dry_run: bool,
+    snippet: str | None = None,
+    hints: dict[str, str] | None = None,
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+) -> Envelope:
+    """Every file with its outcome and its difference."""
+    rows = [
+        {
+            "file": asked(change.file),
+            "agents": list(change.agents),
+            "what": change.what,
+            "scope": change.scope,
+            "outcome": change.outcome,
+            "message": plain(change.why) if change.why else None,
+            "diff": list(change.diff),
+        }
+        for change in changes
+    ]
+    shown = fit(rows, budget)
+    body = [
+        ("action", action),
+        ("dryRun", dry_run),
+        ("results", shown),
+        ("snippet", snippet),
+        *tail((), cut("results", len(shown), len(rows))),
+        ("hints", {name: plain(text) for name, text in (hints or {}).items()}),
+    ]
+    return ok(_SCHEMA, path=path, root=root, body=body)

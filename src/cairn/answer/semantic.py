@@ -1,0 +1,355 @@
+"""What is said about the parts of a codebase that an indexer understands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from cairn.answer.envelope import Envelope, cut, fit, ok, tail
+from cairn.answer.search import NAME
+from cairn.answer.structure import Timings, filled, no_answer, room, shell_of
+from cairn.ask.gate import Status
+from cairn.ask.values import Reply
+from cairn.core.clock import rfc3339
+from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.core.text import plain
+from cairn.semantic.ambiguity import SENTENCES, Ambiguity
+from cairn.semantic.decisions import Decision
+from cairn.semantic.gate import GateFile, MutationGate, Verdict
+from cairn.semantic.rename import RenamePlan
+
+CONTEXTS = "cairn.contexts/1"
+_MOST_HOLES = 100
+
+
+class ContextRow(NamedTuple):
+    """One context, how many files it holds, and the indexer that reads it: where that is, or why it is not there."""
+
+    id: str
+    family: str
+    root: str
+    name: str
+    fence: str
+    why: str
+    files: int
+    config_hash: str
+    punched: tuple[str, ...]
+    indexer: str
+    program: str | None
+    trouble: str
+    install: str
+    tested: bool
+
+
+class DetachedRow(NamedTuple):
+    """A package that belongs to no context, and the file that decides it."""
+
+    family: str
+    root: str
+    fence: str
+    why: str
+
+
+def context_list(
+    contexts: Sequence[ContextRow],
+    detached: Sequence[DetachedRow],
+    *,
+    path: str,
+    root: str,
+    warnings: Sequence[str] = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+) -> Envelope:
+    """Every context with its reason, and what belongs to none."""
+    room = min(budget, MAX_ENVELOPE_BYTES) // 4
+    shown = fit([_context(one) for one in contexts], room)
+    alone = fit([_detached(one) for one in detached], room)
+    body = [
+        ("results", shown),
+        ("detached", alone),
+        *tail(warnings, cut("results", len(shown), len(contexts)), cut("detached", len(alone), len(detached))),
+        ("hints", {}),
+    ]
+    return ok(CONTEXTS, path=path, root=root, body=body)
+
+
+def _context(row: ContextRow) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "family": row.family,
+        "root": row.root,
+        "name": plain(row.name),
+        "fence": row.fence or None,
+        "why": plain(row.why),
+        "files": row.files,
+        "configHash": row.config_hash,
+        "nested": list(row.punched[:_MOST_HOLES]),
+        "nestedCount": len(row.punched),
+        "indexer": {
+            "name": row.indexer,
+            "program": row.program,
+            "trouble": plain(row.trouble) or None,
+            "install": row.install,
+            "tested": row.tested,
+        },
+    }
+
+
+def _detached(row: DetachedRow) -> dict[str, Any]:
+    return {"family": row.family, "root": row.root, "fence": row.fence, "why": plain(row.why)}
+
+
+# --- What is said about refreshes of semantic facts: the jobs there are, and what became of each context.
+
+
+JOBS = "cairn.jobs/1"
+REFRESH = "cairn.refresh/1"
+_MOST_PATHS = 20
+
+
+class ScopeRow(NamedTuple):
+    """What a job covers: everything, or files, folders and what changed since a time."""
+
+    full: bool
+    files: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    since: float | None = None
+
+
+class JobRow(NamedTuple):
+    """One job; times are seconds since 1970."""
+
+    id: int
+    context: str
+    status: str
+    scope: ScopeRow
+    reason: str
+    priority: int
+    head: str
+    created_at: float
+    started_at: float | None
+    finished_at: float | None
+    error: str | None
+    superseded_reason: str | None
+    pid: int | None
+
+
+class ContextRefresh(NamedTuple):
+    """What became of a context: the job, if there was one, and how much it took in."""
+
+    context: str
+    family: str
+    outcome: str
+    job: JobRow | None = None
+    files: int = 0
+    changed: int = 0
+    occurrences: int = 0
+    code: str | None = None
+
+
+def job_list(
+    jobs: Sequence[JobRow], *, path: str, root: str, database: str, budget: int = DEFAULT_ENVELOPE_BYTES
+) -> Envelope:
+    """The jobs, the newest first."""
+    rows = fit(map(job_row, jobs), min(budget, MAX_ENVELOPE_BYTES) // 2)
+    body = [
+        ("database", database),
+        ("jobs", rows),
+        *tail((), cut("jobs", len(rows), len(jobs))),
+        ("hints", {}),
+    ]
+    return ok(JOBS, path=path, root=root, body=body)
+
+
+def refresh_report(
+    contexts: Sequence[ContextRefresh],
+    *,
+    path: str,
+    root: str,
+    warnings: Sequence[str] = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+) -> Envelope:
+    """What a refresh did."""
+    rows = fit(map(_context_row, contexts), min(budget, MAX_ENVELOPE_BYTES) // 2)
+    body = [("contexts", rows), *tail(warnings, cut("contexts", len(rows), len(contexts))), ("hints", {})]
+    return ok(REFRESH, path=path, root=root, body=body)
+
+
+def job_row(job: JobRow) -> dict[str, Any]:
+    """One job; null is what has not happened."""
+    scope = {
+        "full": job.scope.full,
+        "files": list(job.scope.files[:_MOST_PATHS]),
+        "fileCount": len(job.scope.files),
+        "folders": list(job.scope.packages[:_MOST_PATHS]),
+        "since": _time(job.scope.since),
+    }
+    return {
+        "id": job.id,
+        "context": job.context,
+        "status": job.status,
+        "scope": scope,
+        "reason": plain(job.reason),
+        "priority": job.priority,
+        "head": job.head or None,
+        "createdAt": _time(job.created_at),
+        "startedAt": _time(job.started_at),
+        "finishedAt": _time(job.finished_at),
+        "error": None if job.error is None else plain(job.error),
+        "supersededReason": None if job.superseded_reason is None else plain(job.superseded_reason),
+        "pid": job.pid,
+    }
+
+
+def _context_row(one: ContextRefresh) -> dict[str, Any]:
+    return {
+        "context": one.context,
+        "family": one.family,
+        "outcome": one.outcome,
+        "files": one.files,
+        "changedMeanwhile": one.changed,
+        "occurrences": one.occurrences,
+        "errorCode": one.code,
+        "job": None if one.job is None else job_row(one.job),
+    }
+
+
+def _time(seconds: float | None) -> str | None:
+    """As every envelope writes it; a time that no clock could show is none."""
+    if seconds is None or not 0 <= seconds < 1e11:
+        return None
+    return rfc3339(int(seconds * 1e9))
+
+
+# --- The answers to questions about edits: the state of files and the gate before them, a rename, a decision,
+# local names.
+
+
+GATE, RENAME, DECISION = "cairn.gate/1", "cairn.rename/1", "cairn.decision/1"
+STATUS = {
+    Verdict.AUTOMATIC: Status.OK,
+    Verdict.NEEDS_DECISION: Status.NEEDS_DECISION,
+    Verdict.BLOCKED: Status.BLOCKED,
+}
+MESSAGES = {
+    Verdict.NEEDS_DECISION: "Something is ambiguous, and somebody has to decide what is meant.",
+    Verdict.BLOCKED: "What is known is not fresh or not there, so nothing may be edited by it.",
+}
+DECIDE = "`cairn semantic decide SIGNATURE CHOICE --file FILE` keeps a decision."
+DECIDE_NAME = (
+    "`cairn semantic decide SIGNATURE CHOICE --rename SYMBOL NEW` keeps a decision; about a file, say `--file FILE`."
+)
+_CURES = "Each file says in `witness` what will cure it."
+_MOST_REASONS = 10
+_MOST_QUESTIONS = 20
+_MOST_CANDIDATES = 5
+_MOST_REASON = 300
+_MOST_SELECTED = 20
+
+
+def gate_answer(
+    reply: Reply[MutationGate],
+    *,
+    judged: bool = True,
+    timings: Timings = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+) -> Envelope:
+    """The files and their states; `judged`, the status says whether all of them may be edited together."""
+    told = reply.value
+    if told is None:
+        return no_answer(GATE, reply, timings)
+    shell = shell_of(GATE, reply, timings, ("verdict", told.verdict.value))
+    page = filled(shell, [_file_row(one) for one in told.files], len(told.files), budget)
+    return _judged(page, told.verdict, DECIDE) if judged else page
+
+
+def rename_answer(reply: Reply[RenamePlan], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
+    """What a rename changes, what stands against it, and in `text` the patch when nothing does and it fits."""
+    told = reply.value
+    if told is None:
+        return no_answer(RENAME, reply, timings)
+    against = [_file_row(one) for one in told.gate.files if one.verdict is not Verdict.AUTOMATIC]
+    fields: list[tuple[str, Any]] = [
+        ("verdict", told.verdict.value),
+        ("rename", {"old": _name(told.old), "new": _name(told.new)}),
+        ("questions", _question_rows(told.questions, told.open)),
+        ("mentions", len(told.mentions)),
+        ("left", max(0, told.left)),
+        ("outside", len(told.outside)),
+        ("against", []),
+        ("text", ""),
+    ]
+    shell = shell_of(RENAME, reply, timings, *fields)
+    page = filled(shell, [{"path": one.path, "places": one.places} for one in told.edits], len(told.edits), budget // 2)
+    body = dict(page.body)
+    body["against"] = fit(against, room(page, budget) // 2) if against else []
+    patch = told.patch.decode("utf-8", "replace")
+    fits = len(patch.encode()) * 2 <= room(replace(page, body=tuple(body.items())), budget)
+    body["text"] = patch if fits else ""
+    hits = [
+        cut("questions", len(body["questions"]), len(told.questions)),
+        cut("against", len(body["against"]), len(against)),
+        cut("text", int(fits), 1),
+    ]
+    body["limitsHit"] = [*body["limitsHit"], *(hit for hit in hits if hit)]
+    return _judged(replace(page, body=tuple(body.items())), told.verdict, DECIDE_NAME)
+
+
+def decision_answer(reply: Reply[Decision], *, timings: Timings = ()) -> Envelope:
+    """What was decided, as it is kept."""
+    told = reply.value
+    if told is None:
+        return no_answer(DECISION, reply, timings)
+    shell = shell_of(DECISION, reply, timings, ("decision", _decision_row(told)))
+    return replace(shell, body=tuple((name, value) for name, value in shell.body if name != "results"))
+
+
+def _judged(page: Envelope, verdict: Verdict, decide: str) -> Envelope:
+    if verdict is Verdict.AUTOMATIC:
+        return page
+    body = {"message": MESSAGES[verdict]} | dict(page.body)
+    body["hints"] = body["hints"] | {"next": decide if verdict is Verdict.NEEDS_DECISION else _CURES}
+    return replace(page, status=STATUS[verdict], body=tuple(body.items()))
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def _file_row(one: GateFile) -> dict[str, Any]:
+    row: dict[str, Any] = {"path": one.path, "context": one.context and plain(one.context, _MOST_REASON)}
+    row |= {"freshness": one.state.freshness.value, "certainty": one.state.certainty.value}
+    row |= {"verdict": one.verdict.value, "reach": one.reach.value}
+    row["reasons"] = [plain(reason, _MOST_REASON) for reason in one.state.reasons[:_MOST_REASONS]]
+    row["questions"] = _question_rows(one.questions, one.open)
+    row["questionCount"] = len(one.questions)
+    row["decisions"] = [_decision_row(each) for each in one.decided[:_MOST_QUESTIONS]]
+    if one.witness is not None:
+        job = one.witness.job
+        shown = None if job is None else {"id": job.id, "status": job.status.value}
+        row["witness"] = {"cure": plain(one.witness.cure), "job": shown}
+    return row
+
+
+def _question_rows(questions: Sequence[Ambiguity], still_open: Sequence[Ambiguity]) -> list[dict[str, Any]]:
+    """As many as fit, those first that nobody has decided."""
+    undecided = set(still_open)
+    ordered = sorted(questions, key=lambda one: one not in undecided)
+    return [_question_row(one, still_open) for one in ordered[:_MOST_QUESTIONS]]
+
+
+def _question_row(one: Ambiguity, still_open: Sequence[Ambiguity]) -> dict[str, Any]:
+    row: dict[str, Any] = {"signature": one.signature, "source": one.source.value, "path": one.path, "line": one.line}
+    if NAME.fullmatch(one.name):
+        row["symbol"] = one.name
+    shown = [{"path": each.path, "line": each.line} for each in one.candidates[:_MOST_CANDIDATES]]
+    row |= {"sentence": SENTENCES[one.source], "candidates": shown, "candidateCount": len(one.candidates)}
+    return row | {"open": one in still_open}
+
+
+def _decision_row(one: Decision) -> dict[str, Any]:
+    return {"signature": one.signature, "selected": [plain(each) for each in one.selected[:_MOST_SELECTED]]}
+
+
+def _name(name: str) -> str | None:
+    """A name that is a single word; another one stands in the patch only."""
+    return name if NAME.fullmatch(name) else None

@@ -1,0 +1,218 @@
+"""Questions about edits of an open codebase: what state its files are in, what may be edited, how a rename would look.
+
+They read the snapshot that the session holds and the semantic database beside it. Only `decide` writes, and only what
+somebody has decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from cairn.ask.meaning import database_of, facts_of
+from cairn.ask.relations import place_of, symbol_asked_for
+from cairn.ask.session import Session
+from cairn.ask.structure import Asked, file_asked_for, reply_of
+from cairn.ask.values import Miss, Reply
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import MAX_EDIT_FILES
+from cairn.core.tokens import whole_name
+from cairn.core.types import NamePlace, StoredFile
+from cairn.errors import NotFound, Unsupported, UsageError
+from cairn.graph.informed import InformedGraph, PinnedView
+from cairn.graph.outline import Definition, has_outline
+from cairn.graph.references import Graph
+from cairn.search.searcher import Searcher
+from cairn.semantic.ambiguity import Ambiguity
+from cairn.semantic.decisions import ACCEPT, Decision, record
+from cairn.semantic.families import family_of
+from cairn.semantic.gate import GateFile, MutationGate, Reach, Verdict, Witness, reach_of, verdict_of
+from cairn.semantic.model import Certainty, FileState, Freshness
+from cairn.semantic.rename import RenamePlan, checked_name, plan_rename
+from cairn.semantic.service import FileStateService
+from cairn.semantic.state import state_of
+from cairn.source.beneath import Tree
+from cairn.source.moved import DiskState, disk_state, spellings
+from cairn.syntax.named import places_of_name
+
+T = TypeVar("T")
+_NOT_SET_UP = "No indexer has read this codebase: `cairn semantic refresh` runs those that are installed."
+_CHANGED = "It has changed on disk since the snapshot."
+_SYNC = "Run `cairn sync`, then `cairn semantic refresh`."
+_LEAST_SIGNATURE = 8
+MOST_NOTE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """A rename that is asked about: a definition, the file that has it where several do, and its new name."""
+
+    symbol: Asked
+    new: str
+    file: Asked | None = None
+
+
+def check_edit(session: Session, files: Sequence[Asked]) -> Reply[MutationGate]:
+    """The state of each file and whether all of them may be edited together by what the indexers know."""
+    if not 1 <= len(files) <= MAX_EDIT_FILES:
+        raise UsageError(problem=f"Name from 1 to {MAX_EDIT_FILES} files.")
+
+    def ask(searcher: Searcher) -> MutationGate | Miss:
+        found: dict[str, StoredFile] = {}
+        for asked in files:
+            file = file_asked_for(session, searcher, asked)
+            if isinstance(file, Miss):
+                return file
+            found[file.key] = file
+        gate = _served(session, searcher, lambda service: service.gate(found))
+        return _on_disk(session, searcher, gate or MutationGate(tuple(_unknown(file) for file in found.values())))
+
+    return reply_of(session, files[0].path, ask)
+
+
+def rename(session: Session, renaming: Renaming) -> Reply[RenamePlan]:
+    """What a rename would change and whether it may be done; the patch when nothing stands against it."""
+
+    def ask(searcher: Searcher) -> RenamePlan | Miss:
+        one = symbol_asked_for(session, searcher, renaming.symbol, renaming.file)
+        if isinstance(one, Miss):
+            return one
+        checked_name(family_of(one.path), one.name, renaming.new)
+        file = searcher.view.file(one.path)
+        assert file is not None, "a definition stands in a file of the snapshot"
+        plan = _served(session, searcher, lambda service: _planned(session, searcher, service, one, renaming.new))
+        if isinstance(plan, RenamePlan):
+            gate = _on_disk(session, searcher, plan.gate)
+            return plan if gate == plan.gate else replace(plan, gate=gate, patch=b"")
+        return plan or RenamePlan(one.name, renaming.new, MutationGate((_unknown(file),)), ())
+
+    return reply_of(session, renaming.symbol.path, ask)
+
+
+def decide(
+    session: Session,
+    signature: str,
+    selected: Sequence[str],
+    about: Sequence[Asked] | Renaming,
+    *,
+    note: str = "",
+    clock: Clock = SYSTEM_CLOCK,
+) -> Reply[Decision]:
+    """Keep what was chosen for an ambiguity of these files, or of this rename, and what was seen when it was.
+
+    `signature` is the one that the gate gave, or its beginning. `NotFound` when nothing there has it any more.
+    """
+    if len(signature) < _LEAST_SIGNATURE:
+        raise UsageError(problem=f"Say at least {_LEAST_SIGNATURE} characters of the signature.")
+
+    def ask(searcher: Searcher) -> Decision | Miss:
+        told = rename(session, about) if isinstance(about, Renaming) else check_edit(session, about)
+        if told.value is None:
+            return told.miss or Miss(NotFound(problem="There is no index.", advice="Run `cairn index`"))
+        one = _meant(told.value, signature)
+        if one is None:
+            problem = "Nothing that is ambiguous there has this signature."
+            return Miss(NotFound(problem=problem, advice="`cairn semantic gate` shows what there is to decide now"))
+        options = {ACCEPT, *(candidate.id for candidate in one.candidates)}
+        if not selected or not options.issuperset(selected):
+            raise UsageError(problem=f"Choose among: {', '.join(sorted(options)[:20])}.")
+        return _kept(session, searcher, one, selected, note[:MOST_NOTE], clock)
+
+    return reply_of(session, signature, ask)
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _served(session: Session, searcher: Searcher, question: Callable[[FileStateService], T]) -> T | None:
+    """The answer of the semantic layer; None where it is not set up."""
+    with database_of(session).reading() as db:
+        if db is None:
+            return None
+        service = FileStateService(db, PinnedView(searcher.view), _head(searcher), facts_of(session, db))
+        return question(service) if service.facts.contexts else None
+
+
+def _on_disk(session: Session, searcher: Searcher, gate: MutationGate) -> MutationGate:
+    """The gate, closed for files that are no longer on disk what they are in the snapshot."""
+    files = []
+    with Tree(session.target.codebase.root) as tree:
+        for one in gate.files:
+            file = searcher.view.file(one.path)
+            same = file is not None and disk_state(tree, spellings(one.path.encode(), one.path), file) is DiskState.SAME
+            files.append(one if same or one.verdict is Verdict.BLOCKED else _moved_on(one))
+    return MutationGate(tuple(files))
+
+
+def _moved_on(one: GateFile) -> GateFile:
+    state = FileState(Freshness.DIRTY, Certainty.UNKNOWN, (_CHANGED,))
+    witness = Witness(state.reasons, _SYNC)
+    return replace(one, state=state, verdict=Verdict.BLOCKED, reach=Reach.NONE, questions=(), open=(), witness=witness)
+
+
+def _head(searcher: Searcher) -> str:
+    return searcher.view.manifest.git.head_sha or ""
+
+
+def _unknown(file: StoredFile) -> GateFile:
+    """A file of a codebase that no indexer has read."""
+    state: FileState = state_of(None, (), str)
+    verdict = verdict_of(state)
+    reach = reach_of(verdict, parsed=has_outline(file))
+    return GateFile(file.key, None, state, verdict, reach, witness=Witness(state.reasons, _NOT_SET_UP))
+
+
+def _planned(
+    session: Session, searcher: Searcher, service: FileStateService, one: Definition, new: str
+) -> RenamePlan | Miss:
+    graph = InformedGraph(session.kept(Graph), service.facts)
+    symbols = graph.symbols_of(place_of(graph, one))
+    gate = service.gate([one.path])
+    if not symbols:
+        if service.facts.clean(one.path) is None:
+            return RenamePlan(one.name, new, gate, ())
+        problem = f"The indexer has no symbol for the {one.kind} on line {one.start_line}."
+        return Miss(Unsupported(problem=problem, advice="Rename it by hand; `cairn refs` lists its uses"))
+    return plan_rename(service, symbols, one.name, new, _files_with(searcher, one))
+
+
+def _files_with(searcher: Searcher, one: Definition) -> dict[str, tuple[NamePlace, ...]]:
+    """The files of the family that hold the name of a definition anywhere, in order; with where it is code."""
+    family, whole = family_of(one.path), whole_name(one.name)
+    found = {}
+    for path, file in sorted(searcher.view.records().items()):
+        text = searcher.view.text(path) if file.skip is None and family_of(path) is family else None
+        if text is not None and whole.search(text):
+            # What was not parsed may have killed the process that tried: it is not tried in this one.
+            found[path] = places_of_name(bytes(text), file.language, one.name) if has_outline(file) else ()
+    return found
+
+
+def _meant(told: MutationGate | RenamePlan, signature: str) -> Ambiguity | None:
+    """The one ambiguity whose signature begins so; one that is decided may be decided anew."""
+    gate = told.gate if isinstance(told, RenamePlan) else told
+    own = told.questions if isinstance(told, RenamePlan) else ()
+    every = {one.signature: one for one in (*own, *(each for file in gate.files for each in file.questions))}
+    found = [one for key, one in every.items() if key.startswith(signature)]
+    if len(found) > 1:
+        raise UsageError(problem="Several ambiguities have a signature that begins so: say more of it.")
+    return found[0] if found else None
+
+
+def _kept(
+    session: Session, searcher: Searcher, one: Ambiguity, selected: Sequence[str], note: str, clock: Clock
+) -> Decision:
+    with database_of(session).writing() as db:
+        inputs = FileStateService(db, PinnedView(searcher.view), _head(searcher)).inputs(one)
+        proof = {
+            "ambiguity": {"source": one.source.value, "path": one.path, "line": one.line, "name": one.name},
+            "candidates": [candidate.id for candidate in one.candidates],
+            "snapshot": session.snapshot,
+            "head": inputs.head,
+            "fileHashes": dict(inputs.file_hashes),
+            "note": note,
+        }
+        decision = Decision(one.signature, tuple(selected), proof, clock.wall_ns() / 1e9)
+        record(db, inputs, decision)
+        return decision

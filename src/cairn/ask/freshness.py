@@ -1,0 +1,188 @@
+"""Before an agent's search the files are compared with the index: by one caller for all who came before it began.
+
+Nobody waits for long. A comparing that takes longer goes on by itself, and its snapshot answers the next question.
+After one that found nothing the tree is given a rest, as long as the comparing took and a second at most. While
+somebody watches the files, only what has changed is compared, and everything once in a while.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from cairn.ask.runs import Action, Run, Runs
+from cairn.core.clock import Clock
+from cairn.core.limits import AGENT_RECENT_SECONDS, AGENT_SYNC_SECONDS, WATCH_RECONCILE_SECONDS
+from cairn.errors import Cancelled, StoreBusy
+from cairn.store.standing import Freshness
+from cairn.sync.codebase import Codebase
+from cairn.sync.report import Gap, RunReport
+
+# Each run may leave one small segment, and so many of them are merged at once. Well below the number at which every run
+# has to merge all there is.
+_RUNS_PER_UPKEEP = 8
+
+Hinted = frozenset[bytes] | None
+"""The raw paths that are worth a look; None for all of them."""
+
+
+class Told(Protocol):
+    """Who hears what changes below one root, and keeps it until a run takes it."""
+
+    def hear(self) -> None:
+        """Take in what the system has told by now: a save that ended before this call waits afterwards."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is to be compared that no run has taken yet."""
+
+    def take(self) -> Hinted:
+        """What waits: whoever takes it compares it."""
+
+    def put_back(self, hinted: Hinted) -> None:
+        """What was taken has not been compared."""
+
+    def found(self, gap: Gap) -> None:
+        """A run over everything has this to do."""
+
+    def ended(self, run: Run, hinted: Hinted) -> None:
+        """A run that took this is over, well or not."""
+
+
+Wait = Callable[[Run, float], bool]
+"""Waits so many seconds for a run, and says whether it is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    began: float
+    ended: float
+    fresh: Freshness
+
+
+class Freshener:
+    """Keeps the indexes of a server up with their files."""
+
+    def __init__(self, runs: Runs, clock: Clock) -> None:
+        self._runs, self._clock = runs, clock
+        self._lock = threading.Lock()
+        self._checked: dict[str, _Checked] = {}
+        self._watched: dict[str, Told] = {}
+        self._since_upkeep: dict[str, int] = {}
+
+    def ensure(
+        self,
+        codebase: Codebase,
+        *,
+        seconds: float = AGENT_SYNC_SECONDS,
+        wait: Wait = lambda run, seconds: run.wait(seconds),
+        rests: bool = True,
+    ) -> Freshness:
+        """Bring an index that can answer up to date, or say within this time why it is not.
+
+        Without `rests` a tree that nobody watches is compared however recently it was.
+        """
+        root, came = codebase.root.path, self._clock.monotonic()
+        told = self._watched.get(root)
+        if told is not None:
+            told.hear()
+        while True:
+            with self._lock:
+                known = self._known(root, came, rests=rests)
+                if known is not None:
+                    return known
+                run = self._runs.active(root)
+                own = run is None
+                try:
+                    run = run or self._begin(codebase, self._watched.get(root))
+                except StoreBusy:
+                    return Freshness("skipped_busy")
+            if not wait(run, came + seconds - self._clock.monotonic()):
+                return Freshness("skipped_indexing")
+            if own:
+                with self._lock:
+                    found = self._checked.get(root)
+                return found.fresh if found is not None else _told(run)
+            # It began before we came, and may have passed what was saved since.
+
+    def start(self, codebase: Codebase, told: Told) -> Run | None:
+        """Compare what waits; None while another run is at work."""
+        with self._lock:
+            if self._runs.active(codebase.root.path) is not None:
+                return None
+            try:
+                # Nobody waits for it, so it looks after the store too: often enough that there is little to merge.
+                due = self._since_upkeep.get(codebase.root.path, 0) >= _RUNS_PER_UPKEEP
+                return self._begin(codebase, told, upkeep=due)
+            except (StoreBusy, Cancelled):
+                return None
+
+    def watch(self, root: str, told: Told) -> None:
+        """From now on this one is asked what has changed below the root."""
+        with self._lock:
+            self._watched[root] = told
+
+    def unwatch(self, root: str) -> None:
+        """Nobody hears any more what changes there: each search compares by itself."""
+        with self._lock:
+            self._watched.pop(root, None)
+
+    def _known(self, root: str, came: float, *, rests: bool) -> Freshness | None:
+        """What is known of files that need not be looked at now; None when they are."""
+        last = self._checked.get(root)
+        if last is None:
+            return None
+        if last.began >= came:
+            return replace(last.fresh, mode="coalesced") if last.fresh.mode == "synced" else last.fresh
+        told = self._watched.get(root)
+        if told is not None and last.fresh.mode == "synced":
+            # A run that began before we came has taken what was told before, and what it did not take waits.
+            if told.waits or self._runs.active(root) is not None or came >= last.ended + WATCH_RECONCILE_SECONDS:
+                return None
+        elif not rests or came < last.ended or came >= last.ended + self._rest(last):
+            return None
+        if last.fresh.mode == "synced":
+            return Freshness("skipped_recent", 0, last.fresh.checked_at)
+        return last.fresh
+
+    def _rest(self, last: _Checked) -> float:
+        if last.fresh.mode != "synced":
+            return AGENT_RECENT_SECONDS
+        # Where something has just changed, more is to come.
+        return 0.0 if last.fresh.changed else min(AGENT_RECENT_SECONDS, last.ended - last.began)
+
+    def _begin(self, codebase: Codebase, told: Told | None, *, upkeep: bool = False) -> Run:
+        hinted = told.take() if told is not None else None
+
+        def ended(run: Run) -> None:
+            if told is not None and run.error is not None:
+                told.put_back(hinted)
+            with self._lock:
+                self._checked[run.root] = _Checked(run.began, self._clock.monotonic(), _told(run))
+            if told is not None:
+                told.ended(run, hinted)
+
+        def found(gap: Gap) -> None:
+            if told is not None and hinted is None:
+                told.found(gap)
+
+        root = codebase.root.path
+        try:
+            run = self._runs.start(Action.SYNC, codebase, upkeep=upkeep, hinted=hinted, found=found, then=ended)
+        except BaseException:
+            if told is not None:
+                told.put_back(hinted)
+            raise
+        self._since_upkeep[root] = 0 if upkeep else self._since_upkeep.get(root, 0) + 1
+        return run
+
+
+def _told(run: Run) -> Freshness:
+    """What a sync came to."""
+    if isinstance(run.report, RunReport):
+        return Freshness("synced", run.report.changes.total, run.began_at, snapshot=run.report.snapshot_id)
+    if isinstance(run.error, StoreBusy):
+        return Freshness("skipped_busy")
+    return Freshness("sync_failed", trouble=run.error.code if run.error else None)

@@ -1,0 +1,277 @@
+"""Questions about what leads where in an open codebase: one function each, for the command line, Python and a server.
+
+They read the snapshot that the session holds and change nothing. Every use says how sure it is, and what is left out is
+counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cairn.ask.meaning import informed, layered
+from cairn.ask.session import Session
+from cairn.ask.structure import Asked, file_asked_for, not_parsed, one_definition, reply_of
+from cairn.ask.values import Miss, Reply
+from cairn.core.limits import (
+    DEFAULT_GRAPH_NODES,
+    DEFAULT_MAP_TOKENS,
+    DEFAULT_REFERENCES,
+    GRAPH_EDGES_PER_NODE,
+    MAP_QUERY_FILES,
+    MAX_GRAPH_DEPTH,
+    MAX_GRAPH_NODES,
+    MAX_MAP_FOCUS,
+    MAX_MAP_TOKENS,
+    MAX_REFERENCES,
+    MIN_MAP_TOKENS,
+)
+from cairn.core.text import plain
+from cairn.core.types import StoredFile, SymbolKind
+from cairn.errors import Ambiguous, NotFound, Unsupported, UsageError
+from cairn.graph.atlas import Atlas
+from cairn.graph.calls import CallGraph, Direction, calls_around
+from cairn.graph.callsites import CallSites
+from cairn.graph.facts import CLASSES, Place
+from cairn.graph.local_uses import Binding, Locals, locals_of
+from cairn.graph.outline import Definition, has_outline
+from cairn.graph.references import Graph
+from cairn.graph.repo_map import RepoMap, draw_map
+from cairn.graph.scopes import Tier
+from cairn.graph.uses import Uses, uses_of
+from cairn.search.continuation import decode, question_digest
+from cairn.search.searcher import Searcher
+from cairn.search.types import Hit, SearchRequest
+from cairn.source.root import printable
+from cairn.syntax.local_rules import RULES
+from cairn.syntax.locals import local_names
+
+_NO_FUNCTIONS = CLASSES | {SymbolKind.MODULE, SymbolKind.NAMESPACE}
+WITHOUT_USES = frozenset({"html", "json", "markdown", "toml", "yaml"})
+"""The languages whose definitions are known and whose uses are not: nothing in them names a heading or a key."""
+
+
+def references(
+    session: Session,
+    asked: Asked,
+    *,
+    file: Asked | None = None,
+    min_tier: Tier = Tier.LIKELY,
+    limit: int = DEFAULT_REFERENCES,
+    continuation: str | None = None,
+) -> Reply[Uses]:
+    """What is written of one definition, who imports it and who uses it; in `file` when several have that name.
+
+    `continuation` asks for the next page; the session holds the snapshot that it names.
+    """
+    if not 1 <= limit <= MAX_REFERENCES:
+        raise UsageError(problem=f"The number of references must be a whole number from 1 to {MAX_REFERENCES:,}.")
+
+    def ask(searcher: Searcher) -> Uses | Miss:
+        one = symbol_asked_for(session, searcher, asked, file)
+        if isinstance(one, Miss):
+            return one
+        said = "refs", session.root, one.path, one.start_byte, one.qualified, min_tier.value
+
+        def told(graph: Graph) -> Uses:
+            # A refresh between two pages would shift what is on them.
+            question = question_digest(*said, graph.stamp)
+            offset = 0 if continuation is None else decode(continuation, session.snapshot or "", question)
+            place = place_of(graph, one)
+            found = uses_of(graph, place, min_tier=min_tier, offset=offset, limit=limit, question=question)
+            return replace(found, definitions=layered(graph, found.definitions))
+
+        return informed(session, told)
+
+    return reply_of(session, asked.path, ask)
+
+
+def local_names_of(session: Session, asked: Asked, *, file: Asked | None = None) -> Reply[Locals]:
+    """The local names of one function, and where each is bound and used, by what its syntax shows."""
+
+    def ask(searcher: Searcher) -> Locals | Miss:
+        one = symbol_asked_for(session, searcher, asked, file)
+        if isinstance(one, Miss):
+            return one
+        text = bytes(searcher.view.text(one.path) or b"")
+        found = None
+        if one.kind not in _NO_FUNCTIONS:
+            found = local_names(text, one.language, one.start_byte, one.end_byte)
+        if found is None:
+            problem = f"Local names of the {one.kind} at {_shown(one.place)} ({one.language}) are not known."
+            advice = f"Name a function in one of: {', '.join(RULES)}"
+            return Miss(Unsupported(problem=problem, advice=advice))
+        return locals_of(one, text, (Binding(*each) for each in found))
+
+    return reply_of(session, asked.path, ask)
+
+
+def call_graph(
+    session: Session,
+    asked: Asked,
+    *,
+    file: Asked | None = None,
+    direction: Direction = Direction.BOTH,
+    depth: int = 1,
+    min_tier: Tier = Tier.LIKELY,
+    limit: int = DEFAULT_GRAPH_NODES,
+) -> Reply[CallGraph]:
+    """Who calls a definition and what it calls, as many as `limit` definitions each way, at most three steps far."""
+    if not 1 <= depth <= MAX_GRAPH_DEPTH:
+        raise UsageError(problem=f"The depth of a call graph must be a whole number from 1 to {MAX_GRAPH_DEPTH}.")
+    if not 1 <= limit <= MAX_GRAPH_NODES:
+        raise UsageError(problem=f"The number of definitions must be a whole number from 1 to {MAX_GRAPH_NODES}.")
+
+    def ask(searcher: Searcher) -> CallGraph | Miss:
+        graph = session.kept(Graph)
+        sites = CallSites(graph)
+        place = sites.of_id(asked.path) or _one_node(sites, graph, symbol_asked_for(session, searcher, asked, file))
+        if isinstance(place, Miss):
+            return place
+        return informed(
+            session,
+            lambda graph: calls_around(
+                graph,
+                place,
+                direction=direction,
+                depth=depth,
+                min_tier=min_tier,
+                most_nodes=limit,
+                most_edges=limit * GRAPH_EDGES_PER_NODE,
+            ),
+        )
+
+    return reply_of(session, asked.path, ask)
+
+
+def repo_map(
+    session: Session,
+    *,
+    query: str | None = None,
+    focus: Sequence[Asked] = (),
+    include: Sequence[str] = (),
+    max_tokens: int = DEFAULT_MAP_TOKENS,
+) -> Reply[RepoMap]:
+    """The codebase in so many tokens; seen from what a query finds and from the files in `focus`.
+
+    `include` are globs: only the files that one of them takes in are on the map, but all of them count for it.
+    """
+    if not MIN_MAP_TOKENS <= max_tokens <= MAX_MAP_TOKENS:
+        bounds = f"from {MIN_MAP_TOKENS:,} to {MAX_MAP_TOKENS:,}"
+        raise UsageError(problem=f"The number of tokens of a map must be a whole number {bounds}.")
+    if len(focus) > MAX_MAP_FOCUS:
+        raise UsageError(problem=f"A map is drawn around at most {MAX_MAP_FOCUS} files.")
+
+    def ask(searcher: Searcher) -> RepoMap | Miss:
+        near: dict[str, float] = {}
+        for asked in focus:
+            file = file_asked_for(session, searcher, asked)
+            if isinstance(file, Miss):
+                return file
+            near[file.key] = 1.0
+        hits: tuple[Hit, ...] = ()
+        if query is not None:
+            hits = searcher.search(SearchRequest(query, limit=MAP_QUERY_FILES, include=tuple(include))).hits
+        for place, hit in enumerate(hits, 1):
+            near[hit.path] = near.get(hit.path, 0.0) + 1 / place
+        atlas = session.kept(Atlas).prepare(session.kept(Graph), searcher)
+        worth = atlas.near(near, [(hit.path, hit.symbol) for hit in hits]) if near else atlas.usual
+        return draw_map(atlas, worth, max_tokens=max_tokens, within=atlas.within(include), written=plain)
+
+    return reply_of(session, session.target.asked, ask)
+
+
+# --- which definition is meant ----------------------------------------------------------------------------------------
+
+
+def symbol_asked_for(
+    session: Session, searcher: Searcher, asked: Asked, file: Asked | None = None
+) -> Definition | Miss:
+    """The one definition that a name or `FILE:LINE` means, the first where several are written of one thing.
+
+    Overloads, the blocks of a type and a prototype are one with what they belong to. A file outside the root is an
+    error.
+    """
+    if not asked.path.strip():
+        raise UsageError(problem="A name is missing.")
+    if file is not None:
+        found = _parsed(session, searcher, file)
+        one = found if isinstance(found, Miss) else one_definition(searcher, asked.path, found.key)
+    elif asked.lines is not None:
+        one = _on_line(session, searcher, asked)
+    else:
+        one = one_definition(searcher, asked.path, None)
+    return _used(session.kept(Graph), one)
+
+
+def _one_node(sites: CallSites, graph: Graph, one: Definition | Miss) -> Place | Miss:
+    """What is meant as a graph counts it: a class is one with what makes it."""
+    if isinstance(one, Definition):
+        return place_of(graph, one)
+    nodes = {sites.node(place_of(graph, each)) for each in one.candidates}
+    is_one = isinstance(one.error, Ambiguous) and len(one.candidates) == one.total and len(nodes) == 1
+    return nodes.pop() if is_one else one
+
+
+def place_of(graph: Graph, one: Definition) -> Place:
+    """A definition of the snapshot as the graph counts it."""
+    wanted = (one.start_byte, one.end_byte, one.name, one.kind)
+    symbols = graph.names.facts(one.path).symbols
+    numbers = (n for n, each in enumerate(symbols) if (each.start_byte, each.end_byte, each.name, each.kind) == wanted)
+    return Place(one.path, next(numbers))
+
+
+def _parsed(session: Session, searcher: Searcher, asked: Asked) -> StoredFile | Miss:
+    file = file_asked_for(session, searcher, asked)
+    return file if isinstance(file, Miss) or has_outline(file) else not_parsed(file)
+
+
+def _on_line(session: Session, searcher: Searcher, asked: Asked) -> Definition | Miss:
+    """What `FILE:LINE` means from where one stands; else from the root, as answers write it; else as a name."""
+    assert asked.lines is not None, "a place has a line"
+    line, last = asked.lines
+    if line != last:
+        raise UsageError(problem="Say one line: FILE:LINE.")
+    file = _parsed(session, searcher, asked)
+    if isinstance(file, Miss):
+        written = one_definition(searcher, asked.path, None)
+        return file if isinstance(written, Miss) and isinstance(written.error, NotFound) else written
+    one = one_definition(searcher, f"{file.key}:{line}", None)
+    if isinstance(one, Miss):
+        problem = f"No definition stands on line {line} of {_shown(file.key)}."
+        return Miss(NotFound(problem=problem, advice="`cairn outline` lists those that there are"))
+    return one
+
+
+def _used(graph: Graph, one: Definition | Miss) -> Definition | Miss:
+    """The definition, when it is one that can be used; of several candidates one for each thing that can."""
+    if isinstance(one, Definition):
+        return _unused(one) if one.language in WITHOUT_USES else one
+    if not isinstance(one.error, Ambiguous):
+        return one
+    used = [each for each in one.candidates if each.language not in WITHOUT_USES]
+    if not used:
+        return _unused(one.candidates[0])
+    # A name means the type, wherever the blocks of it are written.
+    used = [each for each in used if each.kind != SymbolKind.IMPL] or used
+    things: dict[Place, Definition] = {}
+    for each in used:
+        place = place_of(graph, each)
+        if not any(graph.importers.same(known, place) for known in things):
+            things[place] = each
+    shown = tuple(things.values())
+    unseen = one.total - len(one.candidates)
+    if len(shown) == 1 and not unseen:
+        return shown[0]
+    error = Ambiguous(count=len(shown) + unseen, name=_shown(shown[0].name), place=_shown(shown[0].place))
+    return Miss(error, shown, len(shown) + unseen)
+
+
+def _unused(one: Definition) -> Miss:
+    problem = f"Cairn knows no uses of what {one.language} defines, such as the {one.kind} at {_shown(one.place)}."
+    advice = "`cairn outline` shows what is defined there, and `cairn search` finds where it is written"
+    return Miss(Unsupported(problem=problem, advice=advice))
+
+
+def _shown(name: str) -> str:
+    return printable(name.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,266 @@
+"""Runs that write an index while others ask: one at a time for each codebase, started, watched, cancelled.
+
+A run is a thread of this process. Who started it may wait for it a while, and anybody can look how far it is.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+
+from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.core.config import cairn_home
+from cairn.core.limits import MAX_RUNS
+from cairn.embedding.choose import Models
+from cairn.errors import CairnError, Cancelled, SourceError, StoreBusy
+from cairn.source.root import printable
+from cairn.store.progress import RunProgress
+from cairn.store.standing import WriterInfo
+from cairn.sync import run as engine
+from cairn.sync.codebase import Codebase
+from cairn.sync.pool import dismiss
+from cairn.sync.repair import RepairReport, repair
+from cairn.sync.report import Gap, Phase, Progress, RunReport
+from cairn.sync.scope import Seen
+
+# What is published is not taken back, so a run that has come this far ends by itself.
+_TO_THE_END = frozenset({Phase.PUBLISHING, Phase.COMPACTING, Phase.COLLECTING})
+_TURN_SECONDS = 0.1
+_LEAST_RETRY_MS, _USUAL_RETRY_MS, _MOST_RETRY_MS = 500, 2_000, 30_000
+
+
+class Action(StrEnum):
+    """What can be done to an index."""
+
+    CREATE = "create"
+    REINDEX = "reindex"
+    SYNC = "sync"
+    CLEAR = "clear"
+    REPAIR = "repair"
+
+    @property
+    def closes_the_gate(self) -> bool:
+        """Whether nothing is answered meanwhile."""
+        return self in (Action.CREATE, Action.REINDEX)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a whole tree is read, so that only so many of them are at work at once."""
+        return self in (Action.CREATE, Action.REINDEX, Action.REPAIR)
+
+
+_ENGINES: Mapping[Action, Callable[..., RunReport | RepairReport]] = {
+    Action.CREATE: engine.index,
+    Action.REINDEX: engine.reindex,
+    Action.SYNC: engine.sync,
+    Action.CLEAR: engine.clear,
+    Action.REPAIR: repair,
+}
+
+
+class Run:
+    """One run. `report` or `error` is there once `wait` has said that it is over."""
+
+    def __init__(self, action: Action, codebase: Codebase, clock: Clock) -> None:
+        self.action, self.codebase = action, codebase
+        self.began = clock.monotonic()
+        self.began_at = rfc3339(clock.wall_ns())
+        self.progress: Progress | None = None
+        self.report: RunReport | RepairReport | None = None
+        self.error: CairnError | None = None
+        self._clock = clock
+        self._over = threading.Event()
+        self._stop = threading.Event()
+
+    @property
+    def root(self) -> str:
+        return self.codebase.root.path
+
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is over, within this time."""
+        return self._over.wait(max(0.0, seconds))
+
+    def cancel(self) -> None:
+        """Ask it to stop. One that is publishing does not; one that stops leaves what was there before."""
+        self._stop.set()
+
+    def tell(self, progress: Progress) -> None:
+        """How far it is; also where a run that is to stop does so."""
+        if self._stop.is_set() and progress.phase not in _TO_THE_END:
+            raise Cancelled
+        self.progress = progress
+
+    def work(self, options: engine.RunOptions, slots: threading.Semaphore, then: Callable[[Run], None]) -> None:
+        """Do it to the end, once it has its turn; whatever goes wrong is kept, not raised."""
+        try:
+            with self._turn(slots):
+                self.report = _ENGINES[self.action](self.codebase, options, self.tell, clock=self._clock)
+        except CairnError as problem:
+            self.error = _bare(problem)
+        except OSError:
+            self.error = SourceError(path=printable(os.fsencode(self.root)))
+        except Exception:
+            # A thread has nobody above it who could tell.
+            self.error = CairnError()
+        finally:
+            try:
+                then(self)
+            finally:
+                self._over.set()
+
+    @contextmanager
+    def _turn(self, slots: threading.Semaphore) -> Iterator[None]:
+        """Wait until it may work; `Cancelled` when it is to stop before that."""
+        if not self.action.is_large:
+            yield
+            return
+        while not slots.acquire(timeout=_TURN_SECONDS):
+            self.tell(Progress(Phase.QUEUED))
+        try:
+            yield
+        finally:
+            slots.release()
+
+    @property
+    def writer(self) -> WriterInfo:
+        """The run as others see it who read its lease."""
+        told = self.progress or Progress(Phase.WALKING)
+        at = RunProgress("", told.phase.value, told.done, told.total, told.current_file, self.began_at)
+        return WriterInfo(os.getpid(), self.action.value, self.began_at, "", alive=True, progress=at)
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether it closes the gate, and may not have taken its lease yet."""
+        told = self.progress
+        return self.action.closes_the_gate and (told is None or told.phase not in _TO_THE_END)
+
+
+def _bare(problem: CairnError) -> CairnError:
+    """The error without the frames that it came through, which hold workers and descriptors: a run is remembered."""
+    problem.__traceback__ = problem.__context__ = problem.__cause__ = None
+    return problem
+
+
+class Runs:
+    """The runs of this process by their roots."""
+
+    def __init__(
+        self, environ: Mapping[str, str], clock: Clock = SYSTEM_CLOCK, *, models: Models | None = None
+    ) -> None:
+        self._clock = clock
+        self._home = cairn_home(environ)
+        self._models = models or Models(environ, clock)
+        self._lock = threading.Lock()
+        self._slots = threading.BoundedSemaphore(MAX_RUNS)
+        self._active: dict[str, tuple[Run, threading.Thread]] = {}
+        self._last: dict[str, Run] = {}
+        self._seen: dict[str, Seen] = {}
+        self._closed = False
+        # Told of every run when it begins, and again when it is over.
+        self.observe: Callable[[Run], None] = lambda _: None
+
+    def at_work(self) -> list[Run]:
+        """All runs that go on."""
+        with self._lock:
+            return [run for run, _ in self._active.values()]
+
+    def active(self, root: str) -> Run | None:
+        """The run that is at work on this root."""
+        with self._lock:
+            found = self._active.get(root)
+            return found[0] if found else None
+
+    def last(self, root: str) -> Run | None:
+        """The run of this root that ended last."""
+        with self._lock:
+            return self._last.get(root)
+
+    def remember(self, root: str) -> Seen:
+        """From now on runs below this root keep what they saw, for those that are told what changes."""
+        with self._lock:
+            return self._seen.setdefault(root, Seen())
+
+    def forget(self, root: str) -> None:
+        """Nobody tells any more what changes there."""
+        with self._lock:
+            self._seen.pop(root, None)
+
+    def start(
+        self,
+        action: Action,
+        codebase: Codebase,
+        *,
+        allow_degraded: bool = False,
+        wait_seconds: float = 0.2,
+        upkeep: bool = True,
+        hinted: frozenset[bytes] | None = None,
+        found: Callable[[Gap], None] = lambda _: None,
+        then: Callable[[Run], None] = lambda _: None,
+    ) -> Run:
+        """Begin; `then` is called when it is over, before anybody who waits knows. `StoreBusy` while another one is.
+
+        `hinted`: a sync need look at nothing else, because somebody has watched the rest.
+        """
+        run = Run(action, codebase, self._clock)
+        options = engine.RunOptions(
+            self._home,
+            allow_degraded=allow_degraded,
+            wait_seconds=wait_seconds,
+            embedder=self._models.of(codebase.config.embedding),
+            upkeep=upkeep,
+            keep_worker=True,
+            seen=self._seen.get(codebase.root.path),
+            hinted=hinted,
+            found=found,
+        )
+
+        def over(ended: Run) -> None:
+            try:
+                then(ended)
+            finally:
+                with self._lock:
+                    del self._active[ended.root]
+                    self._last[ended.root] = ended
+                self.observe(ended)
+
+        with self._lock:
+            other = self._active.get(run.root)
+            if other is not None:
+                raise StoreBusy(kind=other[0].action.value, pid=os.getpid())
+            if self._closed:
+                raise Cancelled
+            # A process that is told to leave does not wait for it: what a killed run leaves, the next one takes over.
+            given = (options, self._slots, over)
+            thread = threading.Thread(target=run.work, args=given, name=f"cairn {action}", daemon=True)
+            self._active[run.root] = run, thread
+            self.observe(run)
+            thread.start()
+        return run
+
+    def close(self, seconds: float = 10.0) -> None:
+        """Stop all runs and wait for them, at most so long together."""
+        with self._lock:
+            self._closed = True
+            left = list(self._active.values())
+        until = self._clock.monotonic() + seconds
+        for run, _ in left:
+            run.cancel()
+        for _, thread in left:
+            thread.join(max(0.0, until - self._clock.monotonic()))
+        dismiss()
+
+
+def retry_after_ms(run: Run | None) -> int:
+    """When it is worth to ask again."""
+    told = run.progress if run is not None else None
+    if told is None or not told.rate or not told.total:
+        return _USUAL_RETRY_MS
+    left = 1_000 * (told.total - told.done) / told.rate
+    return int(min(max(left, _LEAST_RETRY_MS), _MOST_RETRY_MS))

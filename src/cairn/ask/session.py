@@ -1,0 +1,449 @@
+"""A codebase, opened to be asked: what the command line, `cairn.open` and a server share.
+
+A session may do a step before it reads (index a folder the first time, catch up with its files); the reading itself
+changes nothing. Its snapshot stays open, so that the next question is answered at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import TypeVar, cast
+
+from cairn.ask.gate import Gate, GateFacts, decide
+from cairn.ask.values import Answer, Page, Source
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.config import cairn_home
+from cairn.core.fingerprint import query_fingerprint
+from cairn.core.limits import ENGINE_SEARCH_SECONDS, LAST_USED_SECONDS, MAX_CODEBASES, MAX_RESULTS, RECENT_SYNC_SECONDS
+from cairn.embedding.choose import choose
+from cairn.embedding.model import Embedder
+from cairn.engine.contract import RowSearch
+from cairn.errors import BadContinuation, CairnError, NotIndexed, PathNotFound, StoreBusy, StoreError, UsageError
+from cairn.search.budget import fit
+from cairn.search.continuation import decode, question_digest, snapshot_of
+from cairn.search.rank import RANKING_VERSION
+from cairn.search.searcher import Searcher, question_of
+from cairn.search.types import SearchRequest
+from cairn.source.root import path_key, printable, relative_to_root
+from cairn.store.snapshot import SnapshotView
+from cairn.store.standing import Freshness, State, WriterInfo
+from cairn.sync import before
+from cairn.sync.codebase import Codebase, open_codebase
+from cairn.sync.later import later_warnings, reading
+from cairn.sync.place import place_of
+from cairn.sync.reading import Standing, stand
+from cairn.sync.remote_view import RemoteView
+from cairn.sync.report import Tell
+from cairn.sync.run import RunOptions
+from cairn.sync.status import snapshot_info
+from cairn.sync.stores import note_use
+
+# A search does not wait for another run: it answers from what is there.
+_WAIT_SECONDS = 0.2
+NOT_CHECKED = Freshness("not_checked")
+
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A codebase that was named, and the folders or files of it to stay in (none: all of it)."""
+
+    asked: str
+    codebase: Codebase
+    below: tuple[str, ...] = ()
+
+
+def whole(folder: str, environ: Mapping[str, str]) -> Target:
+    """The codebase that holds this folder, all of it."""
+    return Target(folder, open_codebase(folder, environ))
+
+
+def find_targets(paths: Sequence[str], environ: Mapping[str, str], cwd: str | None = None) -> list[Target]:
+    """The codebases that hold these files and folders, each once, in the order in which they were named.
+
+    `cwd` is where they are meant from when that is not where this process stands.
+    """
+    here = cwd or os.getcwd()
+    found: dict[str, Target] = {}
+    for path in paths:
+        full = path if cwd is None else os.path.join(cwd, path)
+        if not os.path.exists(full):
+            raise PathNotFound(path=printable(os.fsencode(path)), root=printable(os.fsencode(here)))
+        codebase = open_codebase(full if os.path.isdir(full) else os.path.dirname(full) or ".", environ)
+        inside = relative_to_root(codebase.root, path, here)
+        below: tuple[str, ...] = (path_key(inside),) if inside else ()
+        known = found.get(codebase.root.path)
+        if known is not None:
+            # Who names the root as well wants all of it.
+            below = (*known.below, *below) if known.below and below else ()
+        found[codebase.root.path] = Target(known.asked if known else path, codebase, below)
+    if len(found) > MAX_CODEBASES:
+        raise UsageError(problem=f"{len(found)} codebases are named, and {MAX_CODEBASES} are the most for one search.")
+    return list(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What may be done before the read: create an index, compare the files; `stale_ok` takes an old snapshot too."""
+
+    create: bool = True
+    sync: bool = True
+    stale_ok: bool = False
+    consent: before.Consent = lambda _: False
+    tell: Tell = lambda _: None
+
+
+class Session(AbstractContextManager["Session"]):
+    """One codebase, kept warm. `prepare` comes before the first question, and again when time has passed.
+
+    With `trouble` set it is the answer to every question until the next `prepare`. A session that is `read_only` takes
+    an index of a later format too, and then no step before the read is done.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        environ: Mapping[str, str],
+        clock: Clock = SYSTEM_CLOCK,
+        *,
+        read_only: bool = False,
+        embedder: Embedder | None = None,
+    ) -> None:
+        self.target = target
+        self.read_only = read_only
+        self._later: tuple[str, ...] = ()
+        self._environ = environ
+        self._clock = clock
+        codebase = target.codebase
+        self._place = place_of(codebase, cairn_home(environ))
+        self._embedder = embedder or choose(codebase.config.embedding, environ)
+        self._remote = RemoteView(codebase.config, self._place, environ, self._embedder.identity, clock)
+        self._standing = Standing(State.NOT_INDEXED)
+        self._searcher: Searcher | None = None
+        self._kept: dict[Callable[[SnapshotView], object], object] = {}
+        self._fresh = Freshness("not_checked")
+        self._gate = decide(GateFacts(self.root, State.NOT_INDEXED))
+        self._next_check = self._next_note = -1.0
+        self._probe_failed = False
+        self.trouble: CairnError | None = None
+
+    def now(self) -> float:
+        """What the session's clock says."""
+        return self._clock.monotonic()
+
+    @property
+    def root(self) -> str:
+        return self.target.codebase.root.path
+
+    @property
+    def home(self) -> str:
+        """The user's folder of Cairn."""
+        return self._place.home
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the snapshot; a second call does nothing."""
+        if self._standing.view is not None:
+            self._standing.view.close()
+        self._standing, self._searcher = Standing(State.NOT_INDEXED), None
+        self._remote.close()
+        self._kept.clear()
+
+    # --- before a question --------------------------------------------------------------------------------------------
+
+    def prepare(self, steps: Steps) -> None:
+        """Do what may be done before the read and hold the newest snapshot. A recent check is not repeated."""
+        self.trouble = None
+        now = self._clock.monotonic()
+        if self._gate.is_open and now < self._next_check:
+            self._fresh = Freshness("skipped_recent", 0, self._fresh.checked_at)
+            return
+        if self.read_only:
+            steps = replace(steps, create=False, sync=False)
+        try:
+            self._hold(self._stand())
+            self._fresh, why = self._step(steps)
+            self._probe_failed = False
+        except StoreError as problem:
+            if self._searcher is None:
+                raise
+            # What was open and whole still answers.
+            self._probe_failed = True
+            self._fresh, why = Freshness("sync_failed", trouble=problem.code), ""
+        self._decide(steps.stale_ok, why)
+        self._next_check = self._clock.monotonic() + RECENT_SYNC_SECONDS
+
+    def look(
+        self,
+        fresh: Freshness = NOT_CHECKED,
+        *,
+        stale_ok: bool = False,
+        starting: WriterInfo | None = None,
+        why: str = "",
+    ) -> None:
+        """Hold the newest snapshot as it is, for a server that does the step before a search by itself.
+
+        `fresh` says what that step did, `why` why there is no index. `starting` is a full run that may not have taken
+        its lease yet: the gate is closed from its start on.
+        """
+        self.trouble = None
+        self._next_check = -1.0
+        rules = self._rules
+        try:
+            standing = self._stand()
+        except StoreError as problem:
+            if self._searcher is None:
+                raise
+            # What was open and whole still answers.
+            self._probe_failed = True
+            self._fresh = Freshness("sync_failed", trouble=problem.code)
+        else:
+            self._probe_failed = False
+            if starting is not None and standing.writer is None:
+                standing = replace(standing, state=State.INDEXING, writer=starting)
+            self._hold(standing)
+            if fresh.mode == "synced" and rules is not None and self._rules != rules:
+                fresh = replace(fresh, mode="reconciled_ignore_change")
+            self._fresh = Freshness("stale_ok") if standing.state is State.INDEXING and standing.view else fresh
+        self._decide(stale_ok, why)
+
+    def _step(self, steps: Steps) -> tuple[Freshness, str]:
+        """What the step before the read did; or why there is nothing to read."""
+        standing = self._standing
+        options = RunOptions(self._place.home, wait_seconds=_WAIT_SECONDS, embedder=self._embedder)
+        codebase = self.target.codebase
+        if standing.state is State.INDEXED:
+            if not steps.sync:
+                return Freshness("not_checked"), ""
+            rules = self._rules
+            fresh = before.catch_up(codebase, standing, options, steps.tell, clock=self._clock)
+            # Most syncs find nothing: what is open is then the newest, and is not opened a second time.
+            if fresh.mode == "synced" and fresh.snapshot != self._held:
+                self._hold(self._stand())
+                if self._rules != rules:
+                    fresh = replace(fresh, mode="reconciled_ignore_change")
+            return fresh, ""
+        never = standing.state is State.NOT_INDEXED and not (standing.failed or standing.differs or standing.stale)
+        if not (never and steps.create):
+            return Freshness("stale_ok" if standing.view else "not_checked"), ""
+        try:
+            fresh = before.create(
+                codebase, options, steps.tell, consent=steps.consent, environ=self._environ, clock=self._clock
+            )
+        except NotIndexed as refused:
+            return Freshness("not_checked"), str(refused.fields["why"])
+        except StoreBusy:
+            fresh = Freshness("skipped_busy")
+        self._hold(self._stand())
+        return fresh, ""
+
+    def _stand(self, snapshot: str | None = None) -> Standing:
+        with reading(self.read_only) as met:
+            standing = stand(self._place, snapshot=snapshot)
+        self._later = tuple(later_warnings(met))
+        return standing
+
+    def hold_snapshot(self, snapshot: str) -> None:
+        """Hold this very snapshot, for the next page of an answer. `BadContinuation` when it is gone."""
+        standing = self._stand(snapshot)
+        if standing.view is None:
+            raise BadContinuation(why="the index has changed since it was given")
+        self._hold(replace(standing, state=State.INDEXED))
+        self._fresh = Freshness("not_checked")
+        self._decide(stale_ok=False, why="")
+
+    def _hold(self, standing: Standing) -> None:
+        held, new = self._standing.view, standing.view
+        if held is not None and new is not None and held.manifest.snapshot_id == new.manifest.snapshot_id:
+            # What was built for it is kept too.
+            new.close()
+            self._standing = replace(standing, view=held)
+            rows = self._rows_there(self._standing)
+            if self._searcher is not None and rows is not self._searcher.remote:
+                self._searcher = Searcher(held, self._embedder, rows)
+            return
+        self.close()
+        self._standing = standing
+        if new is not None:
+            self._searcher = Searcher(new, self._embedder, self._rows_there(standing))
+
+    def _rows_there(self, standing: Standing) -> RowSearch | None:
+        """What the server has of the snapshot that answers. While an index is made anew nobody asks for its proof."""
+        if standing.view is None or standing.state is not State.INDEXED:
+            return None
+        return self._remote.rows_of(standing.view.manifest)
+
+    def _decide(self, stale_ok: bool, why: str) -> None:
+        standing = self._standing
+        differs = standing.differs
+        if standing.view is not None and standing.view.manifest.config_fingerprint != self._place.fingerprint.digest:
+            differs = ("index",)
+        facts = GateFacts(
+            self.root,
+            standing.state,
+            differs,
+            standing.failed,
+            standing.writer,
+            self._held,
+            why,
+            proof=standing.proof,
+            stale=standing.stale,
+            strict=self.target.codebase.config.search.catchup_reads == "block",
+        )
+        self._gate = decide(facts, stale_ok=stale_ok)
+
+    @property
+    def _held(self) -> str | None:
+        view = self._standing.view
+        return view.manifest.snapshot_id if view is not None else None
+
+    @property
+    def _rules(self) -> str | None:
+        view = self._standing.view
+        return view.manifest.ignore_fingerprint if view is not None else None
+
+    # --- questions ----------------------------------------------------------------------------------------------------
+
+    @property
+    def gate(self) -> Gate:
+        return self._gate
+
+    @property
+    def snapshot(self) -> str | None:
+        """The snapshot that answers."""
+        return self._held if self._gate.is_open else None
+
+    def asked_here(self, request: SearchRequest) -> SearchRequest:
+        """The question with what this codebase adds to it."""
+        scope = request.scope or self.target.codebase.config.query.scope
+        return replace(request, below=self.target.below, scope=scope)
+
+    def ask(self, request: SearchRequest) -> Answer:
+        """The answer to a question, or why there is none. An error of the question itself is raised."""
+        asked, root = self.target.asked, self.root
+        if self.trouble is not None:
+            return Answer(asked, root, error=self.trouble)
+        if self._searcher is None or not self._gate.is_open:
+            return Answer(asked, root, gate=self._gate)
+        found = self._searcher.search(self.asked_here(request))
+        self._note_use()
+        return Answer(asked, root, source=self._source(), found=found)
+
+    @contextmanager
+    def server_until(self, until: float) -> Iterator[None]:
+        """Meanwhile no question to a search server lasts beyond this time of the clock."""
+        self._remote.limit(until)
+        try:
+            yield
+        finally:
+            self._remote.limit(None)
+
+    def opened(self) -> tuple[Searcher, Source] | None:
+        """What answers questions about structure, and where that is from; None when the gate is closed."""
+        if self.trouble is not None:
+            raise self.trouble
+        if self._searcher is None or not self._gate.is_open:
+            return None
+        self._note_use()
+        return self._searcher, self._source()
+
+    def kept(self, make: Callable[[SnapshotView], Made]) -> Made:
+        """What `make` makes of the open snapshot, made once and kept for as long as that stays open."""
+        assert self._standing.view is not None, "only what is open can be asked"
+        if make not in self._kept:
+            self._kept[make] = make(self._standing.view)
+        return cast("Made", self._kept[make])
+
+    def _note_use(self) -> None:
+        now = self._clock.monotonic()
+        if self.read_only or now < self._next_note:
+            return
+        self._next_note = now + LAST_USED_SECONDS
+        note_use(self._place, self._clock)
+
+    def _source(self) -> Source:
+        view = self._standing.view
+        assert view is not None, "an open gate has a snapshot behind it"
+        manifest = view.manifest
+        return Source(
+            snapshot=snapshot_info(manifest, active=True),
+            index_fingerprint=manifest.config_fingerprint,
+            ignore_fingerprint=manifest.ignore_fingerprint,
+            query_fingerprint=query_fingerprint(self.target.codebase.config, RANKING_VERSION),
+            skipped=manifest.skipped,
+            freshness=self._fresh,
+            writer=self._standing.writer,
+            damaged=bool(view.damage),
+            later=(*self._later, *self._remote.said(self._searcher.engine_trouble if self._searcher else None)),
+            probe_failed=self._probe_failed or self._remote.probe_failed,
+            engine_proof=self._remote.unproven,
+        )
+
+
+# --- several codebases as one -----------------------------------------------------------------------------------------
+
+
+def ask_all(
+    sessions: Sequence[Session], request: SearchRequest, continuation: str | None = None
+) -> tuple[list[Answer], Page]:
+    """The answers of all codebases and one page of their results together, the best first.
+
+    A question that nobody could answer is raised as an error; one codebase that cannot answer does not fail the rest.
+    """
+    asked = [session.asked_here(request) for session in sessions]
+    question = question_digest(
+        *([session.root, question_of(one)] for session, one in zip(sessions, asked, strict=True))
+    )
+    offset = 0
+    if continuation is not None:
+        snapshots = "+".join(session.snapshot for session in sessions if session.snapshot)
+        offset = decode(continuation, snapshots, question)
+    if len(sessions) == 1:
+        answer = sessions[0].ask(replace(request, offset=offset))
+        found = answer.found
+        if found is None:
+            return [answer], Page((), 0, 0, question)
+        hits = tuple((0, hit) for hit in found.hits)
+        return [answer], Page(hits, found.total, offset, question, found.shortened)
+    # The first so many of each hold the first so many of all.
+    reach = min(MAX_RESULTS, offset + request.limit)
+    # One deadline for all, and an even share of what is left of it for each: a server that does not answer takes none
+    # of the next one's time. Whoever it does not help is answered from this machine, and says so.
+    until = sessions[0].now() + ENGINE_SEARCH_SECONDS
+    answers = []
+    for left, session in zip(range(len(sessions), 0, -1), sessions, strict=True):
+        now = session.now()
+        with session.server_until(now + (until - now) / left):
+            answers.append(_asked_beside(session, replace(request, limit=reach, max_tokens=None)))
+    ranked = [(number, hit) for number, answer in enumerate(answers) if answer.found for hit in answer.found.hits]
+    ranked.sort(key=lambda pair: -pair[1].score)
+    total = sum(answer.found.total for answer in answers if answer.found)
+    shown = ranked[offset : offset + request.limit]
+    if request.max_tokens is not None:
+        shown = shown[: len(fit([hit for _, hit in shown], request.max_tokens))]
+    return answers, Page(tuple(shown), total, offset, question, last=MAX_RESULTS)
+
+
+def _asked_beside(session: Session, request: SearchRequest) -> Answer:
+    try:
+        return session.ask(request)
+    except UsageError:
+        raise
+    except CairnError as problem:
+        return Answer(session.target.asked, session.root, error=problem)
+
+
+def hold_page(sessions: Sequence[Session], continuation: str) -> None:
+    """Let every session hold the snapshot that a token names for it."""
+    snapshots = snapshot_of(continuation).split("+")
+    if len(snapshots) != len(sessions):
+        raise BadContinuation(why="it belongs to another query")
+    for session, snapshot in zip(sessions, snapshots, strict=True):
+        session.hold_snapshot(snapshot)

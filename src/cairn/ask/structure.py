@@ -1,0 +1,277 @@
+"""Questions about the structure of an open codebase: one function each, for the command line, Python and a server.
+
+They read the snapshot that the session holds and change nothing. What a file holds comes out of the snapshot; the disk
+is looked at only to say whether it has moved on, or why a file is not in the index: by the rules that indexed it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from cairn.ask.meaning import informed, layered
+from cairn.ask.session import Session
+from cairn.ask.values import Miss, Reply, Similar, Symbols, Told
+from cairn.core.limits import DEFAULT_RESULTS, MAX_RESULTS
+from cairn.core.types import SKIP_SENTENCES, SkipReason, StoredFile
+from cairn.errors import Ambiguous, NotFound, Unsupported, UsageError
+from cairn.graph.naming import Outcome, nearest, resolve
+from cairn.graph.outline import Definition, FileOutline, Lines, definition_of, has_outline, outline
+from cairn.graph.passage import FileText, passage
+from cairn.search.continuation import decode, question_digest
+from cairn.search.found import SymbolMatch
+from cairn.search.searcher import Searcher
+from cairn.source.beneath import Tree
+from cairn.source.moved import disk_state, spellings
+from cairn.source.root import path_key, printable, relative_to_root
+from cairn.source.walk import walk_to
+
+_SPAN = re.compile(r"(?P<file>.+):(?P<first>[0-9]{1,9})(?P<to>-(?P<last>[0-9]{1,9})?)?")
+_MOST_NEAR = 5
+_MOST_SHOWN = 200
+
+
+class Asked(NamedTuple):
+    """A file as somebody named it from a folder, and lines of it. `path` is all that was said."""
+
+    path: str
+    file: str
+    base: str
+    lines: Lines | None = None
+
+
+def asked_of(said: str, base: str) -> Asked:
+    """What `FILE`, `FILE:A`, `FILE:A-` or `FILE:A-B` means from this folder; a name that has such an end goes first."""
+    span = _SPAN.fullmatch(said)
+    if span is None or os.path.lexists(os.path.join(base, said)):
+        return Asked(said, said, base)
+    first = int(span["first"])
+    last = int(span["last"]) if span["last"] else (None if span["to"] else first)
+    return Asked(said, span["file"], base, checked_lines(first, last))
+
+
+def checked_lines(first: int, last: int | None) -> Lines:
+    """The lines, when they can be some; a `UsageError` when they cannot."""
+    if first < 1 or (last is not None and last < first):
+        raise UsageError(problem="Lines are counted from 1, and the last one does not come before the first.")
+    return first, last
+
+
+# --- the questions ----------------------------------------------------------------------------------------------------
+
+
+def file_outline(session: Session, asked: Asked, *, symbol: str | None = None) -> Reply[FileOutline]:
+    """The definitions of a file; with `symbol` only that one and what is inside of it."""
+
+    def ask(searcher: Searcher) -> FileOutline | Miss:
+        file = file_asked_for(session, searcher, asked)
+        if isinstance(file, Miss):
+            return file
+        if not has_outline(file):
+            return not_parsed(file)
+        found = outline(searcher.view, file, asked.lines)
+        found = replace(found, definitions=informed(session, lambda graph: layered(graph, found.definitions)))
+        if symbol is None:
+            return found
+        one = one_definition(searcher, symbol, file.key)
+        if isinstance(one, Miss):
+            return one
+        inside = [d for d in found.definitions if one.start_byte <= d.start_byte and d.end_byte <= one.end_byte]
+        return replace(found, definitions=tuple(inside))
+
+    return reply_of(session, asked.path, ask)
+
+
+def read_file(session: Session, asked: Asked) -> Reply[FileText]:
+    """Lines of a file as they were indexed, and whether the file on disk is still the same."""
+
+    def ask(searcher: Searcher) -> FileText | Miss:
+        file = file_asked_for(session, searcher, asked)
+        if isinstance(file, Miss):
+            return file
+        found = passage(searcher.view, file, asked.lines or (1, None))
+        if asked.lines is not None and found.start_line > found.lines:
+            return _beyond(file.key, found.lines)
+        with Tree(session.target.codebase.root) as tree:
+            state = disk_state(tree, spellings(_raw(session, asked), file.key), file)
+        return replace(found, disk=state.value)
+
+    return reply_of(session, asked.path, ask)
+
+
+def find_symbol(
+    session: Session,
+    name: str,
+    *,
+    kinds: Sequence[str] = (),
+    languages: Sequence[str] = (),
+    exact: bool = False,
+    limit: int = DEFAULT_RESULTS,
+    continuation: str | None = None,
+) -> Reply[Symbols]:
+    """The definitions whose name fits, best first; with `exact` the one that is meant, or why there is no such one.
+
+    `continuation` asks for the next page; the session holds the snapshot that it names.
+    """
+    _check_limit(limit)
+    if not name.strip():
+        raise UsageError(problem="A name is missing.")
+    if exact and (kinds or languages):
+        raise UsageError(problem="An exact name takes no kind and no language: it means one definition or none.")
+
+    def ask(searcher: Searcher) -> Symbols | Miss:
+        if exact:
+            one = one_definition(searcher, name, None)
+            files = searcher.view.manifest.counts.files_indexed
+            return one if isinstance(one, Miss) else Symbols((replace(one, way="exact"),), 1, files)
+        question = question_digest(session.root, name, sorted(kinds), sorted(languages))
+        offset = 0 if continuation is None else decode(continuation, session.snapshot or "", question)
+        within = (lambda _, language: language in languages) if languages else None
+        found = searcher.symbols(name, kinds=kinds, within=within, limit=offset + limit)
+        shown = tuple(map(_matched, found.symbols[offset:]))
+        return Symbols(shown, found.total, found.coverage.files, offset, question)
+
+    return reply_of(session, name, ask)
+
+
+def similar_code(
+    session: Session, asked: Asked, *, same_file: bool = False, limit: int = DEFAULT_RESULTS
+) -> Reply[Similar]:
+    """The chunks that are like the one on a line of a file."""
+    if asked.lines is None:
+        raise UsageError(problem="Say which line: FILE:LINE.")
+    _check_limit(limit)
+    line = asked.lines[0]
+
+    def ask(searcher: Searcher) -> Similar | Miss:
+        file = file_asked_for(session, searcher, asked)
+        if isinstance(file, Miss):
+            return file
+        text = bytes(searcher.view.text(file.key) or b"")
+        lines = text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
+        if line > lines:
+            return _beyond(file.key, lines)
+        at = sum(map(len, text.split(b"\n", line - 1)[: line - 1])) + line - 1
+        found = searcher.similar(file.key, at, same_file=same_file, limit=limit)
+        return Similar(*found) if found else _beyond(file.key, lines)
+
+    return reply_of(session, asked.path, ask)
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def reply_of(session: Session, path: str, ask: Callable[[Searcher], Told | Miss]) -> Reply[Told]:
+    """What the open snapshot says to a question, or that its gate is closed."""
+    opened = session.opened()
+    if opened is None:
+        return Reply(path, session.root, session.gate)
+    searcher, source = opened
+    value = ask(searcher)
+    if isinstance(value, Miss):
+        return Reply(path, session.root, session.gate, source, miss=value)
+    return Reply(path, session.root, session.gate, source, value)
+
+
+def _check_limit(limit: int) -> None:
+    if not 1 <= limit <= MAX_RESULTS:
+        raise UsageError(problem=f"The number of results must be a whole number from 1 to {MAX_RESULTS}.")
+
+
+def _raw(session: Session, asked: Asked) -> bytes:
+    return relative_to_root(session.target.codebase.root, asked.file, asked.base)
+
+
+def file_asked_for(session: Session, searcher: Searcher, asked: Asked) -> StoredFile | Miss:
+    """What the snapshot knows of the file, or why it is not in it. A path outside the root is an error."""
+    raw = _raw(session, asked)
+    file = searcher.view.file(path_key(raw)) if raw else None
+    if file is not None and file.skip is None:
+        return file
+    return Miss(_left_out(raw, file.skip) if file and file.skip else _not_there(session, raw))
+
+
+def _not_there(session: Session, raw: bytes) -> NotFound:
+    """Why the snapshot has no such file, by the same walk that an index is made with."""
+    shown, codebase = printable(raw) or ".", session.target.codebase
+    with Tree(codebase.root) as tree:
+        try:
+            tree.lstat(raw)
+        except (FileNotFoundError, NotADirectoryError):
+            advice = "Check the spelling; `cairn files` lists what is there"
+            return NotFound(problem=f"There is no file {shown} in the index, and none on disk.", advice=advice)
+        except OSError:
+            # The walk says in its own words what may not be looked at.
+            pass
+        walked = walk_to(tree, codebase.config, raw, tracked=codebase.tracked)
+        found = any(candidate.raw == raw for candidate in walked.candidates)
+        if found and not _may_be_read(tree, raw):
+            return _left_out(raw, SkipReason.UNREADABLE)
+    if found:
+        problem = f"{shown} is not in the index yet: it came after the last snapshot."
+        return NotFound(problem=problem, advice="Run `cairn sync` to take it in")
+    for skip in walked.skips:
+        if skip.raw == raw or (skip.folder and raw.startswith(skip.raw + b"/")):
+            return _left_out(raw, skip.reason)
+    return NotFound(problem=f"{shown} is a folder.", advice="Name a file in it; `cairn files` lists them")
+
+
+def _may_be_read(tree: Tree, raw: bytes) -> bool:
+    try:
+        os.close(tree.open_file(raw))
+    except PermissionError:
+        return False
+    except OSError:
+        # Whatever else it is may pass.
+        return True
+    return True
+
+
+def not_parsed(file: StoredFile) -> Miss:
+    """That a file has no definitions that are known, and what can be asked of it instead."""
+    problem = (
+        f"Cairn knows no definitions of {_shown(file.key)}: as {file.language} it was cut by lines and not parsed."
+    )
+    reads = "`cairn read` shows its text and `cairn search` finds what is in it"
+    return Miss(Unsupported(problem=problem, advice=f"{reads}; the manual lists the languages that are parsed"))
+
+
+def _left_out(raw: bytes, reason: SkipReason) -> NotFound:
+    problem = f"{printable(raw)} is left out of the index ({reason.value}). {SKIP_SENTENCES[reason]}"
+    return NotFound(problem=problem, advice="`cairn why` with its path names the rule")
+
+
+def _beyond(path: str, lines: int) -> Miss:
+    many = f"{lines:,} line{'' if lines == 1 else 's'}"
+    problem = f"{_shown(path)} has {many} in the index, and no such one."
+    return Miss(NotFound(problem=problem, advice="`cairn sync` brings the index up to date"))
+
+
+def one_definition(searcher: Searcher, name: str, path: str | None) -> Definition | Miss:
+    """The one definition that a name means, in a file or anywhere."""
+
+    def near(part: str) -> list[Definition]:
+        within = None if path is None else (lambda key, _: key == path)
+        return [_matched(one) for one in searcher.symbols(part, within=within, limit=_MOST_NEAR).symbols]
+
+    found = resolve(searcher.view, name, path=path, near=lambda wanted: nearest(near, wanted))
+    if found.outcome is Outcome.OK:
+        return found.definitions[0]
+    shown = _shown(name[:_MOST_SHOWN])
+    if found.outcome is Outcome.AMBIGUOUS:
+        error = Ambiguous(count=found.total, name=shown, place=_shown(found.definitions[0].place))
+        return Miss(error, found.definitions, found.total)
+    where = f" in {_shown(path)}" if path else ""
+    advice = "The nearest names are listed" if found.definitions else "`cairn search` finds code by its meaning too"
+    return Miss(NotFound(problem=f"Nothing{where} is called {shown}.", advice=advice), found.definitions)
+
+
+def _matched(match: SymbolMatch) -> Definition:
+    return definition_of(match.path, match.language, match.symbol, way=match.way)
+
+
+def _shown(name: str) -> str:
+    return printable(name.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,111 @@
+"""The values that questions are answered with. `cairn.answer` renders them; nothing here knows how they are shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from cairn.ask.gate import Gate, Status
+from cairn.errors import Ambiguous, CairnError, NotFound, Unsupported
+from cairn.graph.outline import Definition
+from cairn.search.types import ChunkSpan, Found, Hit
+from cairn.store.standing import Freshness, ProofReason, SnapshotInfo, WriterInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The snapshot that an answer is from; `later` is said when it was read in a format of later versions.
+
+    `engine_proof` is why the copy of it on a search server was not used.
+    """
+
+    snapshot: SnapshotInfo
+    index_fingerprint: str
+    ignore_fingerprint: str
+    query_fingerprint: str
+    skipped: tuple[tuple[str, int], ...]
+    freshness: Freshness
+    writer: WriterInfo | None = None
+    damaged: bool = False
+    later: tuple[str, ...] = ()
+    probe_failed: bool = False
+    engine_proof: ProofReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one codebase says: its results and where they are from; or a closed gate; or an error."""
+
+    path: str
+    root: str
+    source: Source | None = None
+    found: Found | None = None
+    gate: Gate | None = None
+    error: CairnError | None = None
+
+    @property
+    def status(self) -> Status:
+        if self.found is not None:
+            return Status.OK
+        return self.gate.status if self.gate is not None else Status.ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is common to an answer from one codebase or from several: the merged hits, each with its codebase's number.
+
+    `question` names the question in the token of the next page. `last` is the highest offset that can be asked for.
+    """
+
+    hits: tuple[tuple[int, Hit], ...]
+    total: int
+    offset: int
+    question: str
+    shortened: bool = False
+    last: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """Why a question has no answer, and what was perhaps meant; `total` counts all that was."""
+
+    error: NotFound | Ambiguous | Unsupported
+    candidates: tuple[Definition, ...] = ()
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Symbols:
+    """The best of all definitions whose name fits, how many there are, and in how many files was looked.
+
+    `offset` of them stood on the pages before; `question` names the question in the token of the next page.
+    """
+
+    definitions: tuple[Definition, ...]
+    total: int
+    files: int
+    offset: int = 0
+    question: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """The chunk that was pointed at, and the chunks that are like it."""
+
+    chunk: ChunkSpan
+    found: Found
+
+
+Told = TypeVar("Told")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[Told]):
+    """What a codebase says to a question: a value, a miss, or (with neither) a closed gate."""
+
+    path: str
+    root: str
+    gate: Gate
+    source: Source | None = None
+    value: Told | None = None
+    miss: Miss | None = None

@@ -1,0 +1,396 @@
+"""`cairn daemon`: the process that keeps your codebases open, so that every question is answered at once."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from cairn import __version__
+from cairn.answer.envelope import encode
+from cairn.answer.machine import daemon_status
+from cairn.cli.index import notes, summary
+from cairn.cli.output import Output, counted, sized
+from cairn.core.config import DAEMON_OFF, cairn_home, load_config, read_user_config, user_config_path
+from cairn.core.limits import DAEMON_DRAIN_SECONDS, DAEMON_HELLO_SECONDS, DAEMON_START_SECONDS
+from cairn.core.text import plain
+from cairn.daemon.address import dial, peer
+from cairn.daemon.client import Connection, Gone, connect, dismiss
+from cairn.daemon.frames import BadFrame, hello, receive, send
+from cairn.daemon.logs import FOLDER, NAME
+from cairn.errors import CairnError, DaemonFailed, McpMissing, NotIndexed, UsageError
+from cairn.source.root import find_root, printable
+from cairn.sync.codebase import Codebase, open_codebase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cairn.ask.runs import Run
+    from cairn.ask.workspace import Desk
+    from cairn.daemon.requests import Emit
+    from cairn.mcp.calls import Calls
+    from cairn.mcp.server import McpServer
+    from cairn.sync.report import Gap
+    from cairn.watch.watcher import WatchedDesk
+
+
+_FACE = "cli"
+_NOT_STARTED = "could not be started; `cairn daemon run` shows why"
+# Beyond the time in which it finishes what it is doing.
+_GRACE_SECONDS = 5.0
+
+
+def configure_daemon(parser: argparse.ArgumentParser) -> None:
+    """The options of `cairn daemon`."""
+    parser.add_argument(
+        "action",
+        choices=["start", "stop", "status", "run"],
+        help="start it, stop it, see how it is, or run it here until you stop it",
+    )
+
+
+def run_daemon(options: argparse.Namespace, output: Output) -> int:
+    """Do what was asked; to start one that runs, and to stop none, is done already."""
+    environ = os.environ
+    home = cairn_home(environ)
+    if options.action == "run":
+        return _run(home, environ)
+    if options.action == "start":
+        return _start(home, environ, output)
+    if options.action == "stop":
+        return _stop(home, output)
+    return _status(home, environ, output)
+
+
+def _run(home: str, environ: Mapping[str, str]) -> int:
+    from cairn.daemon.listening import listening  # noqa: PLC0415
+    from cairn.daemon.memory import share_arenas  # noqa: PLC0415
+    from cairn.daemon.process import Daemon  # noqa: PLC0415 - most verbs of most days do not need it
+
+    user = read_user_config(environ)
+    settings = load_config(None, user.data, user_file=user_config_path(environ), user_alone=user.alone).serve
+    os.umask(0o077)
+    share_arenas()
+    # One that is about to leave may take this long.
+    with listening(home, wait_seconds=DAEMON_DRAIN_SECONDS + _GRACE_SECONDS) as listener:
+        daemon = Daemon(environ, settings, render=_render)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda number, _: daemon.leave(signal.Signals(number).name))
+        daemon.serve(listener)
+    return 0
+
+
+def _render(desk: Desk, body: Mapping[str, Any], emit: Emit, cancelled: Callable[[], bool]) -> int | None:
+    from cairn.cli.commands import run_command  # noqa: PLC0415 - brings numpy; hello is said without it
+
+    return run_command(desk, body, emit, cancelled)
+
+
+def _start(home: str, environ: Mapping[str, str], output: Output) -> int:
+    from cairn.daemon.client import ensure_daemon  # noqa: PLC0415 - see above
+
+    found = ensure_daemon(home, environ, _FACE, seconds=2 * DAEMON_START_SECONDS)
+    if found is None:
+        raise DaemonFailed(what=_stranger(home, environ) or _NOT_STARTED, log=_log(home))
+    return _show(found, output)
+
+
+def _stop(home: str, output: Output) -> int:
+    if not stop(home):
+        output.note("There is no daemon.")
+    if output.json:
+        output.line(daemon_status(None).to_json())
+    return 0
+
+
+def stop(home: str) -> bool:
+    """Whether there was a daemon, of whatever version and settings; it is gone now, or `DaemonFailed` says that not."""
+    try:
+        wire = dial(home, DAEMON_HELLO_SECONDS)
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+        return False
+    except OSError:
+        raise DaemonFailed(what="does not go", log=_log(home)) from None
+    with contextlib.closing(wire):
+        if not dismiss(wire, DAEMON_DRAIN_SECONDS + 2 * _GRACE_SECONDS):
+            raise DaemonFailed(what=f"(process {peer(wire)[0]}) does not go", log=_log(home))
+    return True
+
+
+def _status(home: str, environ: Mapping[str, str], output: Output) -> int:
+    found = connect(home, environ, _FACE)
+    if found is not None:
+        return _show(found, output)
+    stranger = _stranger(home, environ)
+    told = f"The daemon {stranger}. Commands from here read the index by themselves." if stranger else ""
+    if output.json:
+        output.line(daemon_status(None, (told,) if told else ()).to_json())
+    else:
+        output.line(told or "There is no daemon that answers; `cairn daemon start` starts one.")
+    return 0
+
+
+def _stranger(home: str, environ: Mapping[str, str]) -> str | None:
+    """What is to be said of a daemon that does not speak with us; None when nobody listens."""
+    try:
+        wire = dial(home, DAEMON_HELLO_SECONDS)
+    except OSError:
+        return None
+    said = None
+    with contextlib.closing(wire):
+        who = f"(process {peer(wire)[0]})"
+        with contextlib.suppress(OSError, BadFrame):
+            send(wire, hello(__version__, os.getpid(), _FACE, environ))
+            reply = receive(wire) or {}
+            said = reply.get("refused") or reply.get("hello")
+    if not isinstance(said, dict):
+        return f"{who} does not answer"
+    if said.get("version") != __version__:
+        return f"{who} is of version {plain(str(said.get('version')))}; `cairn daemon stop` ends it"
+    return f"{who} was started with other settings (a CAIRN_* variable or HOME); `cairn daemon stop` ends it"
+
+
+def _show(daemon: Connection, output: Output) -> int:
+    try:
+        status: dict[str, Any] = daemon.request("status", {})["status"]
+    except Gone:
+        raise DaemonFailed(what="went before it had answered", log=_log(cairn_home(os.environ))) from None
+    finally:
+        daemon.close()
+    if output.json:
+        output.line(encode(status))
+        return 0
+    facts, memory = status["daemon"], status["daemon"]["memory"]
+    output.line(f"The daemon runs: process {facts['pid']}, version {facts['version']}, since {facts['startedAt']}.")
+    output.note(
+        f"{counted(facts['requests'], 'request')}, {facts['runningRequests']} running,"
+        f" {facts['queuedRequests']} waiting;"
+        f" {counted(facts['clients'], 'client')}, {counted(facts['openHandles'], 'open handle')},"
+        f" {sized(memory['rssAnonBytes'])} of {sized(memory['ceilingBytes'])}."
+    )
+    for kind in status["kinds"]:
+        output.note(f"  {kind['kind']}: {kind['count']:,}, p50 {kind['p50Ms']} ms, p95 {kind['p95Ms']} ms")
+    for root in status["roots"]:
+        output.note(f"  {printable(os.fsencode(root['root']))}{': ' + root['run'] if root['run'] else ''}")
+    return 0
+
+
+def _log(home: str) -> str:
+    return printable(os.fsencode(os.path.join(home, FOLDER, NAME)))
+
+
+# --- `cairn watch`: catch up with the files of one codebase, then keep its index up with them until Ctrl-C.
+
+
+_LOOK_SECONDS = 0.1
+# How soon it is noticed that nothing is left to watch.
+_STILL_SECONDS = 1.0
+
+
+def configure_watch(parser: argparse.ArgumentParser) -> None:
+    """`cairn watch` has only the options that all commands have."""
+
+
+def run_watch(options: argparse.Namespace, output: Output) -> int:
+    """Watch until the user stops it, somebody clears the index, or the folder goes."""
+    codebase = open_codebase(options.root, os.environ)
+    from cairn.answer.runs import status_gate  # noqa: PLC0415
+    from cairn.ask.allowed import Allowed  # noqa: PLC0415 - brings numpy; a wrong root is told before
+    from cairn.ask.gate import gate_error  # noqa: PLC0415 - see below
+    from cairn.ask.refusing import refuse_other_model  # noqa: PLC0415
+    from cairn.sync.status import look  # noqa: PLC0415
+    from cairn.watch.watcher import WatchedDesk  # noqa: PLC0415
+
+    root, home = codebase.root.path, cairn_home(os.environ)
+    refuse_other_model(codebase, home)
+    shown = _Shown(options, output, codebase)
+    desk = WatchedDesk(
+        os.environ, Allowed(os.environ, [root]), roots=[root], create=True, told=shown.run, found=shown.gap
+    )
+    try:
+        while True:
+            _catch_up(desk, root, output)
+            watched = root in desk.watching.state()
+            if watched:
+                output.note(f"{_how(desk, root)} {printable(os.fsencode(root))}; Ctrl-C stops it.")
+                output.stderr.flush()
+                while not shown.cleared.wait(_STILL_SECONDS) and root in desk.watching.state():
+                    pass
+            # A folder that has gone is told as such by this.
+            gate = status_gate(look(open_codebase(root, os.environ), home))
+            if not (watched and gate.is_open):
+                raise gate_error(gate, printable(os.fsencode(root)))
+            # It had gone, and is there again.
+            desk.watching.add(root, create=True)
+    except KeyboardInterrupt:
+        # How one stops it.
+        return 0
+    finally:
+        desk.close()
+
+
+def _catch_up(desk: WatchedDesk, root: str, output: Output) -> None:
+    """Show how far the first comparison is, until it is over."""
+    progress = output.progress()
+    try:
+        while not desk.watching.caught_up(root, _LOOK_SECONDS):
+            going = desk.runs.active(root)
+            if going is not None and going.progress is not None:
+                progress.tell(going.progress)
+    finally:
+        progress.done()
+
+
+def _how(desk: WatchedDesk, root: str) -> str:
+    state = desk.watching.state()[root]
+    if state["mode"] == "watching":
+        return "Watching"
+    return f"Changes cannot be heard here ({plain(state['why'] or '')}). Every five minutes Cairn compares"
+
+
+class _Shown:
+    """Tells in lines what runs find and do."""
+
+    def __init__(self, options: argparse.Namespace, output: Output, codebase: Codebase) -> None:
+        self._options, self._output, self._codebase = options, output, codebase
+        self.cleared = threading.Event()
+
+    def gap(self, _: str, gap: Gap) -> None:
+        self._output.note(gap.sentence)
+        self._output.stderr.flush()
+
+    def run(self, ended: Run) -> None:
+        from cairn.answer.runs import run_envelope  # noqa: PLC0415
+        from cairn.sync.report import RunReport  # noqa: PLC0415
+
+        output, report = self._output, ended.report
+        if isinstance(ended.error, NotIndexed):
+            self.cleared.set()
+        elif ended.error is not None:
+            output.note(f"{output.styled('note: ', 'yellow', output.stderr)}{plain(ended.error.sentence)}")
+        elif isinstance(report, RunReport) and report.published:
+            if self._options.json:
+                output.line(run_envelope(self._options.root, self._codebase, report).to_json())
+            else:
+                output.line(summary(report, "sync"))
+                notes(report, (), output)
+        output.stdout.flush()
+        output.stderr.flush()
+
+
+# --- `cairn mcp`: the tools for coding agents, over stdin and stdout or over HTTP.
+
+
+_PORT = 8717
+_MOST_PORT = 65_535
+
+
+def configure_mcp(parser: argparse.ArgumentParser) -> None:
+    """The options of `cairn mcp`."""
+    parser.add_argument("--http", action="store_true", help="serve over HTTP on this machine, for those with the token")
+    parser.add_argument("--port", type=int, default=None, metavar="N", help=f"the port for --http (default: {_PORT})")
+    parser.add_argument(
+        "--structured", action="store_true", help="answer with structured content and schemas instead of text"
+    )
+
+
+def run_mcp(options: argparse.Namespace, output: Output) -> int:
+    """Serve until the agent goes, or the user stops it."""
+    # To load what follows takes a second, in which the agent may go.
+    host = os.getppid()
+    if options.port is not None and not (options.http and 0 <= options.port <= _MOST_PORT):
+        raise UsageError(problem=f"--port takes a number up to {_MOST_PORT}, together with --http.")
+    # A folder that is not there is told now; whether it may be served, and all else, when it is asked about.
+    roots = [find_root(root).path for root in options.root or ["."]]
+    if len(options.root or ()) == 1:
+        _refuse_other_model(roots[0])
+    try:
+        from cairn.mcp.server import mcp_server  # noqa: PLC0415 - an extra that most installs do without
+    except ImportError as problem:
+        if (problem.name or "").partition(".")[0] in {"mcp", "mcp_types", "anyio"}:
+            raise McpMissing from None
+        raise
+    if not os.environ.get("CAIRN_DEBUG"):
+        # What the libraries below log may hold what was asked and answered.
+        logging.disable(logging.CRITICAL)
+    server = mcp_server(_calls(roots, options), version=__version__, structured=options.structured)
+    if options.http:
+        return _over_http(server, _PORT if options.port is None else options.port, output)
+    return _over_stdio(server, host, output)
+
+
+def _refuse_other_model(root: str) -> None:
+    """Who serves one codebase alone does not begin where it could answer nothing; wrong settings are told later."""
+    from cairn.ask.refusing import refuse_other_model  # noqa: PLC0415 - only then
+
+    try:
+        codebase = open_codebase(root, os.environ)
+    except CairnError:
+        return
+    refuse_other_model(codebase, cairn_home(os.environ))
+
+
+def _calls(roots: list[str], options: argparse.Namespace) -> Calls:
+    """Who answers: the daemon, unless the user wants none or its settings cannot be read."""
+    from cairn.mcp.calls import OwnDesk, ThroughDaemon  # noqa: PLC0415 - see above
+
+    own = OwnDesk(lambda: _desk(roots), lambda: _is_indexed(roots))
+    try:
+        user = read_user_config(os.environ)
+        path = user_config_path(os.environ)
+        settings = load_config(None, user.data, user_file=path, user_alone=user.alone).serve
+        home = cairn_home(os.environ)
+    except CairnError:
+        # Whoever asks is told.
+        return own
+    if options.offline or settings.daemon == DAEMON_OFF:
+        return own
+    return ThroughDaemon(home, os.environ, roots, own)
+
+
+def _desk(roots: list[str]) -> Desk:
+    from cairn.ask.allowed import Allowed  # noqa: PLC0415 - brings numpy; hello is said without it
+    from cairn.watch.watcher import WatchedDesk  # noqa: PLC0415
+
+    return WatchedDesk(os.environ, Allowed(os.environ, roots), roots=roots)
+
+
+def _is_indexed(roots: list[str]) -> bool:
+    """Whether an indexer has been set up for one of the codebases that are served."""
+    from cairn.semantic.catalog import has_contexts  # noqa: PLC0415 - only a list of tools needs it
+    from cairn.semantic.database import SemanticDatabase  # noqa: PLC0415
+
+    return any(has_contexts(SemanticDatabase(cairn_home(os.environ), root)) for root in roots)
+
+
+def _over_stdio(server: McpServer, host: int, output: Output) -> NoReturn:
+    from cairn.mcp.stdio import serve_stdio  # noqa: PLC0415 - see above
+
+    if sys.stdin.isatty():
+        output.note("This is for coding agents: they start it and speak to it over stdin (`cairn install`).")
+    serve_stdio(server, host)
+
+
+def _over_http(server: McpServer, port: int, output: Output) -> int:
+    from cairn.mcp.http import (  # noqa: PLC0415
+        serve_http,
+        token_of,
+        token_path,
+    )
+
+    def ready(address: str) -> None:
+        where = printable(os.fsencode(token_path(os.environ)))
+        output.note(f"Serving {address}; send `Authorization: Bearer` and what {where} holds. Ctrl-C stops it.")
+        output.stderr.flush()
+
+    try:
+        serve_http(server, token_of(os.environ), port, ready)
+    except KeyboardInterrupt:
+        # How one stops a server.
+        return 0
+    return 0

@@ -1,0 +1,23 @@
+"""Text that is safe to show: one line, nothing hidden in it, bounded."""
+
+from __future__ import annotations
+
+import re
+
+MAX_MESSAGE_CHARS = 1_000
+# What moves the cursor, changes the direction of text or cannot be seen: C0 and C1, bidirectional marks and
+# overrides, zero-width characters, line separators, variation selectors, tags; and surrogates, which are no text.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+
+
+def plain(text: str, limit: int = MAX_MESSAGE_CHARS) -> str:
+    """Text that is safe in a sentence: on one line, nothing hidden, and clipped to the limit and three dots."""
+    safe = _UNSAFE.sub(_visible, text[: limit + 1])
+    return safe if len(safe) <= limit else safe[:limit] + "..."
+
+
+def _visible(match: re.Match[str]) -> str:
+    return match[0].encode("ascii", "backslashreplace").decode() if ord(match[0]) > 0x7F else f"\\x{ord(match[0]):02x}"

@@ -1,0 +1,176 @@
+"""Where the daemon's requests are done: the desk with the open codebases, and whoever watches their files.
+
+All of it is heavy, so it is loaded beside the first hello, not before it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from importlib import import_module
+from typing import Any
+
+from cairn.answer.machine import RootRow
+from cairn.ask.gate import Status
+from cairn.core.clock import Clock
+from cairn.core.config import cairn_home
+from cairn.core.limits import MAX_FRAME_RESPONSE_BYTES
+from cairn.daemon.admission import Ticket
+from cairn.daemon.connection import Guest, text_frame
+from cairn.daemon.frames import encode
+from cairn.daemon.logs import Line, Log
+from cairn.daemon.memory import give_back
+from cairn.daemon.requests import Render, Request, progress_message
+from cairn.errors import CairnError, Cancelled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cairn.ask.runs import Run
+    from cairn.sync.report import Gap, Progress
+    from cairn.tools.table import Tool
+    from cairn.watch.watcher import WatchedDesk
+
+Done = tuple[Line, bytes]
+
+
+class Workshop:
+    """The desk, opened when it is first needed."""
+
+    def __init__(self, environ: Mapping[str, str], clock: Clock, log: Log, render: Render) -> None:
+        self._environ, self._clock, self._log, self._render = environ, clock, log, render
+        self._lock = threading.Lock()
+        self._desk: WatchedDesk | None = None
+        self._closed = False
+        self._ways: dict[str, Callable[[Guest, Request, Ticket], Done]] = {
+            "tool": self._tool,
+            "tools": self._tools,
+            "roots": self._roots,
+            "command": self._command,
+        }
+
+    def desk(self) -> WatchedDesk:
+        """The desk of all clients; `Cancelled` when it is closed for good."""
+        with self._lock:
+            if self._closed:
+                raise Cancelled
+            if self._desk is None:
+                from cairn.ask.allowed import Allowed  # noqa: PLC0415 - brings numpy; hello is said without it
+                from cairn.watch.watcher import WatchedDesk  # noqa: PLC0415
+
+                desk = WatchedDesk(self._environ, Allowed(self._environ), self._clock, found=self._note_gap)
+                desk.runs.observe = self._note
+                self._desk = desk
+            return self._desk
+
+    def warm_up(self) -> None:
+        """Load what the first request needs, before it comes."""
+        try:
+            self.desk()
+            import_module("cairn.tools.table")
+        except CairnError:
+            # Settings that cannot be read, which whoever asks is told.
+            return
+
+    def perform(self, guest: Guest, request: Request, ticket: Ticket) -> Done:
+        """Do what is asked for: the line for the log, and the frame of the answer."""
+        return self._ways[request.kind](guest, request, ticket)
+
+    def is_at_work(self) -> bool:
+        """Whether a run goes on."""
+        with self._lock:
+            return self._desk is not None and bool(self._desk.runs.at_work())
+
+    def roots(self) -> list[RootRow]:
+        """The codebases whose files are watched or written."""
+        with self._lock:
+            desk = self._desk
+        if desk is None:
+            return []
+        runs = {run.root: run.action.value for run in desk.runs.at_work()}
+        watched = desk.watching.state()
+        return [RootRow(root, watched.get(root), runs.get(root)) for root in sorted({*runs, *watched})]
+
+    def shed(self) -> None:
+        """Let go of whatever can be made again."""
+        with self._lock:
+            desk = self._desk
+        if desk is not None:
+            desk.shed()
+        give_back()
+
+    def close(self) -> None:
+        """Stop watching, stop the runs, close what is open."""
+        with self._lock:
+            self._closed = True
+            desk, self._desk = self._desk, None
+        if desk is not None:
+            desk.close()
+
+    # --- kinds of requests --------------------------------------------------------------------------------------------
+
+    def _tool(self, guest: Guest, request: Request, ticket: Ticket) -> Done:
+        from cairn.tools.table import call  # noqa: PLC0415 - see above
+
+        def tell(at: Progress) -> None:
+            if not ticket.cancelled():
+                guest.send({"id": request.number, "progress": progress_message(at)})
+
+        body = request.body
+        view = self.desk().serving(body.get("served", []))
+        envelope = call(view, body["name"], body.get("arguments", {}), progress=tell, cancelled=ticket.cancelled)
+        code = dict(envelope.body)["error"]["code"] if envelope.status is Status.ERROR else None
+        line = Line("request", envelope.root, outcome=envelope.status.value, code=code)
+        return line, text_frame(request.number, "envelope", envelope.to_json())
+
+    def _tools(self, _: Guest, request: Request, __: Ticket) -> Done:
+        from cairn.tools.reading import is_set_up  # noqa: PLC0415 - see above
+        from cairn.tools.table import listed  # noqa: PLC0415
+
+        view = self.desk().serving(request.body.get("served", []))
+        return _plain(request, [_described(tool) for tool in listed(semantic=is_set_up(view))])
+
+    def _roots(self, _: Guest, request: Request, __: Ticket) -> Done:
+        return _plain(request, list(self.desk().serving(request.body.get("served", [])).allowed.roots()))
+
+    def _command(self, guest: Guest, request: Request, ticket: Ticket) -> Done:
+        number = request.number
+
+        def emit(kind: str, text: str) -> None:
+            if ticket.cancelled():
+                raise Cancelled
+            guest.send({"id": number, kind: text})
+
+        desk, roots = self.desk(), [""]
+
+        def used(root: str) -> None:
+            roots.append(root)
+            desk.used(root)
+
+        view = desk.serving(())
+        view.used = used
+        status = self._render(view, request.body, emit, ticket.cancelled)
+        outcome = "direct" if status is None else f"exit {status}"
+        reply: dict[str, object] = {"direct": "Run it yourself."} if status is None else {"exit": status}
+        return Line("request", roots[-1] or None, outcome=outcome), encode({"id": number, **reply})
+
+    def _note_gap(self, root: str, gap: Gap) -> None:
+        """A comparing over everything has found something to do."""
+        self._log.write(Line("catch_up", root, action="compare", outcome=gap.sentence))
+
+    def _note(self, run: Run) -> None:
+        """A run has begun, or is over."""
+        from cairn.sync.place import place_of  # noqa: PLC0415 - see above
+
+        outcome = run.error.code if run.error is not None else "done" if run.report is not None else "begun"
+        took = None if outcome == "begun" else round(1000 * (self._clock.monotonic() - run.began), 3)
+        store = place_of(run.codebase, cairn_home(self._environ)).store_id
+        self._log.write(Line("run", run.root, store, run.action.value, outcome, ms=took))
+
+
+def _plain(request: Request, answer: object) -> Done:
+    return Line("request", outcome="ok"), encode({"id": request.number, request.kind: answer}, MAX_FRAME_RESPONSE_BYTES)
+
+
+def _described(tool: Tool) -> dict[str, Any]:
+    return {field.name: getattr(tool, field.name) for field in fields(tool) if field.name != "handler"}

@@ -1,0 +1,113 @@
+"""The daemon's log: lines of JSON about what was done, never what was asked or what stands in a file.
+
+Which fields a line may have is fixed here, so that nothing else can slip in. A log that cannot be written stops nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.core.limits import DAEMON_LOG_BYTES, DAEMON_LOG_FILES
+from cairn.errors import StoreError
+from cairn.source.root import printable
+from cairn.store.disk import Disk
+from cairn.store.fs import Writer
+
+FOLDER = "logs"
+NAME = "daemon.log"
+
+
+class Line(NamedTuple):
+    """What a line can say. `action` is what was really done, `outcome` what it came to, `root` where."""
+
+    event: str
+    root: str | None = None
+    store: str | None = None
+    action: str | None = None
+    outcome: str | None = None
+    code: str | None = None
+    ms: float | None = None
+    client: int | None = None
+    number: int | None = None
+    bytes: int | None = None
+
+
+class Log:
+    """Where lines go. When a file is full it gets a number, and the oldest is replaced."""
+
+    def __init__(
+        self,
+        home: str,
+        environ: Mapping[str, str],
+        clock: Clock = SYSTEM_CLOCK,
+        *,
+        most_bytes: int = DAEMON_LOG_BYTES,
+        most_files: int = DAEMON_LOG_FILES,
+    ) -> None:
+        self._home, self._clock = home, clock
+        self._user = environ.get("HOME") or os.path.expanduser("~")
+        self._most_bytes, self._most_files = most_bytes, most_files
+        self._lock = threading.Lock()
+        self._disk: Disk | None = None
+        self._out: Writer | None = None
+        self._size = 0
+        self.lost = 0
+
+    def write(self, line: Line) -> None:
+        """Add a line. Trouble costs the line and nothing else."""
+        fields = {name: value for name, value in line._asdict().items() if value is not None}
+        if line.root is not None:
+            fields["root"] = self.shown(line.root)
+        head = {"at": rfc3339(self._clock.wall_ns()), "pid": os.getpid()}
+        data = json.dumps(head | fields, separators=(",", ":")).encode("ascii") + b"\n"
+        with self._lock:
+            try:
+                self._append(data)
+            except (OSError, StoreError):
+                self.lost += 1
+                self._close()
+
+    def shown(self, path: str) -> str:
+        """A path without the name of the user's home, which is often the name of the user."""
+        user = self._user.rstrip("/")
+        if user and (path == user or path.startswith(f"{user}/")):
+            path = "~" + path[len(user) :]
+        return printable(os.fsencode(path))
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    def _append(self, data: bytes) -> None:
+        if self._out is None:
+            self._disk = self._disk or Disk.at(self._home, FOLDER, create=True)
+            self._out, self._size = self._disk.append(NAME), self._disk.stat(NAME).size
+        if self._size and self._size + len(data) > self._most_bytes:
+            self._out.close()
+            assert self._disk is not None
+            self._turn_over(self._disk)
+            self._out, self._size = self._disk.append(NAME), 0
+        self._out.write(data)
+        self._size += len(data)
+
+    def _turn_over(self, disk: Disk) -> None:
+        """daemon.log becomes daemon.log.1, that one daemon.log.2; what was the last is gone."""
+        names = [NAME, *(f"{NAME}.{number}" for number in range(1, self._most_files))]
+        there = set(disk.list_folder(""))
+        for newer, older in reversed(list(pairwise(names))):
+            if newer in there:
+                disk.swap(newer, older)
+
+    def _close(self) -> None:
+        if self._out is not None:
+            self._out.close()
+            self._out = None
+        if self._disk is not None:
+            self._disk.close()
+            self._disk = None

@@ -1,0 +1,190 @@
+"""Who answers the calls of an MCP server: the daemon while there is one, else this process by itself.
+
+An answer of the daemon is final, whatever it says. Only when none comes is the call made once more: by a daemon that
+was started in its stead, and then here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from cairn.answer.envelope import encode, error
+from cairn.ask.gate import Status
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.daemon.client import Abandoned, Connection, Gone, connect, ensure_daemon
+from cairn.daemon.frames import BadFrame
+from cairn.errors import CairnError, Cancelled
+from cairn.sync.report import Phase, Progress, Tell
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cairn.ask.workspace import Desk
+
+_FACE = "mcp"
+# After a try that came to nothing the daemon is let alone for so long.
+_REST_SECONDS = 5.0
+
+
+class Described(NamedTuple):
+    """A tool as it is listed."""
+
+    name: str
+    title: str
+    description: str
+    schema: dict[str, Any]
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+
+
+class Answer(NamedTuple):
+    """An envelope as JSON, and whether it tells of an error."""
+
+    text: str
+    failed: bool
+
+
+class Calls(Protocol):
+    """What an MCP server asks. All of it may take time, and comes from several threads."""
+
+    def tools(self) -> Sequence[Described]: ...
+
+    def call(self, name: str, arguments: dict[str, Any], tell: Tell, cancelled: Callable[[], bool]) -> Answer: ...
+
+    def roots(self) -> Sequence[str]: ...
+
+    def close(self) -> None: ...
+
+
+class OwnDesk:
+    """Answers in this process, from a desk that is opened with the first call.
+
+    `semantic` says whether an indexer has been set up for what is served.
+    """
+
+    def __init__(self, open_desk: Callable[[], Desk], semantic: Callable[[], bool] = lambda: False) -> None:
+        self._open, self._semantic = open_desk, semantic
+        self._lock = threading.Lock()
+        self._desk: Desk | None = None
+
+    def tools(self) -> Sequence[Described]:
+        """All tools that are of use here."""
+        from cairn.tools.table import listed  # noqa: PLC0415 - brings numpy; hello is said without it
+
+        found = listed(semantic=self._semantic())
+        return [Described(*(getattr(tool, field) for field in Described._fields)) for tool in found]
+
+    def call(self, name: str, arguments: dict[str, Any], tell: Tell, cancelled: Callable[[], bool]) -> Answer:
+        """The answer of a tool; whatever goes wrong is one, too."""
+        from cairn.tools.table import call  # noqa: PLC0415 - see above
+
+        try:
+            envelope = call(self._opened(), name, arguments, progress=tell, cancelled=cancelled)
+        except CairnError as problem:
+            envelope = error(problem)
+        return Answer(envelope.to_json(), envelope.status is Status.ERROR)
+
+    def roots(self) -> Sequence[str]:
+        """The folders that may be used."""
+        try:
+            return self._opened().allowed.roots()
+        except CairnError:
+            return ()
+
+    def close(self) -> None:
+        """Close the desk, if it was opened."""
+        with self._lock:
+            desk, self._desk = self._desk, None
+        if desk is not None:
+            desk.close()
+
+    def _opened(self) -> Desk:
+        with self._lock:
+            if self._desk is None:
+                self._desk = self._open()
+            return self._desk
+
+
+class ThroughDaemon:
+    """Asks the daemon, which is started when there is none; what it does not answer is answered by `own`."""
+
+    def __init__(
+        self, home: str, environ: Mapping[str, str], served: Sequence[str], own: OwnDesk, clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        self._home, self._environ, self._served, self._own = home, environ, list(served), own
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._daemon: Connection | None = None
+        self._rests_until = 0.0
+
+    def tools(self) -> Sequence[Described]:
+        """All tools. For a list alone no daemon is started."""
+        reply = self._asked("tools", {"served": self._served}, start=False)
+        if reply is None or "tools" not in reply:
+            return self._own.tools()
+        return [Described(**one) for one in reply["tools"]]
+
+    def call(self, name: str, arguments: dict[str, Any], tell: Tell, cancelled: Callable[[], bool]) -> Answer:
+        """The answer of a tool, from wherever it comes."""
+        body = {"name": name, "arguments": arguments, "served": self._served}
+        try:
+            reply = self._asked("tool", body, lambda at: tell(_progress(at)), cancelled)
+        except Abandoned:
+            return Answer(error(Cancelled()).to_json(), True)
+        if reply is None or "envelope" not in reply:
+            return self._own.call(name, arguments, tell, cancelled)
+        envelope = reply["envelope"]
+        return Answer(encode(envelope), envelope["status"] == Status.ERROR)
+
+    def roots(self) -> Sequence[str]:
+        """The folders that may be used."""
+        reply = self._asked("roots", {"served": self._served})
+        return self._own.roots() if reply is None or "roots" not in reply else reply["roots"]
+
+    def close(self) -> None:
+        """Leave the daemon to the others."""
+        with self._lock:
+            daemon, self._daemon = self._daemon, None
+        if daemon is not None:
+            daemon.close()
+        self._own.close()
+
+    def _asked(
+        self,
+        kind: str,
+        body: dict[str, Any],
+        tell: Callable[[dict[str, Any]], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+        *,
+        start: bool = True,
+    ) -> dict[str, Any] | None:
+        """The reply of a daemon; None when there is none, or a second one has gone as well."""
+        for _ in range(2):
+            daemon = self._met(start=start)
+            if daemon is None:
+                return None
+            try:
+                return daemon.request(kind, body, progress=tell, cancelled=cancelled)
+            except Gone:
+                continue
+            except BadFrame:
+                # More than the daemon takes: it is no more for us.
+                return None
+        return None
+
+    def _met(self, *, start: bool) -> Connection | None:
+        with self._lock:
+            if self._daemon is not None and not self._daemon.is_gone:
+                return self._daemon
+            if self._clock.monotonic() < self._rests_until:
+                return None
+            self._daemon = (ensure_daemon if start else connect)(self._home, self._environ, _FACE)
+            if self._daemon is None and start:
+                self._rests_until = self._clock.monotonic() + _REST_SECONDS
+            return self._daemon
+
+
+def _progress(at: Mapping[str, Any]) -> Progress:
+    return Progress(Phase(at["phase"]), at["done"], at["total"], at["rate"])

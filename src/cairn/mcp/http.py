@@ -1,0 +1,209 @@
+"""MCP over HTTP, for programs of this machine that hold the token."""
+
+from __future__ import annotations
+
+import errno
+import hmac
+import os
+import re
+import secrets
+import socket
+import stat
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from typing import Any, NamedTuple
+
+import uvicorn
+from mcp.server.lowlevel import Server
+from mcp.server.transport_security import TransportSecuritySettings
+
+from cairn.core.config import BEARER_NAME, cairn_home
+from cairn.core.limits import MAX_HTTP_BODY_BYTES, MAX_HTTP_SESSIONS
+from cairn.errors import AddressTaken, TokenUnfit
+from cairn.install import files
+from cairn.install.edits import Unfit
+from cairn.source.root import printable
+
+# --- Who may speak to the server over HTTP: only programs of this machine that hold the token, never a page of
+# a browser.
+
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class _Refusal(NamedTuple):
+    status: int
+    why: str
+
+
+_HOST = _Refusal(421, "This host name is not served here.")
+_ORIGIN = _Refusal(403, "Pages of a browser are not served.")
+_WRONG_TOKEN = _Refusal(401, "The token is missing or wrong.")
+_TYPE = _Refusal(415, "Send application/json.")
+_LENGTH = _Refusal(400, "The length is no number.")
+_LARGE = _Refusal(413, "The request is too large.")
+
+
+class Guard:
+    """An ASGI application that lets through to another what may pass. `hosts` and `origins` are compared as written."""
+
+    def __init__(self, app: App, *, token: str, hosts: Iterable[str], origins: Iterable[str] = ()) -> None:
+        self._app = app
+        self._token = token.encode()
+        self._hosts = frozenset(host.encode() for host in hosts)
+        self._origins = frozenset(origin.encode() for origin in origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            refusal = self._refusal(scope["method"], scope["headers"])
+            messages = await _whole(receive) if refusal is None else None
+            if messages is None:
+                await _refuse(send, refusal or _LARGE)
+                return
+
+            async def again() -> Message:
+                return messages.pop(0) if messages else await receive()
+
+            await self._app(scope, again, send)
+        # Whatever else there is, such as a web socket, is not even answered.
+
+    def _refusal(self, method: str, headers: Iterable[tuple[bytes, bytes]]) -> _Refusal | None:
+        found: dict[bytes, list[bytes]] = {}
+        for name, value in headers:
+            found.setdefault(name.lower(), []).append(value)
+        # Of two, the one that is checked need not be the one that is used: nothing may come twice.
+        host, origin, secret, kind, length = (
+            found.get(name, []) for name in (b"host", b"origin", b"authorization", b"content-type", b"content-length")
+        )
+        if len(host) != 1 or host[0] not in self._hosts:
+            return _HOST
+        if origin and (len(origin) != 1 or origin[0] not in self._origins):
+            return _ORIGIN
+        if len(secret) != 1 or not self._is_token(secret[0]):
+            return _WRONG_TOKEN
+        if method == "POST" and (len(kind) != 1 or kind[0].partition(b";")[0].strip().lower() != b"application/json"):
+            return _TYPE
+        if length and not (len(length) == 1 and length[0].isdigit()):
+            return _LENGTH
+        # A number of thousands of digits is not even read.
+        if length and (len(length[0]) > 20 or int(length[0]) > MAX_HTTP_BODY_BYTES):
+            return _LARGE
+        return None
+
+    def _is_token(self, value: bytes) -> bool:
+        scheme, _, given = value.partition(b" ")
+        # How long it takes says nothing about how much of it was right.
+        return scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._token)
+
+
+async def _whole(receive: Receive) -> list[Message] | None:
+    """What there is of a request, at most as much as may come; None when more does, whatever length was told."""
+    found: list[Message] = []
+    size = 0
+    while True:
+        message = await receive()
+        found.append(message)
+        size += len(message.get("body", b""))
+        if size > MAX_HTTP_BODY_BYTES:
+            return None
+        if not message.get("more_body"):
+            return found
+
+
+async def _refuse(send: Send, refusal: _Refusal) -> None:
+    body = refusal.why.encode()
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", str(len(body)).encode()),
+        # What was not read is not left for the next request of this connection.
+        (b"connection", b"close"),
+    ]
+    if refusal.status == _WRONG_TOKEN.status:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+# --- The token that programs show to speak to the server over HTTP: a file that only its user can read.
+
+
+# 256 bits; what somebody has written by hand must have at least 128 (22 characters of 6 bits).
+_BYTES = 32
+_TOKEN = re.compile(rb"[A-Za-z0-9_-]{22,512}\n?")
+
+
+def token_path(environ: Mapping[str, str]) -> str:
+    """Where it is kept."""
+    return os.path.join(cairn_home(environ), BEARER_NAME)
+
+
+def token_of(environ: Mapping[str, str]) -> str:
+    """The token of this user, made now when there is none. `TokenUnfit` when others can read it, or it is none."""
+    path = token_path(environ)
+    try:
+        found = files.look(path)
+        if found.data is None:
+            files.replace(found, f"{secrets.token_urlsafe(_BYTES)}\n".encode(), private=True)
+            found = files.look(path)
+        if stat.S_IMODE(os.stat(found.path).st_mode) & 0o077:
+            raise Unfit("others can read it")
+        if found.data is None or not _TOKEN.fullmatch(found.data):
+            raise Unfit("it holds no token")
+        return found.data.decode().strip()
+    except (Unfit, OSError) as problem:
+        raise TokenUnfit(path=printable(os.fsencode(path)), why=problem) from None
+
+
+PATH = "/mcp"
+_SCHEME = "http"
+_LOOPBACK = "127.0.0.1"
+_NAMES = (_LOOPBACK, "localhost")
+_GRACE_SECONDS = 2
+
+
+def serve_http(server: Server[None], token: str, port: int, ready: Callable[[str], None]) -> None:
+    """Serve until the user stops it; `ready` is told the address once it can be called. Port 0 is any free one."""
+    with _listening(port) as listening:
+        bound = int(listening.getsockname()[1])
+        config = uvicorn.Config(
+            application(server, token, bound),
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            ws="none",
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+        ready(f"{_SCHEME}://{_LOOPBACK}:{bound}{PATH}")
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def application(server: Server[None], token: str, port: int) -> App:
+    """The server behind its guard; the SDK checks names and origins once more."""
+    hosts = [f"{name}:{port}" for name in _NAMES]
+    origins = [f"{_SCHEME}://{host}" for host in hosts]
+    inner = server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=MAX_HTTP_BODY_BYTES,
+        max_sessions=MAX_HTTP_SESSIONS,
+        transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins),
+    )
+    return Guard(inner, token=token, hosts=hosts, origins=origins)
+
+
+def _listening(port: int) -> socket.socket:
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((_LOOPBACK, port))
+        found.listen()
+    except OSError as problem:
+        found.close()
+        if problem.errno in (errno.EADDRINUSE, errno.EACCES):
+            raise AddressTaken(port=port, why=os.strerror(problem.errno)) from None
+        raise
+    return found

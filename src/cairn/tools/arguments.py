@@ -1,0 +1,96 @@
+"""Arguments of a tool, checked against its schema: what is not in it is refused, and the field is named.
+
+Only the words of JSON Schema that the tools use are known here; a test keeps the tools to them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from cairn.errors import InvalidRequest
+
+Schema = Mapping[str, Any]
+
+WORDS = frozenset({
+    "type", "description", "default", "enum", "minimum", "maximum", "minLength", "maxLength", "items", "maxItems",
+    "properties", "required", "additionalProperties", "anyOf",
+})  # fmt: skip
+
+_TYPES = {
+    "string": (str, "a text"),
+    "integer": (int, "a whole number"),
+    "boolean": (bool, "true or false"),
+    "array": (list, "a list"),
+    "object": (dict, "an object"),
+}
+_MOST_SHOWN = 40
+
+
+def checked(schema: Schema, arguments: object) -> dict[str, Any]:
+    """The arguments with the defaults filled in. `InvalidRequest` names the first field that is wrong, and why."""
+    if not isinstance(arguments, dict):
+        raise InvalidRequest(field="arguments", why="they must be an object")
+    return _object(schema, arguments, "")
+
+
+def _object(schema: Schema, value: Mapping[Any, Any], at: str) -> dict[str, Any]:
+    known: Mapping[str, Schema] = schema["properties"]
+    for name in value:
+        if name not in known:
+            raise _bad(
+                f"{at}{name}"[:_MOST_SHOWN], f"there is none of that name; there are {', '.join(known) or 'none'}"
+            )
+    found = {}
+    for name, part in known.items():
+        if name in value:
+            found[name] = _value(part, value[name], f"{at}{name}")
+        elif name in schema.get("required", ()):
+            raise _bad(f"{at}{name}", "it is missing")
+        elif "default" in part:
+            found[name] = part["default"]
+    return found
+
+
+def _value(schema: Schema, value: object, at: str) -> Any:
+    if "anyOf" in schema:
+        choices = [one for one in schema["anyOf"] if _is_a(one["type"], value)]
+        if not choices:
+            raise _bad(at, "must be " + " or ".join(_TYPES[one["type"]][1] for one in schema["anyOf"]))
+        return _value(choices[0], value, at)
+    if not _is_a(schema["type"], value):
+        raise _bad(at, f"must be {_TYPES[schema['type']][1]}")
+    if isinstance(value, str):
+        return _checked_text(schema, value, at)
+    if isinstance(value, list):
+        if len(value) > schema.get("maxItems", math.inf):
+            raise _bad(at, f"must have at most {schema['maxItems']} entries")
+        return [_value(schema["items"], one, f"{at}[{number}]") for number, one in enumerate(value)]
+    if isinstance(value, dict):
+        return _object(schema, value, f"{at}.")
+    if isinstance(value, int) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
+        raise _bad(at, f"must be from {schema['minimum']} to {schema['maximum']}")
+    return value
+
+
+def _checked_text(schema: Schema, value: str, at: str) -> str:
+    if "enum" in schema and value not in schema["enum"]:
+        raise _bad(at, f"must be one of {', '.join(schema['enum'])}")
+    if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", math.inf):
+        most = schema.get("maxLength")
+        raise _bad(at, f"must have {schema.get('minLength', 0)} to {most} characters" if most else "must not be empty")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise _bad(at, "must be text: half a character is none") from None
+    return value
+
+
+def _is_a(name: str, value: object) -> bool:
+    # To Python true is a number; to JSON it is not.
+    return isinstance(value, _TYPES[name][0]) and (name == "boolean" or not isinstance(value, bool))
+
+
+def _bad(field: str, why: str) -> InvalidRequest:
+    return InvalidRequest(field=field, why=why)

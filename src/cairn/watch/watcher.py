@@ -1,0 +1,366 @@
+"""Watches the files of a server's codebases and keeps their indexes up with them.
+
+One thread waits for the events of all roots. A root is subscribed to first, then everything below it is compared once
+(what changed while nobody watched), and from then on what is told: a save costs a look at one file, not at the tree.
+Events are hints. Where some are lost, where a folder or a rule changes, and every five minutes, everything is compared;
+where nothing can be heard, only that is done, and `state` says so. What was cleared is neither watched nor caught up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from cairn.ask.allowed import Allowed
+from cairn.ask.freshness import Hinted
+from cairn.ask.runs import Run
+from cairn.ask.workspace import Desk
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.limits import MAX_WATCHED_ROOTS, WATCH_RECONCILE_SECONDS
+from cairn.errors import CairnError, NotIndexed, RootNotFound, WatchFailed
+from cairn.source.beneath import Tree
+from cairn.source.walk import walk, walk_to
+from cairn.source.watch import Watch, watch_tree
+from cairn.store.standing import State
+from cairn.sync.codebase import Codebase, open_codebase
+from cairn.sync.report import Gap
+from cairn.sync.status import look
+from cairn.watch.event_loop import Ears
+from cairn.watch.pending_changes import Hearing
+
+# While another run is at work: how soon its end is looked for.
+_AGAIN_SECONDS = 0.02
+# A flood of events is taken in by the armful.
+_PACE_SECONDS = 0.005
+_LET_ALONE_SECONDS = 60.0
+# So often it is looked whether the roots still are where they were: of some that are replaced nothing is told.
+_PLACE_SECONDS = 5.0
+# A root that is heard no more may have been replaced by another folder: so soon it is listened to anew.
+_ANEW_SECONDS = 0.5
+# So long the end of the thread is waited for; it lets go of what it holds by itself, however late that is.
+_LAST_SECONDS = 10.0
+
+
+class _Root:
+    """One root: its events, and who hears when a run of it ends. `caught_up` is set once the first has."""
+
+    def __init__(self, watching: Watching, root: str, clock: Clock, *, create: bool) -> None:
+        self.hearing = Hearing(root, clock)
+        self.create = create
+        self.caught_up = threading.Event()
+        self.reconcile_at = clock.monotonic() + WATCH_RECONCILE_SECONDS
+        self._watching = watching
+        # What the step before a search asks.
+        self.hear, self.take, self.put_back = self._hear, self.hearing.take, self.hearing.put_back
+
+    @property
+    def waits(self) -> bool:
+        return self.hearing.waits
+
+    def _hear(self) -> None:
+        self._watching.listen_anew(self, self.hearing.hear)
+        self._watching.wait_for(self)
+
+    def found(self, gap: Gap) -> None:
+        self._watching.gap(self.hearing.root, gap)
+
+    def ended(self, run: Run, hinted: Hinted) -> None:
+        self._watching.ended(self, run, hinted)
+
+
+class Watching:
+    """All roots that a server watches.
+
+    `told` hears of every run over a watched root, `found` what a comparison of everything has found to do.
+    """
+
+    def __init__(
+        self,
+        desk: Desk,
+        clock: Clock = SYSTEM_CLOCK,
+        *,
+        told: Callable[[Run], None] = lambda _: None,
+        found: Callable[[str, Gap], None] = lambda _, __: None,
+    ) -> None:
+        self._desk, self._clock, self._told, self._found = desk, clock, told, found
+        self._lock = threading.Lock()
+        self._roots: dict[str, _Root] = {}
+        self._let_alone: dict[str, float] = {}
+        self._ears: Ears[_Root] = Ears()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="cairn watch", daemon=True)
+        self._thread.start()
+
+    def add(self, root: str, *, create: bool = False) -> None:
+        """Watch this root, if it is not, and catch up with what has changed: both beside the caller, who goes on.
+
+        A root without an index that can answer is let alone, unless `create` asks for one. When there are too many, the
+        one that nobody has asked about for the longest time is watched no more.
+        """
+        with self._lock:
+            known = self._roots.pop(root, None)
+            if known is not None:
+                # The last in order is the one that was asked last.
+                self._roots[root] = known
+                return
+            if self._closed or (not create and self._clock.monotonic() < self._let_alone.get(root, 0.0)):
+                return
+            spare = next(iter(self._roots)) if len(self._roots) >= MAX_WATCHED_ROOTS else None
+        if spare is not None:
+            # Whoever asks about it next has it watched again.
+            self.remove(spare)
+        with self._lock:
+            if self._closed or root in self._roots:
+                return
+            found = self._roots[root] = _Root(self, root, self._clock, create=create)
+        self._desk.runs.remember(root)
+        self._begin(found)
+
+    def remove(self, root: str) -> None:
+        """Watch it no more."""
+        with self._lock:
+            found = self._roots.pop(root, None)
+        if found is not None:
+            self._desk.freshener.unwatch(root)
+            self._desk.runs.forget(root)
+            self._ears.forget(found)
+            found.hearing.close()
+            found.caught_up.set()
+
+    def caught_up(self, root: str, seconds: float) -> bool:
+        """Whether the first comparison of this root is over, well or not, within this time."""
+        with self._lock:
+            found = self._roots.get(root)
+        return found is None or found.caught_up.wait(seconds)
+
+    def state(self) -> dict[str, dict[str, Any]]:
+        """How each root is watched: for people who ask what a server does."""
+        with self._lock:
+            roots = list(self._roots.items())
+        return {root: _state(one) for root, one in roots}
+
+    def close(self) -> None:
+        """Watch nothing any more; a second call does nothing."""
+        with self._lock:
+            self._closed = True
+            roots = list(self._roots)
+        for root in roots:
+            self.remove(root)
+        self._ears.wake()
+        self._thread.join(_LAST_SECONDS)
+
+    # --- a root begins ------------------------------------------------------------------------------------------------
+
+    def _begin(self, found: _Root) -> None:
+        threading.Thread(target=self._subscribe, args=(found,), name="cairn watch begins", daemon=True).start()
+
+    def _subscribe(self, found: _Root) -> None:
+        root = found.hearing.root
+        try:
+            codebase = open_codebase(root, self._desk.environ)
+            if not self._may_be_watched(codebase, create=found.create):
+                self._leave(root)
+                return
+            found.hearing.listen(_watch(codebase, self._clock))
+        except WatchFailed as problem:
+            found.hearing.fail(str(problem.fields["why"]))
+        except RootNotFound:
+            # Should it come back, whoever asks about it has it watched again.
+            self.remove(root)
+            return
+        except (CairnError, OSError):
+            # Who asks about it is told why.
+            self._leave(root)
+            return
+        with self._lock:
+            gone = self._roots.get(root) is not found
+        if gone:
+            found.hearing.close()
+            return
+        self.wait_for(found)
+        self._ears.wake()
+
+    def _leave(self, root: str) -> None:
+        """Not this one, nor soon again: each question about it would have us look."""
+        with self._lock:
+            self._let_alone = {root: self._clock.monotonic() + _LET_ALONE_SECONDS, **self._let_alone}
+            while len(self._let_alone) > MAX_WATCHED_ROOTS:
+                self._let_alone.popitem()
+        self.remove(root)
+
+    def _may_be_watched(self, codebase: Codebase, *, create: bool) -> bool:
+        status = look(codebase, self._desk.home)
+        if status.differs or status.state in (State.CLEARED, State.CORRUPT):
+            return False
+        if status.tracked is not None and status.tracked.cleared:
+            return False
+        return status.state is State.INDEXED or create
+
+    def wait_for(self, found: _Root) -> None:
+        """Wait for events of this root too. After an overflow that is another descriptor."""
+        watch = found.hearing.watch
+        if watch is not None:
+            # ValueError: it was closed in between.
+            with contextlib.suppress(OSError, ValueError):
+                self._ears.listen(found, watch.fileno())
+
+    def listen_anew(self, found: _Root, step: Callable[[], None]) -> None:
+        """Take a step in which a root may become deaf; then it is tried soon to hear it again."""
+        heard = found.hearing.watch is not None
+        step()
+        if heard and found.hearing.watch is None:
+            found.reconcile_at = self._clock.monotonic() + _ANEW_SECONDS
+            self._ears.wake()
+
+    # --- the thread ---------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        with contextlib.closing(self._ears):
+            while not self._closed:
+                heard = self._ears.wait(min(_PLACE_SECONDS, self._until_next()))
+                for one in heard or self._begun():
+                    self._guarded(one, one.hear)
+                for one in self._due():
+                    self._guarded(one, partial(self._start, one))
+                if heard:
+                    self._clock.sleep(_PACE_SECONDS)
+
+    def _guarded(self, found: _Root, step: Callable[[], None]) -> None:
+        """Whatever goes wrong with one root, the others are watched on, and all of this one is compared later."""
+        try:
+            step()
+        except Exception:
+            found.put_back(None)
+
+    def _begun(self) -> list[_Root]:
+        with self._lock:
+            roots = list(self._roots.values())
+        return [one for one in roots if one.hearing.watch is not None or one.hearing.why]
+
+    def _until_next(self) -> float:
+        now, times = self._clock.monotonic(), [WATCH_RECONCILE_SECONDS]
+        for one in self._begun():
+            due = one.hearing.due()
+            times.append((one.reconcile_at if due is None else due) - now)
+        return max(0.0, min(times))
+
+    def _due(self) -> list[_Root]:
+        now, found = self._clock.monotonic(), []
+        for one in self._begun():
+            if now >= one.reconcile_at:
+                one.reconcile_at = now + WATCH_RECONCILE_SECONDS
+                if one.hearing.watch is None:
+                    # There may be room for it by now. However that goes, everything is compared afterwards.
+                    self._begin(one)
+                else:
+                    one.hearing.want_all()
+            due = one.hearing.due()
+            if due is not None and due <= now:
+                found.append(one)
+        return found
+
+    def _start(self, found: _Root) -> None:
+        try:
+            codebase = open_codebase(found.hearing.root, self._desk.environ)
+        except RootNotFound:
+            # Should it come back, whoever asks about it has it watched again.
+            self.remove(found.hearing.root)
+            return
+        except (CairnError, OSError):
+            # Its settings cannot be read: that may pass.
+            found.put_back(frozenset())
+            return
+        if self._desk.freshener.start(codebase, found) is None:
+            found.hearing.wait(_AGAIN_SECONDS)
+
+    def ended(self, found: _Root, run: Run, hinted: Hinted) -> None:
+        """A run of this root is over; from now on, however it went, only what is told is compared."""
+        root = found.hearing.root
+        if isinstance(run.error, NotIndexed):
+            # Somebody has cleared it.
+            self.remove(root)
+        else:
+            if run.error is None:
+                found.hearing.done()
+            if hinted is None:
+                self._cover(found)
+            self._desk.freshener.unwatch(root)
+            with self._lock:
+                if self._roots.get(root) is found and found.hearing.watch is not None:
+                    self._desk.freshener.watch(root, found)
+        self._told(run)
+        found.caught_up.set()
+        self._ears.wake()
+
+    def gap(self, root: str, gap: Gap) -> None:
+        """A run over everything has something to do."""
+        self._found(root, gap)
+
+    def _cover(self, found: _Root) -> None:
+        if found.hearing.watch is None:
+            # Its time to be tried again stays.
+            return
+        found.reconcile_at = self._clock.monotonic() + WATCH_RECONCILE_SECONDS
+        seen = self._desk.runs.remember(found.hearing.root).tree
+        if seen is not None:
+            self.listen_anew(found, partial(found.hearing.cover, seen.folders))
+
+
+def _watch(codebase: Codebase, clock: Clock) -> Watch:
+    """A subscription to the folders that a walk enters, and to those that it would."""
+    config, tracked = codebase.config, codebase.tracked
+
+    def wanted(raw: bytes) -> bool:
+        with Tree(codebase.root) as tree:
+            return raw in walk_to(tree, config, raw, tracked=tracked).folders
+
+    with Tree(codebase.root) as tree:
+        folders = walk(tree, config, tracked=tracked).folders
+    return watch_tree(codebase.root, folders, wanted=wanted, clock=clock)
+
+
+def _state(found: _Root) -> dict[str, Any]:
+    hearing = found.hearing
+    watch = hearing.watch
+    mode = "watching" if watch is not None else "polling" if hearing.why else "starting"
+    return {
+        "mode": mode,
+        "why": hearing.why or None,
+        "folders": watch.folders if watch is not None else 0,
+        "pending": hearing.pending,
+        "lastEventAt": hearing.last_event_at,
+        "overflows": hearing.overflows,
+        "caughtUp": found.caught_up.is_set(),
+    }
+
+
+# --- How a server begins: it catches up with what it slept through.
+
+
+class WatchedDesk(Desk):
+    """A desk whose codebases are watched: those that are named at once, others from the first question on."""
+
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        allowed: Allowed,
+        clock: Clock = SYSTEM_CLOCK,
+        *,
+        roots: Sequence[str] = (),
+        create: bool = False,
+        told: Callable[[Run], None] = lambda _: None,
+        found: Callable[[str, Gap], None] = lambda _, __: None,
+    ) -> None:
+        super().__init__(environ, allowed, clock)
+        self.watching = Watching(self, clock, told=told, found=found)
+        self.used = self.watching.add
+        for root in roots:
+            self.watching.add(root, create=create)
+
+    def close(self) -> None:
+        """Watch no more, stop the runs and close what is open."""
+        self.watching.close()
+        super().close()
