@@ -44,7 +44,8 @@ class Table:
 
     def unknown(self, rows: Iterable[str]) -> list[str]:
         """The ids among these that no row has."""
-        return sorted(set(rows) - self.ids)
+        wanted = set(rows)
+        return sorted(wanted - self.ids) if wanted else []
 
     def unproven(self, passed: Iterable[str]) -> list[str]:
         """The claimed rows that are not among those passed."""

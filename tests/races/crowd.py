@@ -2,8 +2,8 @@
 
 Two of them change a tree and sync it, one merges segments all the time, one collects what is no longer needed, and all
 others read. The tree is always in one of a known series of states, and the number of the state stands in one of its
-files: so whatever snapshot a reader gets, it can tell what must be in it. Each process leaves what it did and what was
-wrong in FOLDER/said.
+files: so whatever snapshot a reader gets, it can tell what must be in it. They work for SECONDS, and on until each has
+done what WANTED says; each leaves what it did and what was wrong in FOLDER/said.
 """
 
 from __future__ import annotations
@@ -36,12 +36,20 @@ from cairn.sync import run
 from cairn.sync.codebase import open_codebase
 from cairn.sync.compact import compact_store
 from cairn.sync.place import place_of
+from tests.support.waiting import PATIENCE
 
 FILES = 10
 # A collector of this crowd keeps so many snapshots, and all that were in use within this time.
 RETAINED, KEPT_SECONDS = 3, 1.0
 # Views that a reader holds on to, and asks again while all that they were opened from may be gone.
 PINNED = 3
+# How much of what each of them is to have done, for the whole to prove anything.
+WANTED = {
+    "writer": ("published", 1),
+    "compactor": ("published", 1),
+    "collector": ("segments", 1),
+    "reader": ("snapshots", 2),
+}
 
 Said = Counter[str]
 
@@ -66,13 +74,14 @@ def contents(view: SnapshotView) -> dict[str, bytes]:
 
 
 class Member:
-    """One process of the crowd: where it works, and until when."""
+    """One process of the crowd: where it works, and how long at least; it stays until all have done their part."""
 
-    def __init__(self, folder: Path, seconds: float, readers: int = 0) -> None:
+    def __init__(self, folder: Path, seconds: float, readers: int = 0, name: str = "") -> None:
         # So many of them leave the others some room.
         self.reading_pause = 0.04 * readers
         self.folder, self.tree, self.home = folder, folder / "tree", folder / "home"
         self.until = time.monotonic() + seconds
+        self.name, self.others = name, readers + 4
         self.said: Said = Counter()
         self.wrong: list[str] = []
         self.embedder = FakeEmbedder(8, cheap=True)
@@ -80,9 +89,14 @@ class Member:
         self.place = place_of(self.codebase, str(self.home), self.embedder.identity)
 
     def turns(self, longest_pause: float) -> Iterator[None]:
-        """One after another until the time is over."""
-        while time.monotonic() < self.until:
+        """One after another until the time is over, and on until everybody has done their part."""
+        done, part = self.folder / "done", WANTED[self.name.rstrip("0123456789")]
+        while time.monotonic() < self.until or len(os.listdir(done)) < self.others:
+            if time.monotonic() > self.until + PATIENCE:
+                break
             yield
+            if self.said[part[0]] >= part[1]:
+                (done / self.name).touch()
             time.sleep(random.random() * longest_pause)
 
     def disk(self) -> Disk:
@@ -233,7 +247,7 @@ def start(name: str, folder: Path, seconds: float, readers: int, act: Callable[[
     status = 1
     try:
         random.seed(f"{name} {os.getpid()}")
-        member = Member(folder, seconds, readers)
+        member = Member(folder, seconds, readers, name)
         try:
             act(member)
         except BaseException:
@@ -255,7 +269,7 @@ def gather(folder: Path, seconds: float, readers: int) -> int:
 
 def prepare(folder: Path) -> None:
     """A tree in its first state, and an index of it."""
-    for name in ("tree", "said"):
+    for name in ("tree", "said", "done"):
         (folder / name).mkdir()
     member = Member(folder, 0)
     member.step()

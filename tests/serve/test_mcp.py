@@ -27,6 +27,7 @@ from tests.conformance import conforms
 from tests.schemas import validator
 from tests.serve.test_tools import QUESTIONS
 from tests.support.servers import Agent
+from tests.support.waiting import PATIENCE, until
 
 T = TypeVar("T")
 Answer = dict[str, Any]
@@ -103,7 +104,7 @@ anyio.run(main)
 
 
 def test_hello_is_said_before_anything_heavy_is_imported_or_opened() -> None:
-    done = subprocess.run([sys.executable, "-c", _HELLO], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", _HELLO], capture_output=True, text=True, check=True, timeout=PATIENCE)
     hello, tools = done.stdout.splitlines()
     assert hello == "hello []"
     assert "cairn.tools.table" in tools
@@ -321,7 +322,7 @@ def test_a_call_that_is_cancelled_cancels_its_run_and_keeps_nobody_waiting(agent
             # Others are answered meanwhile.
             assert (await answer(client, "index_status"))["status"] == "not_ready"
             group.cancel_scope.cancel()
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE):
             while agent.desk.runs.active(str(agent.tree)) is not None:
                 await anyio.sleep(0.05)
         run = agent.desk.runs.last(str(agent.tree))
@@ -351,7 +352,10 @@ def test_the_end_of_the_connection_ends_the_runs(agent: Agent) -> None:
             group.cancel_scope.cancel()
 
     served(agent.desk, work)
-    assert agent.desk.runs.active(str(agent.tree)) is None
+    until(lambda: agent.desk.runs.active(str(agent.tree)) is None)
+    run = agent.desk.runs.last(str(agent.tree))
+    assert run is not None
+    assert isinstance(run.error, Cancelled), "it was not simply through"
 
 
 # --- resources --------------------------------------------------------------------------------------------------------
