@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import settings
 
 from tests.conformance_report import Table, load
 from tests.support.budgets import Budgets
+from tests.support.faults import Faults
 from tests.support.repos import make_repo
 
 # The same examples on every machine and every run: a red run can be repeated, and time is bounded by the examples.
@@ -84,3 +86,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def repo(tmp_path: Path) -> Path:
     """An empty git repository."""
     return make_repo(tmp_path / "repo")
+
+
+@pytest.fixture
+def faults() -> Iterator[Faults]:
+    """What goes wrong until the test ends."""
+    with Faults.meanwhile() as faults:
+        yield faults

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import signal
 import subprocess
@@ -172,7 +173,7 @@ def test_without_any_proc_nothing_is_proven(monkeypatch: pytest.MonkeyPatch) -> 
     def absent(*_: object, **__: object) -> None:
         raise FileNotFoundError
 
-    monkeypatch.setattr("builtins.open", absent)
+    monkeypatch.setattr(builtins, "open", absent)
     monkeypatch.setattr(os, "stat", absent)
     assert clock_module._pid_namespace() == 0
     assert not PROCESSES.me().is_known

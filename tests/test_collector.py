@@ -7,6 +7,7 @@ import pytest
 
 from cairn.core import collector
 from cairn.core.collector import no_cycle_collection
+from tests.support.faults import Faults
 
 
 def test_the_pause_ends_with_the_block_whatever_happens_in_it() -> None:
@@ -36,8 +37,8 @@ class Loop:
         self.me = self
 
 
-def test_cycles_that_a_pause_puts_aside_are_found_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collector, "_MOST_POSTPONED", 500)
+def test_cycles_that_a_pause_puts_aside_are_found_in_the_end(faults: Faults) -> None:
+    faults.limit(collector, _MOST_POSTPONED=500)
     alive = weakref.WeakSet[Loop]()
     for _ in range(12):
         for _ in range(100):

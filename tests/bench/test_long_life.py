@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from bench import long_life
 from cairn.embedding.static import StaticEmbedder
 from cairn.search.searcher import Searcher
 from cairn.search.types import Mode
+from tests.support.faults import Faults
 from tests.support.repos import commit, make_repo
 
 
@@ -23,16 +26,15 @@ def store(tmp_path: Path) -> long_life.Store:
 
 
 def test_a_life_of_a_few_steps_is_told_with_its_figures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: Faults, capsys: pytest.CaptureFixture[str]
 ) -> None:
     repository = make_repo(tmp_path / "repository")
     for number in range(4):
         commit(repository, {b"src/%d.py" % number: b"def function_%d():\n    return 1\n" % number * 30})
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.setattr("sys.argv", ["long_life", str(repository), "--steps", "8"])
-    monkeypatch.setattr(long_life, "ROUNDS", 1)
-    monkeypatch.setattr(long_life, "QUESTIONS", 5)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(sys, "argv", ["long_life", str(repository), "--steps", "8"])
+    faults.limit(long_life, ROUNDS=1, QUESTIONS=5)
     # A handful of lines is outweighed by the frame around them: only that it is said is of interest.
     assert long_life.main() == 1
     told = capsys.readouterr().out

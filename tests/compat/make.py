@@ -23,6 +23,7 @@ import cairn.store.build
 import cairn.store.writer
 import cairn.sync.memory
 import cairn.sync.run
+import tests.sync.desk as desk_module
 from cairn.core.config import Config
 from cairn.core.types import FileStat, Root
 from cairn.embedding.fake import FakeEmbedder
@@ -152,7 +153,7 @@ def _runs(tree: Path, home: Path) -> None:
 
     with steady(), pytest.MonkeyPatch.context() as patch:
         extract_here(patch, clock)
-        patch.setattr("tests.sync.desk.Tree", Elsewhere)
+        patch.setattr(desk_module, "Tree", Elsewhere)
         patch.setattr(cairn.sync.run, "Tree", Elsewhere)
         patch.setattr(cairn.sync.memory, "Tree", Elsewhere)
         patch.setattr(cairn.store.build, "narrow_stat", fixed)

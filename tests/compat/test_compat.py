@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import cairn.ask.session as session_module
 from cairn.ask.session import Session, Steps, whole
 from cairn.core.fingerprint import IndexFingerprint
 from cairn.search.types import Mode, SearchRequest
@@ -90,7 +91,7 @@ def test_a_released_format_answers_through_a_session(
     fingerprint = IndexFingerprint(newest.config_fields, newest.config_fingerprint)
     # Grammars and models move on, and with them the place: the session is shown the store that belongs to its time.
     place = Place(str(tmp_path / "home"), store.name, fingerprint, newest.canonical_root)
-    monkeypatch.setattr("cairn.ask.session.place_of", lambda *_: place)
+    monkeypatch.setattr(session_module, "place_of", lambda *_: place)
     (tmp_path / "tree").mkdir()
     with Session(whole(str(tmp_path / "tree"), {}), {"CAIRN_HOME": str(tmp_path / "home")}) as session:
         session.prepare(Steps(create=False, sync=False))

@@ -23,6 +23,7 @@ from cairn.store.disk import Disk
 from cairn.store.fs import Fs
 from tests.conformance import conforms
 from tests.store.disks import FAULTS, Call, FailingDisk, Fault, MemoryDisk, Mode, TracingDisk
+from tests.support.faults import Faults
 
 DIMENSION = 8
 FAKE = FakeEmbedder(DIMENSION, cheap=False)
@@ -243,9 +244,9 @@ MOST = pack_size(12, DIMENSION)
 
 
 @pytest.fixture
-def large_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def large_steps(faults: Faults) -> None:
     """A third of the cache may be one pack, so that a little work merges, evicts and promotes."""
-    monkeypatch.setattr("cairn.embedding.cache._STEPS", 3)
+    faults.limit(cache_module, _STEPS=3)
 
 
 def work(fs: Fs, done: list[object] | None = None) -> None:
@@ -411,7 +412,7 @@ def test_a_text_is_embedded_once_for_all_processes() -> None:
     assert model.asked == [b"a", b"b", b"c"]
 
 
-def test_what_a_dear_model_gave_is_kept_before_it_is_asked_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_dear_model_gave_is_kept_before_it_is_asked_for_more(faults: Faults) -> None:
     keys = hashes(*range(7))
     texts = [key.encode() for key in keys]
 
@@ -421,7 +422,7 @@ def test_what_a_dear_model_gave_is_kept_before_it_is_asked_for_more(monkeypatch:
                 raise EmbeddingFailed(why="it is tired")
             return super().embed(texts)
 
-    monkeypatch.setattr(cache_module, "MAX_EMBED_BATCH", 2)
+    faults.limit(cache_module, MAX_EMBED_BATCH=2)
     fs = MemoryDisk()
     beats: list[int] = []
     with EmbeddingCache(fs) as cache, pytest.raises(EmbeddingFailed):

@@ -35,6 +35,7 @@ from tests.embedding.server import (
     vectors_of,
 )
 from tests.support.clock import ManualClock
+from tests.support.faults import Faults
 
 
 @pytest.fixture
@@ -111,15 +112,13 @@ def test_nothing_is_asked_about_nothing(server: Server, clock: ManualClock) -> N
     assert [bool(row.any()) for row in vectors] == [False, True, False]
 
 
-def test_a_request_holds_few_texts_and_few_bytes(
-    server: Server, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_holds_few_texts_and_few_bytes(server: Server, clock: ManualClock, faults: Faults) -> None:
     texts = [b"%d" % number for number in range(10)]
     together = model_of(server, clock).embed(texts)
     assert model_of(server, clock, batch=4).embed(texts).tobytes() == together.tobytes()
     assert [len(asked.texts) for asked in server.asked] == [10, 4, 4, 2]
     server.asked.clear()
-    monkeypatch.setattr(limits, "EMBED_REQUEST_BYTES", 10)
+    faults.limit(limits, EMBED_REQUEST_BYTES=10)
     model_of(server, clock).embed([b"123456", b"1234", b"1", b"12345678901234", b"1"])
     assert [len(asked.texts) for asked in server.asked] == [2, 1, 1, 1]
 
@@ -304,14 +303,14 @@ def test_a_server_that_claims_a_huge_answer_is_not_listened_to(server: Server, c
 # --- slow, gone, and stopped ------------------------------------------------------------------------------------------
 
 
-def test_a_silent_server_is_given_up(server: Server, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_server_is_given_up(server: Server, clock: ManualClock, faults: Faults) -> None:
     done = threading.Event()
 
     def silent(handler: Handler) -> None:
         done.wait(10)
         handler.close_connection = True
 
-    monkeypatch.setattr(limits, "EMBED_TIMEOUT_SECONDS", 0.1)
+    faults.limit(limits, EMBED_TIMEOUT_SECONDS=0.1)
     server.prepared += [silent] * 10
     began = time.monotonic()
     error = failing(model_of(server, clock))
@@ -322,7 +321,7 @@ def test_a_silent_server_is_given_up(server: Server, clock: ManualClock, monkeyp
 
 
 def test_a_server_that_sends_a_byte_now_and_then_is_given_up(
-    server: Server, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+    server: Server, clock: ManualClock, faults: Faults
 ) -> None:
     done = threading.Event()
 
@@ -334,7 +333,7 @@ def test_a_server_that_sends_a_byte_now_and_then_is_given_up(
             handler.wfile.write(b" ")
             handler.wfile.flush()
 
-    monkeypatch.setattr(limits, "EMBED_DEADLINE_SECONDS", 0.5)
+    faults.limit(limits, EMBED_DEADLINE_SECONDS=0.5)
     server.prepared += [dripping] * 10
     began = time.monotonic()
     error = failing(model_of(server, clock))
@@ -343,18 +342,14 @@ def test_a_server_that_sends_a_byte_now_and_then_is_given_up(
     assert time.monotonic() - began < 8
 
 
-def test_when_the_time_is_up_nothing_more_is_asked(
-    server: Server, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "EMBED_DEADLINE_SECONDS", 0.0)
+def test_when_the_time_is_up_nothing_more_is_asked(server: Server, clock: ManualClock, faults: Faults) -> None:
+    faults.limit(limits, EMBED_DEADLINE_SECONDS=0.0)
     assert "it did not answer in time" in failing(model_of(server, clock)).sentence
     assert server.asked == []
 
 
-def test_somebody_who_waits_for_a_query_waits_less(
-    server: Server, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(limits, "EMBED_QUERY_SECONDS", 2.0)
+def test_somebody_who_waits_for_a_query_waits_less(server: Server, clock: ManualClock, faults: Faults) -> None:
+    faults.limit(limits, EMBED_QUERY_SECONDS=2.0)
     server.prepared += [refusing(500)] * 10
     with pytest.raises(ModelUnavailable):
         model_of(server, clock).embed_query("x")

@@ -12,10 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import cairn.embedding.pieces as pieces_module
+import cairn.embedding.static as static_module
 from cairn.embedding.identity import DIMENSION
 from cairn.embedding.static import MODEL_FILE, PIECES, StaticEmbedder
 from cairn.errors import ModelDamaged
 from tests.conformance_report import PROJECT
+from tests.support.faults import Faults
 
 MODEL = StaticEmbedder()
 
@@ -125,18 +128,18 @@ def test_a_query_that_is_not_utf_8_is_embedded_without_its_broken_parts() -> Non
     assert MODEL.embed_query("parse \udcff json").tobytes() == MODEL.embed_query("parse json").tobytes()
 
 
-def test_what_was_forgotten_is_cut_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_forgotten_is_cut_again(faults: Faults) -> None:
     # A repository with more distinct words than the memory holds gives the same vectors.
-    monkeypatch.setattr("cairn.embedding.pieces._MEMORY_BYTES", 2_000)
+    faults.limit(pieces_module, _MEMORY_BYTES=2_000)
     texts = snippets()
     small = StaticEmbedder()
     assert np.concatenate([small.embed([text]) for text in texts]).tobytes() == MODEL.embed(texts).tobytes()
     assert len(small._loaded.words._tokens) < 1_000  # type: ignore[union-attr]
 
 
-def test_texts_larger_than_a_slice_are_embedded_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_larger_than_a_slice_are_embedded_one_by_one(faults: Faults) -> None:
     expected = MODEL.embed(snippets()).tobytes()
-    monkeypatch.setattr("cairn.embedding.static._BYTES_AT_ONCE", 700)
+    faults.limit(static_module, _BYTES_AT_ONCE=700)
     assert MODEL.embed(snippets()).tobytes() == expected
 
 

@@ -15,6 +15,8 @@ from typing import Protocol, cast
 import numpy as np
 import pytest
 
+import cairn.store.collect as collect_module
+import cairn.store.publish as publish_module
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.engine.contract import RowSearch, Scope
 from cairn.engine.local_rows import LocalRows
@@ -27,6 +29,7 @@ from cairn.store.snapshot import SnapshotView
 from cairn.sync.collect import gc
 from cairn.sync.run import RunOptions, reindex
 from tests.search.corpora import MODEL, engine_of, project
+from tests.support.faults import Faults
 from tests.sync.team import Person
 
 TREE = project(3, 24)
@@ -172,7 +175,7 @@ class KeeperConformance:
             raise OSError(5, "the disk does not answer")
 
         with monkeypatch.context() as patch:
-            patch.setattr("cairn.store.publish.claim", fail)
+            patch.setattr(publish_module, "claim", fail)
             one.write({"src/more.py": "def more():\n    return 2\n"})
             with pytest.raises(Exception, match=r"."):
                 one.sync()
@@ -180,7 +183,7 @@ class KeeperConformance:
         assert {name: keeper.segments()[name] for name in segments} == segments
 
     def test_what_no_kept_snapshot_names_is_dropped_with_its_marker_and_the_rest_stays(
-        self, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+        self, keeper: Keeper, faults: Faults
     ) -> None:
         one = keeper.person
         one.index()
@@ -192,7 +195,7 @@ class KeeperConformance:
         assert set(keeper.segments()) == kept | {ref.name for ref in first.segments}
         gc(one.codebase, options, lambda _: None)
         assert set(keeper.markers()) == {first.snapshot_id, second.snapshot_id}, "somebody may still read it"
-        monkeypatch.setattr("cairn.store.collect.RETAIN_SNAPSHOTS_MIN", 1)
+        faults.limit(collect_module, RETAIN_SNAPSHOTS_MIN=1)
         gc(one.codebase, options, lambda _: None, clock=cast("Clock", Later()))
         assert set(keeper.segments()) == kept
         assert keeper.markers() == {second.snapshot_id: second.completion}

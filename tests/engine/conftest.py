@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+import cairn.engine.candidates as candidates_module
+import cairn.engine.milvus as milvus_module
+import cairn.sync.remote_view as remote_view_module
 from cairn.store.standing import PROVEN
 from tests.engine.servers import RealServer
+from tests.support.faults import Faults
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,9 +44,8 @@ def cloud(empty: Cloud) -> Cloud:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(faults: Faults) -> None:
     """No rest after trouble: every question asks the server anew."""
-    for module in ("cairn.engine.candidates", "cairn.sync.remote_view"):
-        monkeypatch.setattr(f"{module}.ENGINE_REST_SECONDS", 0.0)
-    monkeypatch.setattr("cairn.engine.milvus.ENGINE_BACKOFF_SECONDS", 0.001)
-    monkeypatch.setattr("cairn.sync.remote_view.ENGINE_SEARCH_SECONDS", 0.5)
+    faults.limit(candidates_module, ENGINE_REST_SECONDS=0.0)
+    faults.limit(milvus_module, ENGINE_BACKOFF_SECONDS=0.001)
+    faults.limit(remote_view_module, ENGINE_REST_SECONDS=0.0, ENGINE_SEARCH_SECONDS=0.5)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import cairn.engine.milvus_rows as milvus_rows_module
+import cairn.sync.reconcile as reconcile_module
 from cairn.engine.milvus_rows import MilvusRows
 from cairn.errors import EngineUnreachable
 from cairn.store.standing import PROVEN, ProofReason
@@ -21,6 +23,7 @@ from cairn.sync.run import STALE_LOCAL
 from tests.conformance import conforms
 from tests.engine.cloud import FAULTS, READS, WRITES, Cloud, facts
 from tests.engine.servers import RealServer, needs_milvus, running
+from tests.support.faults import Faults
 
 pytestmark = [needs_milvus, pytest.mark.long, pytest.mark.usefixtures("impatient")]
 
@@ -39,8 +42,8 @@ def test_a_no_answer_reconciles_prunes_or_writes_whatever_the_server_says(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     called: list[str] = []
-    monkeypatch.setattr("cairn.sync.reconcile.reconcile_non_destructive", lambda *_: called.append("reconcile"))
-    monkeypatch.setattr("cairn.sync.reconcile.prune", lambda *_: called.append("prune"))
+    monkeypatch.setattr(reconcile_module, "reconcile_non_destructive", lambda *_: called.append("reconcile"))
+    monkeypatch.setattr(reconcile_module, "prune", lambda *_: called.append("prune"))
     before, runs = cloud.kept(), cloud.newest()
     for fields in ({"kind": "cairn_index_completion_v1"}, {"codebasePath": "/elsewhere"}, {}):
         cloud.says(**fields)
@@ -89,17 +92,16 @@ def test_b_a_create_over_a_copy_without_proof_sends_the_proof_and_builds_nothing
 @conforms("000.PRF1", "000.LIFE3", "000.LIFE4", "001.CRE3")
 @pytest.mark.parametrize("struck", ["Upsert", "Flush"])
 def test_b_a_create_that_the_server_fails_leaves_no_index_and_no_proof(
-    empty: Cloud, struck: str, monkeypatch: pytest.MonkeyPatch
+    empty: Cloud, struck: str, faults: Faults
 ) -> None:
-    for name in ("ENGINE_WRITE_SECONDS", "ENGINE_FLUSH_SECONDS"):
-        monkeypatch.setattr(f"cairn.engine.milvus_rows.{name}", 1.0)
+    faults.limit(milvus_rows_module, ENGINE_WRITE_SECONDS=1.0, ENGINE_FLUSH_SECONDS=1.0)
     empty.proxy.fault = lambda name: "refuse" if name == struck else None
     empty.ask("manage_index", action="create", path=str(empty.tree))
     empty.ended()
     last = empty.desk.runs.last(str(empty.tree))
     assert last is not None
     assert isinstance(last.error, EngineUnreachable)
-    monkeypatch.undo()
+    faults.end()
     empty.proxy.heal()
     assert empty.read("manage_index")["status"] == "not_indexed"
     rows = empty.rows()

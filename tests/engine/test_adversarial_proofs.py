@@ -12,12 +12,15 @@ from dataclasses import replace
 
 import pytest
 
+import cairn.sync.remote_view as remote_view_module
+import cairn.sync.tracking as tracking_module
 from cairn.store.lease import RunKind
 from cairn.sync.reconcile import prune, reconcile_non_destructive
 from cairn.sync.tracking import change
 from tests.conformance import conforms
 from tests.engine.cloud import FAULTS, WRITES, Cloud, facts
 from tests.engine.servers import RealServer, needs_milvus, running
+from tests.support.faults import Faults
 
 pytestmark = [needs_milvus, pytest.mark.long, pytest.mark.usefixtures("impatient")]
 
@@ -51,9 +54,9 @@ def test_f_a_stale_answer_is_one_envelope_changes_nothing_and_is_not_asked_for_t
 
 @conforms("001.AC6", "001.RETRY")
 def test_f_a_marker_that_is_missing_or_wrong_is_an_answer_and_is_not_asked_for_again(
-    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+    cloud: Cloud, faults: Faults
 ) -> None:
-    monkeypatch.setattr("cairn.sync.remote_view.ENGINE_REST_SECONDS", 60.0)
+    faults.limit(remote_view_module, ENGINE_REST_SECONDS=60.0)
     cloud.read("search_codebase")
     proven = cloud.proxy.calls["Query"]
     for fields in ({}, {"kind": "other"}):
@@ -141,7 +144,7 @@ def test_while_an_index_is_made_anew_nobody_asks_the_server_for_its_proof(cloud:
 def test_a_root_is_added_only_when_its_marker_on_the_server_is_valid_and_none_is_removed(
     cloud: Cloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cairn.sync.tracking.from_stores", lambda *_: [])
+    monkeypatch.setattr(tracking_module, "from_stores", lambda *_: [])
     root = str(cloud.tree)
 
     def tracked() -> list[str]:

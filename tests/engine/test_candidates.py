@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pytest
 
+import cairn.engine.candidates as candidates_module
 from cairn.core.limits import ENGINE_REST_SECONDS
 from cairn.engine.candidates import CandidateEngine
 from cairn.engine.contract import Held, Near, Scope, Vector
@@ -14,6 +14,7 @@ from cairn.engine.local_rows import LocalRows
 from cairn.errors import EngineDamaged, EngineUnreachable
 from tests.search.corpora import MODEL, engine_of, project
 from tests.support.clock import ManualClock
+from tests.support.faults import Faults
 
 VECTOR: Vector = MODEL.embed_query("lease token")
 
@@ -78,8 +79,8 @@ def test_a_server_that_leaves_rows_out_is_not_believed() -> None:
         assert isinstance(engine.trouble, EngineDamaged)
 
 
-def test_a_server_that_has_lost_rows_is_not_believed_however_many_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cairn.engine.candidates.ENGINE_CANDIDATES", 3)
+def test_a_server_that_has_lost_rows_is_not_believed_however_many_it_names(faults: Faults) -> None:
+    faults.limit(candidates_module, ENGINE_CANDIDATES=3)
     with engine_of(project(1, 12), 3) as local:
         odd = Odd(local.view)
         engine = CandidateEngine(local.view, odd)

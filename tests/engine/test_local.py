@@ -9,6 +9,7 @@ from cairn.engine import local
 from cairn.engine.local import Definition, LocalEngine, Match
 from cairn.store.vectors import approximate, quantize
 from tests.search.corpora import MODEL, engine_of, project
+from tests.support.faults import Faults
 
 TREE = {
     "a/base.py": b"class Base:\n    def run(self):\n        pass\n",
@@ -42,8 +43,8 @@ def test_a_term_is_found_in_the_field_where_it_stands() -> None:
 
 
 @pytest.mark.parametrize("kept", [0, 1 << 20])
-def test_a_term_that_is_asked_for_again_is_found_as_at_first(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "_MOST_KEPT", kept)
+def test_a_term_that_is_asked_for_again_is_found_as_at_first(kept: int, faults: Faults) -> None:
+    faults.limit(local, _MOST_KEPT=kept)
     with engine_of(TREE, 2) as engine, engine_of(TREE, 2) as other:
         for terms in (["helper"], ["base", "helper", "helper"], ["helper", "nowhereword"], []):
             found, fresh = engine.matches(terms), other._look(terms)

@@ -17,6 +17,7 @@ from cairn.store.snapshot import SnapshotView
 from tests.engine.conformance import view
 from tests.engine.servers import RealServer, needs_milvus, running
 from tests.store.little import DIMENSION, STORE_ID
+from tests.support.faults import Faults
 
 __all__ = ["view"]
 pytestmark = [needs_milvus, pytest.mark.long]
@@ -79,13 +80,13 @@ def test_a_call_that_did_not_get_through_is_tried_again(fault: str, server: Real
         rows.close()
 
 
-def test_only_so_many_times_and_never_past_the_deadline(server: RealServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_so_many_times_and_never_past_the_deadline(server: RealServer, faults: Faults) -> None:
     from tests.engine.proxy import between
 
     with between(server.uri) as proxy:
         door = Server(proxy.uri)
         assert door.call(lambda client, left: client.has_collection("nothing", timeout=left)) is False
-        monkeypatch.setattr(milvus, "ENGINE_BACKOFF_SECONDS", 0.01)
+        faults.limit(milvus, ENGINE_BACKOFF_SECONDS=0.01)
         proxy.fault = lambda name: "refuse" if name == "DescribeCollection" else None
         tries: list[float] = []
 

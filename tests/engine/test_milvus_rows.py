@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import cairn.engine.milvus_rows as milvus_rows_module
+import cairn.engine.milvus_shape as milvus_shape_module
 from cairn.core.limits import ENGINE_PIECE_BYTES
 from cairn.engine.contract import RowSearch, Scope, SealedFile
 from cairn.engine.milvus import Server
@@ -26,6 +28,7 @@ from tests.conformance import conforms
 from tests.engine.conformance import Keeper, KeeperConformance, SearchConformance, vector_of, view
 from tests.engine.servers import RealServer, free_port, needs_milvus, running
 from tests.store.little import DIMENSION, STORE_ID
+from tests.support.faults import Faults
 from tests.sync.team import FILES, Person, person
 
 __all__ = ["view"]
@@ -119,10 +122,10 @@ def test_what_was_put_is_there_once_however_often_it_is_put(view: SnapshotView, 
 
 
 def test_everything_is_found_however_many_pages_it_takes_and_in_whatever_order_they_come(
-    view: SnapshotView, rows: MilvusRows, monkeypatch: pytest.MonkeyPatch
+    view: SnapshotView, rows: MilvusRows, faults: Faults
 ) -> None:
     # A server gives the first so many that it comes upon, and ids are in order as texts: 96256 comes after 144384.
-    monkeypatch.setattr("cairn.engine.milvus_rows._PAGE", 4)
+    faults.limit(milvus_rows_module, _PAGE=4)
     data = random.Random(1).randbytes(20 * ENGINE_PIECE_BYTES)
     rows.put_segment(sealed(view, 0, (SealedFile("data.bin", memoryview(data)), SealedFile("z", memoryview(b"z")))))
     name = view.manifest.segments[0].name
@@ -134,9 +137,9 @@ def test_everything_is_found_however_many_pages_it_takes_and_in_whatever_order_t
 
 
 def test_pages_that_hold_what_was_not_asked_for_are_no_answer(
-    rows: MilvusRows, monkeypatch: pytest.MonkeyPatch
+    rows: MilvusRows, monkeypatch: pytest.MonkeyPatch, faults: Faults
 ) -> None:
-    monkeypatch.setattr("cairn.engine.milvus_rows._PAGE", 2)
+    faults.limit(milvus_rows_module, _PAGE=2)
     monkeypatch.setattr(rows, "_query", lambda *_: [{"id": "3:a", "segment": "a"}, {"id": "3:b", "segment": "b"}])
     with pytest.raises(EngineDamaged, match="not asked for"):
         rows.runs()
@@ -263,9 +266,7 @@ def test_a_collection_that_somebody_else_made_is_left_alone(server: RealServer) 
     made.close()
 
 
-def test_a_collection_of_another_form_or_another_model_is_refused(
-    server: RealServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_collection_of_another_form_or_another_model_is_refused(server: RealServer, faults: Faults) -> None:
     own = f"version__{STORE_ID}"
     made = MilvusRows(Server(server.uri), own, DIMENSION)
     made.put_marker(MARKER, b"{}", {})
@@ -274,7 +275,7 @@ def test_a_collection_of_another_form_or_another_model_is_refused(
     with pytest.raises(EngineForeign, match="components"):
         other.runs()
     other.close()
-    monkeypatch.setattr("cairn.engine.milvus_shape.SCHEMA_VERSION", 2)
+    faults.limit(milvus_shape_module, SCHEMA_VERSION=2)
     later = MilvusRows(Server(server.uri), own, DIMENSION)
     with pytest.raises(EngineForeign, match="its form is 1"):
         later.runs()

@@ -15,6 +15,7 @@ from cairn.engine.scan import Texts, Wanted
 from cairn.search.pattern import Case, compiled
 from tests.conformance import conforms
 from tests.search.trees import texts_of
+from tests.support.faults import Faults
 
 Spans = list[tuple[str, int, int, int]]
 
@@ -98,16 +99,13 @@ def test_a_scan_finds_what_a_loop_over_lines_finds(
 
 @pytest.mark.parametrize("literal", ["a", "ab", "aa", "aba", "é", " ", "A"])
 @pytest.mark.parametrize("word", [False, True])
-def test_what_stands_nearly_everywhere_is_counted_as_what_is_rare(
-    literal: str, word: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_stands_nearly_everywhere_is_counted_as_what_is_rare(literal: str, word: bool, faults: Faults) -> None:
     tree = {"a": b"ab aab aaaa\nababa aba \xc3\xa9 A" * 3, "b": b"", "c": b"aa\n", "d": b"a", "e": b"aa a ababa aaa\n"}
     wanted = compiled(literal, case=Case.SENSITIVE, word=word)
-    monkeypatch.setattr(scan, "SCAN_STEP_BYTES", 1)
+    faults.limit(scan, SCAN_STEP_BYTES=1)
     with texts_of(tree, 3, b"a ab aa") as texts:
         rare = texts.tally(wanted, np.ones(len(texts), np.bool_), lambda done: None)
-        monkeypatch.setattr(scan, "_MANY", -1)
-        monkeypatch.setattr(scan, "_DENSE", -1)
+        faults.limit(scan, _MANY=-1, _DENSE=-1)
         dense = texts.tally(wanted, np.ones(len(texts), np.bool_), lambda done: None)
     assert rare.matches.sum() > 0 or (word and literal in ("aba", "A", " ", "é"))
     assert [list(each) for each in rare] == [list(each) for each in dense]
@@ -118,12 +116,11 @@ def test_what_stands_nearly_everywhere_is_counted_as_what_is_rare(
 )
 @pytest.mark.parametrize("any_case", [False, True])
 def test_a_word_that_stands_nearly_everywhere_is_counted_in_any_case(
-    pattern: str, any_case: bool, monkeypatch: pytest.MonkeyPatch
+    pattern: str, any_case: bool, faults: Faults
 ) -> None:
     text = "a A ab AB aB_A ab_a _a a2 A2 b\nB bA a\n\xe9a aSk a\u017fK \u212ain Kin A R\x12 a".encode()
     wanted = compiled(pattern, regex=True, case=Case.INSENSITIVE if any_case else Case.SENSITIVE)
-    monkeypatch.setattr(scan, "SCAN_STEP_BYTES", 1)
-    monkeypatch.setattr(scan, "_DENSE", -1)
+    faults.limit(scan, SCAN_STEP_BYTES=1, _DENSE=-1)
     with texts_of({"p": text, "q": text, "r": text + b"\n"}, 2, text) as texts:
         every = np.ones(len(texts), np.bool_)
         plain = texts.tally(Wanted(wanted.regexp), every, lambda done: None)
@@ -141,14 +138,14 @@ def test_a_word_that_stands_nearly_everywhere_is_counted_in_any_case(
 @pytest.mark.parametrize("any_case", [False, True])
 @pytest.mark.parametrize("hints", [0, 1_000])
 def test_neighbours_that_a_match_needs_change_nothing_but_the_time(
-    pattern: str, any_case: bool, hints: int, monkeypatch: pytest.MonkeyPatch
+    pattern: str, any_case: bool, hints: int, faults: Faults
 ) -> None:
     words = (
         "lock_take mutex_drop LOCK_DROP getxa setXb lock_sink loc\u212a_kin ask_\u017fink ark_ bRs_ a\u017f_k A\u212a_s"
     )
     text = "\n".join([words, *words.split(), "ac bd a_Take a_take as_t lock_x _take", ""]).encode()
     tree = {"a": text, "b": b"", "c": b"_", "d": b"k_", "e": text + b"lock_take"}
-    monkeypatch.setattr(scan, "_TOO_MANY_HINTS", hints)
+    faults.limit(scan, _TOO_MANY_HINTS=hints)
     with texts_of(tree, 2, text) as texts:
         wanted = compiled(pattern, regex=True, case=Case.INSENSITIVE if any_case else Case.SENSITIVE)
         every = np.ones(len(texts), np.bool_)
@@ -161,11 +158,9 @@ def test_neighbours_that_a_match_needs_change_nothing_but_the_time(
     "pattern", [r"\w+Error", r"x.*Error\b", "^ *Error", "(?:a|b)Error$", r"\s*Errors?|x", "a?Error"]
 )
 @pytest.mark.parametrize("hints", [0, 1, 1_000])
-def test_bytes_that_a_match_needs_change_nothing_but_the_time(
-    pattern: str, hints: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bytes_that_a_match_needs_change_nothing_but_the_time(pattern: str, hints: int, faults: Faults) -> None:
     tree = {"a.py": b"x = Error\nKeyError x Error\n", "b.py": b"nothing\n", "c.py": b"  Error\naError\nErrors\nx" * 3}
-    monkeypatch.setattr(scan, "_TOO_MANY_HINTS", hints)
+    faults.limit(scan, _TOO_MANY_HINTS=hints)
     with texts_of(tree, 2, b"Error aError") as texts:
         assert scanned(texts, compiled(pattern, regex=True, case=Case.SENSITIVE)) == model(tree, pattern, 0)
 

@@ -11,6 +11,7 @@ import cairn.evaluation.revision as revision_module
 from cairn.core.types import Root
 from cairn.evaluation.revision import exported
 from cairn.source.git_history import GitFile, GitHistory
+from tests.support.faults import Faults
 from tests.support.repos import commit, run_git
 
 
@@ -18,11 +19,11 @@ def history_of(folder: Path) -> GitHistory:
     return GitHistory(Root(str(folder), is_git=True))
 
 
-def test_the_tree_is_there_with_its_bytes_and_gone_afterwards(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tree_is_there_with_its_bytes_and_gone_afterwards(repo: Path, faults: Faults) -> None:
     old = commit(repo, {b"a.py": b"1\r\n", b"deep/er/b.py": b"2\n", b"byte\xff": b"3"})
     commit(repo, {b"a.py": b"later"})
     git = history_of(repo)
-    monkeypatch.setattr(revision_module, "_STEP_BYTES", 3)
+    faults.limit(revision_module, _STEP_BYTES=3)
     told: list[int] = []
     with exported(git, git.files_at(old), told.append) as (tree, home):
         found = {

@@ -16,6 +16,9 @@ from unittest import mock
 
 import pytest
 
+import cairn.store.lease as lease_module
+import cairn.store.snapshot as snapshot_module
+import cairn.store.writer as writer_module
 from cairn.core.limits import MAX_STATE_BYTES
 from cairn.errors import CairnError
 from cairn.source.listing import FolderListing, TreeListing
@@ -67,8 +70,8 @@ def prepared() -> Store:
     """The same bytes in every run: ids and owners are drawn from a counter."""
     numbers = itertools.count(1)
     with (
-        mock.patch("cairn.store.writer.secrets.token_bytes", lambda size: next(numbers).to_bytes(size, "big")),
-        mock.patch("cairn.store.lease.os.urandom", lambda size: next(numbers).to_bytes(size, "big")),
+        mock.patch.object(writer_module.secrets, "token_bytes", lambda size: next(numbers).to_bytes(size, "big")),
+        mock.patch.object(lease_module.os, "urandom", lambda size: next(numbers).to_bytes(size, "big")),
     ):
         disk = MemoryDisk()
         made = [save(disk, files) for files in STATES]
@@ -103,7 +106,7 @@ def test_the_store_is_whole_before_it_is_damaged() -> None:
 
 
 def test_a_reader_that_did_not_verify_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cairn.store.snapshot.require", lambda *_: None)
+    monkeypatch.setattr(snapshot_module, "require", lambda *_: None)
     (data,) = (each for each in artifacts() if each.path == f"segments/{prepared().segments[0]}/data.bin")
     with pytest.raises(AssertionError, match="data, segments/"):
         hurt(data, disk_for(data), most=300, seed=0, every=10_000)

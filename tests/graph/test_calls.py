@@ -14,6 +14,7 @@ from cairn.graph.calls import CallGraph, CallSite, Direction, calls_around
 from cairn.graph.notes import Note, NoteType
 from cairn.graph.scopes import Tier
 from tests.graph.trees import graph_of
+from tests.support.faults import Faults
 
 CHAIN = {
     "a.py": "from b import two\ndef one():\n    two()\n",
@@ -157,8 +158,8 @@ def test_members_that_do_not_fit_are_told() -> None:
     assert "Calls in 5 definitions inside of it did not fit." in {note.detail for note in found.notes}
 
 
-def test_calls_that_were_not_looked_at_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(callsites, "_MOST_CALLS", 2)
+def test_calls_that_were_not_looked_at_are_told(faults: Faults) -> None:
+    faults.limit(callsites, _MOST_CALLS=2)
     found = calls({"a.py": "def g(): ...\ndef f():\n    g()\n    g()\n    g()\n"}, "a.py#f")
     assert [note.detail for note in notes(found, NoteType.SUPPRESSED)] == [
         "Of its calls 1 were not looked at: there are too many."
@@ -168,10 +169,10 @@ def test_calls_that_were_not_looked_at_are_told(monkeypatch: pytest.MonkeyPatch)
 # --- ids and notes ----------------------------------------------------------------------------------------------------
 
 
-def test_uses_that_nobody_looked_at_are_counted_for_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uses_that_nobody_looked_at_are_counted_for_all_nodes(faults: Faults) -> None:
     whole = calls(CHAIN, "c.py#three", direction=Direction.CALLERS, depth=2)
     assert (whole.not_looked_at, arrows(whole)) == (0, ["two three", "top.py three", "one two"])
-    monkeypatch.setattr(limits, "MAX_USES_LOOKED_AT", 1)
+    faults.limit(limits, MAX_USES_LOOKED_AT=1)
     for tier in (Tier.LIKELY, Tier.NAME_ONLY):
         found = calls(CHAIN, "c.py#three", direction=Direction.CALLERS, depth=2, min_tier=tier)
         # Of four calls of `three` one was looked at; the only one of `two` is.

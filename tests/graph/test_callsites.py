@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pytest
-
 from cairn.graph import callsites
 from cairn.graph.callsites import Call, CallSites, EdgeKind
 from cairn.graph.facts import Place
 from cairn.graph.references import Graph
 from cairn.graph.scopes import Tier
 from tests.graph.trees import graph_of
+from tests.support.faults import Faults
 
 PYTHON = {
     "lib/__init__.py": "from .a import work as job\n",
@@ -181,8 +180,8 @@ def test_a_prototype_without_a_body_is_a_node_of_its_own() -> None:
     assert called == calls == {"a.c#g -> a.h#f call proven a.c:2"}
 
 
-def test_of_endless_calls_only_so_many_are_looked_at_and_the_rest_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(callsites, "_MOST_CALLS", 200)
+def test_of_endless_calls_only_so_many_are_looked_at_and_the_rest_is_counted(faults: Faults) -> None:
+    faults.limit(callsites, _MOST_CALLS=200)
     with graph_of({"a.py": "def g(): ...\ndef f():\n" + " g()\n" * 300 + "def h():\n g()\n"}) as graph:
         sites = CallSites(graph)
         [f], [h] = graph.places("a.py", "f"), graph.places("a.py", "h")

@@ -14,6 +14,7 @@ from cairn.graph.names import OUTSIDE, UNKNOWN, Found, Names
 from cairn.graph.references import Graph
 from cairn.graph.walks import MOST_DEPTH
 from tests.graph.trees import graph_of, place
+from tests.support.faults import Faults
 
 
 @contextmanager
@@ -40,9 +41,9 @@ def led(names: Names, path: str, number: int = 0) -> Found:
 
 
 def test_the_facts_of_the_files_that_were_looked_at_lately_are_kept_and_no_others(
-    monkeypatch: pytest.MonkeyPatch,
+    faults: Faults,
 ) -> None:
-    monkeypatch.setattr(names_module, "_MOST_FACTS", 3)
+    faults.limit(names_module, _MOST_FACTS=3)
     with names_of({f"{each}.py": f"def {each}(): pass\n" for each in "abcd"}) as names:
         first, second = names.facts("a.py"), names.facts("b.py")
         names.facts("c.py")
@@ -149,12 +150,12 @@ def test_a_ring_of_files_ends_and_hides_nothing_that_is_in_it() -> None:
             assert names.exported(f"m{number}.py", "lost", set()) == ()
 
 
-def test_one_walk_takes_so_many_steps_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_walk_takes_so_many_steps_and_no_more(faults: Faults) -> None:
     wide = {f"m{number}.py": f"y{number} = 1\n" for number in range(60)}
     wide["a.py"] = "".join(f"from m{number} import *\n" for number in range(60))
     wide["m59.py"] += "def x(): pass\n"
     for most, expected in ((500, ["m59.py:x"]), (20, [])):
-        monkeypatch.setattr(names_module, "_MOST_STEPS", most)
+        faults.limit(names_module, _MOST_STEPS=most)
         with names_of(wide) as names:
             assert shown(names, names.exported("a.py", "x", set())) == expected
 
@@ -273,12 +274,12 @@ def test_of_given_files_those_that_define_a_name_come_in_order() -> None:
         assert names.defining(frozenset({"b.py"}), "x") == ("b.py",)
 
 
-def test_includes_are_followed_around_a_ring_and_not_beyond_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_includes_are_followed_around_a_ring_and_not_beyond_the_bound(faults: Faults) -> None:
     ring = {f"h{n}.h": f'#include "h{(n + 1) % 30}.h"\n#include <stdio.h>\n' for n in range(30)}
     with names_of(ring) as names:
         assert names.reached("h0.h") == set(ring)
         assert names.reached("h0.h") is names.reached("h0.h")
-    monkeypatch.setattr(names_module, "_MOST_REACHED", 10)
+    faults.limit(names_module, _MOST_REACHED=10)
     with names_of(ring) as names:
         assert names.reached("h0.h") == {f"h{n}.h" for n in range(1, 11)}
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from cairn.core import limits
 from cairn.graph.references import Graph, References
 from cairn.graph.scopes import Tier
 from tests.graph.trees import graph_of, place
+from tests.support.faults import Faults
 
 TREE = {
     "lib/__init__.py": "from .a import work as job\n",
@@ -122,7 +121,7 @@ def test_files_that_import_all_of_each_other_are_walked_through_once() -> None:
     ]
 
 
-def test_of_too_many_uses_those_near_are_looked_at_and_the_rest_only_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_too_many_uses_those_near_are_looked_at_and_the_rest_only_counted(faults: Faults) -> None:
     tree = {
         "a_far.py": "def f(x):\n    x.go()\n    x.go()\n",
         "lib.py": "class A:\n    def go(self):\n        return self.go()\n",
@@ -133,7 +132,7 @@ def test_of_too_many_uses_those_near_are_looked_at_and_the_rest_only_counted(mon
         whole = graph.references(wanted, list_name_only=True)
         made = graph.references(place(graph, "lib.py", "A"))
     assert whole.not_looked_at == 0
-    monkeypatch.setattr(limits, "MAX_USES_LOOKED_AT", 1)
+    faults.limit(limits, MAX_USES_LOOKED_AT=1)
     with graph_of(tree) as graph:
         found = graph.references(wanted, list_name_only=True)
         assert graph.references(place(graph, "lib.py", "A")) == made

@@ -11,6 +11,7 @@ from cairn.graph.names import Seen
 from cairn.graph.references import Graph
 from cairn.graph.scopes import ELSEWHERE, UNBOUND, Bound, Tier
 from tests.graph.trees import graph_of, place
+from tests.support.faults import Faults
 
 
 def meant(graph: Graph, path: str, name: str, nth: int = 0) -> str:
@@ -149,8 +150,8 @@ def nested(depth: int) -> str:
     return "".join(f"{' ' * n}def f{n}():\n" for n in range(depth)) + " " * depth + "target()\n"
 
 
-def test_a_use_is_looked_for_in_so_many_scopes_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scopes_module, "_MOST_SCOPES", 10)
+def test_a_use_is_looked_for_in_so_many_scopes_and_no_further(faults: Faults) -> None:
+    faults.limit(scopes_module, _MOST_SCOPES=10)
     for depth, expected in ((9, "proven a.py:target"), (10, "unbound")):
         with graph_of({"a.py": f"def target(): pass\n{nested(depth)}"}) as graph:
             assert meant(graph, "a.py", "target") == expected

@@ -17,6 +17,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
 
+import cairn.store.collect as store_collect
+import cairn.sync.collect as sync_collect
 import cairn.sync.extract as extract_module
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.types import Candidate, ReadOutcome
@@ -38,6 +40,7 @@ from tests.conformance import conforms
 from tests.properties.tree_machine import NAMES, SYMBOLS, TEXTS, TreeMachine
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, Mode, TracingDisk
 from tests.store.little import all_files, open_up, rewrite
+from tests.support.faults import Faults
 from tests.support.repos import checkout, run_git
 from tests.sync.desk import extract_here, silent, texts_of
 
@@ -76,8 +79,8 @@ class StoreMachine(TreeMachine):
         self.patch = pytest.MonkeyPatch()
         for opening in ("make_disk", "disk"):
             self.patch.setattr(Place, opening, lambda _, **__: Lent(self.below))
-        for module in ("cairn.store.collect", "cairn.sync.collect"):
-            self.patch.setattr(f"{module}.RETAIN_SNAPSHOTS_MIN", RETAINED)
+        for module in (store_collect, sync_collect):
+            Faults(self.patch).limit(module, RETAIN_SNAPSHOTS_MIN=RETAINED)
         extract_here(self.patch, self.desk.clock)
         self.disk = MemoryDisk()
         self.below: Fs = self.disk

@@ -48,6 +48,7 @@ from tests.store import disks, little
 from tests.store.disks import Call, MemoryDisk
 from tests.store.little import FewProcesses, contents
 from tests.support.clock import ManualClock
+from tests.support.faults import Faults
 
 # Functions of their arguments alone, where they are called.
 _PURE: dict[ModuleType, tuple[str, ...]] = {
@@ -247,7 +248,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for module in (snapshot, writing):
         monkeypatch.setattr(module, "load_digests", opened.digests)
     monkeypatch.setattr(merging, "merge", CannedMerges().merge)
-    monkeypatch.setattr(collecting, "RETAIN_SNAPSHOTS_MIN", RETAINED)
+    Faults(monkeypatch).limit(collecting, RETAIN_SNAPSHOTS_MIN=RETAINED)
     for module, names in _PURE.items():
         for name in names:
             monkeypatch.setattr(module, name, lru_cache(4_096)(getattr(module, name)))

@@ -46,6 +46,7 @@ from tests.races.actors import (
 from tests.races.judge import Judge, Scene, problems
 from tests.races.scheduler import Schedule, Stop, World, drawn, systematic
 from tests.store.disks import MemoryDisk
+from tests.support.faults import Faults
 
 
 @pytest.fixture(scope="module")
@@ -228,10 +229,12 @@ def test_a_collector_that_keeps_too_little_is_found(past: MemoryDisk, monkeypatc
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_collector_that_does_not_wait_for_readers_is_found(past: MemoryDisk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collector_that_does_not_wait_for_readers_is_found(
+    past: MemoryDisk, monkeypatch: pytest.MonkeyPatch, faults: Faults
+) -> None:
     """A reader has found its number and is stopped; all segments are merged, and what they were goes at once."""
     monkeypatch.setattr(collecting, "_kept_seconds", lambda: -1.0)
-    monkeypatch.setattr(collecting, "RETAIN_SNAPSHOTS_MIN", 1)
+    faults.limit(collecting, RETAIN_SNAPSHOTS_MIN=1)
     everyone = frozenset({M, G})
     actors: dict[str, Body] = {"M": compactor(M, everyone, monkeypatch), "G": collector(G, everyone), "R": reader(1)}
     scene = Scene(past, actors, dict(enumerate(PAST, 1)))

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import cairn
+import cairn.store.lease as lease_module
 from cairn.core.clock import SYSTEM_CLOCK, ProcessId, SystemProcesses
 from cairn.errors import LeaseStuck
 from cairn.store.disk import Disk
@@ -32,6 +33,7 @@ from tests.conformance_report import PROJECT
 from tests.store import little
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.support.clock import ManualClock
+from tests.support.faults import Faults
 from tests.support.waiting import PATIENCE
 
 BASE = {"a": b"base\n", "b": b"base\n"}
@@ -154,8 +156,8 @@ def rob(folder: Path, step: int) -> str:
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cairn.store.lease._GUARD_SECONDS", 0.2)
+def impatient(faults: Faults) -> None:
+    faults.limit(lease_module, _GUARD_SECONDS=0.2)
 
 
 @conforms("003.LS9", "003.LS10", "003.LS12", "003.CIT3")

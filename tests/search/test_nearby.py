@@ -11,6 +11,7 @@ from cairn.engine.local_rows import LocalRows
 from cairn.search.query import parse
 from cairn.search.rank import Ranking, rank
 from tests.search.corpora import MODEL, engine_of, project
+from tests.support.faults import Faults
 
 QUESTIONS = (
     "lease token of a snapshot",
@@ -29,9 +30,9 @@ def shown(ranking: Ranking) -> list[tuple[int, float, int]]:
 @pytest.mark.parametrize("named", [1, 3, 10, 1_000])
 @pytest.mark.parametrize("mode", ["hybrid", "semantic"])
 def test_the_same_files_come_first_with_the_same_scores_however_few_rows_are_named(
-    named: int, mode: str, monkeypatch: pytest.MonkeyPatch
+    named: int, mode: str, faults: Faults
 ) -> None:
-    monkeypatch.setattr(candidates, "ENGINE_CANDIDATES", named)
+    faults.limit(candidates, ENGINE_CANDIDATES=named)
     with engine_of(project(5, 40), 5) as local:
         away = CandidateEngine(local.view, LocalRows(local.view))
         for question in QUESTIONS:
@@ -52,9 +53,9 @@ def test_a_row_is_as_near_as_the_whole_scan_says() -> None:
         assert away.similarity_of(vector, rows).tolist() == local.similarity(vector)[rows].tolist()
 
 
-def test_a_sample_moves_scores_a_little_and_hardly_any_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_moves_scores_a_little_and_hardly_any_place(faults: Faults) -> None:
     with engine_of(project(7, 60), 3) as local:
-        monkeypatch.setattr(candidates, "ENGINE_SAMPLE", local.rows // 2)
+        faults.limit(candidates, ENGINE_SAMPLE=local.rows // 2)
         away = CandidateEngine(local.view, LocalRows(local.view))
         same = total = 0
         for question in QUESTIONS:

@@ -18,6 +18,7 @@ from cairn.search.query import parse
 from cairn.search.rank import rank
 from cairn.search.weights import FALLING
 from tests.search.corpora import MODEL, engine_of, project, questions
+from tests.support.faults import Faults
 
 TREE = project(23, 40)
 
@@ -29,9 +30,8 @@ def engine() -> Iterator[LocalEngine]:
 
 
 @pytest.fixture(params=[0, 1 << 14], ids=["with bounds", "all at once"])
-def near(engine: LocalEngine, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Nearness:
-    monkeypatch.setattr(nearness, "_MANY", request.param)
-    monkeypatch.setattr(nearness, "_SAMPLED", 4)
+def near(engine: LocalEngine, request: pytest.FixtureRequest, faults: Faults) -> Nearness:
+    faults.limit(nearness, _MANY=request.param, _SAMPLED=4)
     return Nearness(engine, MODEL.embed_query("lease renewal"), FALLING)
 
 
@@ -62,16 +62,13 @@ def test_a_vector_that_is_near_to_all_alike_is_near_to_none(engine: LocalEngine)
     assert not near.of(np.arange(len(engine.paths))).any()
 
 
-def test_ranks_are_the_same_however_few_files_are_looked_at_closely(
-    engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ranks_are_the_same_however_few_files_are_looked_at_closely(engine: LocalEngine, faults: Faults) -> None:
     for asked in questions(23, TREE, 25):
         for mode in ("hybrid", "semantic"):
-            monkeypatch.setattr(nearness, "_MANY", 1 << 14)
+            faults.limit(nearness, _MANY=1 << 14)
             whole = rank(engine, parse(asked), MODEL, mode=mode, limit=1000)
             for limit in (1, 5):
-                monkeypatch.setattr(nearness, "_MANY", 0)
-                monkeypatch.setattr(nearness, "_SAMPLED", 4)
+                faults.limit(nearness, _MANY=0, _SAMPLED=4)
                 first = rank(engine, parse(asked), MODEL, mode=mode, limit=limit, offset=2)
                 assert first.ranked == whole.ranked[2 : 2 + limit]
                 assert first.candidates == whole.candidates

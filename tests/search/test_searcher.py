@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import pytest
 
+import cairn.search.searcher as searcher_module
 from cairn.errors import EmbeddingFailed, InvalidPattern, InvalidQuery, QueryTimeout
 from cairn.search.budget import tokens_in
 from cairn.search.exact import deadline
@@ -340,7 +341,7 @@ def test_words_that_a_file_must_or_must_not_hold_are_looked_for_no_longer_than_a
     with searching(desk) as searcher:
         assert searcher.search(ask(query, Mode.LEXICAL)).files < len(desk.texts())
         late = partial(deadline, seconds=-1.0)
-        monkeypatch.setattr("cairn.search.searcher.deadline", late)
+        monkeypatch.setattr(searcher_module, "deadline", late)
         with pytest.raises(QueryTimeout):
             searcher.search(ask(query, Mode.LEXICAL))
 

@@ -15,6 +15,7 @@ from cairn.search.query import parse
 from cairn.search.signals import SIGNALS, Evidence, factors
 from cairn.search.weights import PENALTIES, WEIGHTS, WITHOUT_NAMES
 from tests.search.corpora import MODEL, engine_of, project, questions
+from tests.support.faults import Faults
 
 TREE = {
     "src/event_loop.py": b"class EventLoop:\n    def run(self):\n        pass\n",
@@ -182,10 +183,8 @@ def test_without_names_a_test_is_known_by_what_it_defines(engine: LocalEngine) -
     assert set(factors(asked).tolist()) == {1.0}
 
 
-def test_names_are_looked_up_anew_when_too_many_are_remembered(
-    engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(filenames, "_MOST_REMEMBERED", 1)
+def test_names_are_looked_up_anew_when_too_many_are_remembered(engine: LocalEngine, faults: Faults) -> None:
+    faults.limit(filenames, _MOST_REMEMBERED=1)
     expected = seen(engine, "event loop lease", "name_said")
     assert seen(engine, "event loop lease", "name_said") == expected
     assert expected["src/event_loop.py"] == 1

@@ -18,6 +18,7 @@ from cairn.search.snippets import Snippet, Snippets
 from cairn.store.segment import Segment
 from cairn.store.snapshot import Part, SnapshotView
 from tests.store.segments import FOLDER, PYTHON, analyzed, built
+from tests.support.faults import Faults
 
 BODY = b"".join(b"    step_%d = %d\n" % (number, number) for number in range(40))
 FUNCTIONS = b"import os\n\n\n# Reads it all.\ndef reader(path):\n    return os.read(path)\n\n\ndef other():\n    pass\n"
@@ -54,9 +55,9 @@ def test_a_short_chunk_is_shown_whole_with_the_lines_that_match() -> None:
 
 @pytest.mark.parametrize("remembered", [0, 1 << 16])
 def test_a_row_that_was_shown_before_is_shown_to_another_query_as_if_it_were_new(
-    remembered: int, monkeypatch: pytest.MonkeyPatch
+    remembered: int, faults: Faults
 ) -> None:
-    monkeypatch.setattr(snippets, "_MOST_REMEMBERED", remembered)
+    faults.limit(snippets, _MOST_REMEMBERED=remembered)
     data = FUNCTIONS + BODY + FUNCTIONS.replace(b"reader", b"Reads\xc3\xa9")
     with engine_of(("a.x", data, "python"), ("b.x", FUNCTIONS, "python")) as engine:
         kept = Snippets(engine)

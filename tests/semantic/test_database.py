@@ -24,6 +24,7 @@ from cairn.semantic.schema import TABLES
 from cairn.store.disk import Disk
 from tests.conformance import conforms
 from tests.semantic.pinned import CONTEXT
+from tests.support.faults import Faults
 
 
 @pytest.fixture
@@ -197,9 +198,9 @@ def test_who_reads_beside_a_writer_sees_the_last_transaction_and_not_the_next(da
     assert database.ask(paths) == ["a.py", "b.py"]
 
 
-def test_who_writes_waits_for_who_reads_at_rest(database: SemanticDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_writes_waits_for_who_reads_at_rest(database: SemanticDatabase, faults: Faults) -> None:
     put(database, "a.py")
-    monkeypatch.setattr(module, "SEMANTIC_WAIT_SECONDS", 0.02)
+    faults.limit(module, SEMANTIC_WAIT_SECONDS=0.02)
     with database.reading(), pytest.raises(SemanticBusy):
         put(database, "b.py")
     put(database, "b.py")

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import cairn.semantic.footprint as footprint_module
 from cairn.semantic.footprint import machine_bytes, session_bytes
 
 
@@ -35,6 +36,6 @@ def test_a_machine_that_does_not_say_gives_nothing(monkeypatch: pytest.MonkeyPat
     def refuse(_: str) -> list[str]:
         raise FileNotFoundError
 
-    monkeypatch.setattr("cairn.semantic.footprint.os.listdir", refuse)
+    monkeypatch.setattr(footprint_module.os, "listdir", refuse)
     assert session_bytes(1) == 0
     assert machine_bytes() > 2**28

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import cairn.semantic.running as running_module
 from cairn.errors import (
     CairnError,
     Cancelled,
@@ -27,6 +28,7 @@ from cairn.semantic.scopes import FULL
 from cairn.semantic.tools import Tool
 from tests.semantic.fakes import WHOLE, Project
 from tests.semantic.indices import index
+from tests.support.faults import Faults
 
 PIDS = 'write(str(os.getpid()).encode(), os.path.join({folder!r}, "pid"))\n'
 
@@ -228,10 +230,8 @@ def test_an_indexer_says_its_version_or_why_not(tmp_path: Path, body: str, versi
     assert why in trouble
 
 
-def test_an_indexer_that_never_says_its_version_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cairn.semantic.running.INDEXER_VERSION_SECONDS", 0.3)
+def test_an_indexer_that_never_says_its_version_is_not_waited_for(tmp_path: Path, faults: Faults) -> None:
+    faults.limit(running_module, INDEXER_VERSION_SECONDS=0.3)
     slow = tmp_path / "slow"
     slow.write_text("#!/bin/sh\nexec sleep 600\n")
     slow.chmod(0o755)

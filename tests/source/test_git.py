@@ -20,6 +20,7 @@ from cairn.source.git import GLOBAL_IGNORE_LABEL, INFO_EXCLUDE_LABEL, Git, GitCh
 from cairn.source.walk import walk
 from tests.conformance import conforms
 from tests.support.clock import ManualClock
+from tests.support.faults import Faults
 from tests.support.repos import commit, run_git
 
 ODD_NAMES = (b"a b", b"new\nline", b'quo"te', b"tab\there", b"byte\xff", b"\\back", b"-n", b":(top)x", "é".encode())
@@ -530,11 +531,11 @@ def test_a_held_index_lock_does_not_stop_reading(repo: Path) -> None:
 
 
 def test_a_git_that_hangs_is_killed_with_all_its_children(
-    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: Faults
 ) -> None:
     commit(repo, {b"a": b"1"})
     fake_git(tmp_path, monkeypatch, f"sleep 600 & echo $! > {tmp_path}/child; sleep 600")
-    monkeypatch.setattr(git_module, "GIT_TIMEOUT_SECONDS", 0.5)
+    faults.limit(git_module, GIT_TIMEOUT_SECONDS=0.5)
     with pytest.raises(GitFailed, match="longer than"):
         git_of(repo).head()
     child = (tmp_path / "child").read_text().strip()
@@ -549,23 +550,21 @@ def test_a_git_that_hangs_is_killed_with_all_its_children(
     pytest.fail("a child of git outlived the call")
 
 
-def test_a_config_that_includes_a_pipe_cannot_hang_us(
-    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_config_that_includes_a_pipe_cannot_hang_us(repo: Path, tmp_path: Path, faults: Faults) -> None:
     commit(repo, {b"a": b"1"})
     os.mkfifo(tmp_path / "pipe")
     run_git(repo, "config", "include.path", str(tmp_path / "pipe"))
-    monkeypatch.setattr(git_module, "GIT_TIMEOUT_SECONDS", 0.5)
+    faults.limit(git_module, GIT_TIMEOUT_SECONDS=0.5)
     with pytest.raises(GitFailed, match="longer than"):
         git_of(repo).head()
 
 
 def test_a_git_that_prints_without_end_is_stopped_at_the_cap(
-    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: Faults
 ) -> None:
     commit(repo, {b"a": b"1"})
     fake_git(tmp_path, monkeypatch, "cat /dev/zero")
-    monkeypatch.setattr(git_module, "GIT_OUTPUT_BYTES", 1_000_000)
+    faults.limit(git_module, GIT_OUTPUT_BYTES=1_000_000)
     with pytest.raises(GitFailed, match="printed more"):
         git_of(repo).tracked()
 

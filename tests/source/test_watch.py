@@ -20,6 +20,7 @@ from cairn.source.beneath import Tree
 from cairn.source.walk import walk
 from cairn.source.watch import Hints, Watch, watch_tree
 from tests.source.test_changes import Snapshot
+from tests.support.faults import Faults
 from tests.support.repos import run_git
 
 KERNEL_QUEUE = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
@@ -193,8 +194,8 @@ def test_a_root_that_moved_with_the_folder_above_it_ends_the_watch(tmp_path: Pat
             watch.follow([b""])
 
 
-def test_too_many_folders_are_refused_at_the_start_and_later(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch_module, "MAX_WATCHED_FOLDERS", 3)
+def test_too_many_folders_are_refused_at_the_start_and_later(tree: Path, faults: Faults) -> None:
+    faults.limit(watch_module, MAX_WATCHED_FOLDERS=3)
     with pytest.raises(WatchFailed, match="more than 3 folders"):
         watch_tree(Root(str(tree), is_git=False), folders_of(tree))
     watch = watch_tree(Root(str(tree), is_git=False), [b"src"])
@@ -248,10 +249,8 @@ def test_an_overflow_of_the_kernels_queue_is_said_and_lost_folders_are_covered(t
     assert all_hints(watch) == Hints(frozenset({b"lost/deep/later.py"}), overflow=False)
 
 
-def test_more_hints_than_the_limit_become_an_overflow(
-    tree: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watch_module, "MAX_PENDING_EVENTS", 50)
+def test_more_hints_than_the_limit_become_an_overflow(tree: Path, watch: Watch, faults: Faults) -> None:
+    faults.limit(watch_module, MAX_PENDING_EVENTS=50)
     for number in range(51):
         (tree / f"src/{number}").touch()
     assert watch.poll(1) == Hints(frozenset(), overflow=True)

@@ -22,6 +22,7 @@ from tests.conformance import conforms
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, TracingDisk
 from tests.store.fs_contract import everything
 from tests.store.little import save
+from tests.support.faults import Faults
 
 
 def shared_store() -> MemoryDisk:
@@ -222,8 +223,8 @@ def test_any_other_trouble_is_told_as_what_it_is_and_leaves_no_trace(number: int
     assert at > 15
 
 
-def test_a_member_who_holds_on_to_the_lock_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(capability, "_LOCK_SECONDS", 0)
+def test_a_member_who_holds_on_to_the_lock_is_not_waited_for_for_ever(faults: Faults) -> None:
+    faults.limit(capability, _LOCK_SECONDS=0)
     fs = shared_store()
     with fs.lock(LEASE_LOCK, exclusive=True, timeout=0), pytest.raises(LeaseStuck):
         require_capable(fs, "here")

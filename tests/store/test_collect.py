@@ -46,6 +46,7 @@ from tests.lengths import at_length
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.store.little import FewProcesses, all_files, contents, draft, load, part_names, rewrite, save, write_batch
 from tests.support.clock import ManualClock
+from tests.support.faults import Faults
 
 YEAR = 365 * 24 * 3600
 LONG_AGO = 3600
@@ -132,8 +133,8 @@ def test_a_snapshot_stays_for_ten_minutes_after_another_one_took_its_place() -> 
 
 
 @conforms("003.RDR3")
-def test_no_snapshot_goes_before_the_longest_query_and_the_margin_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collecting, "RETAIN_SNAPSHOTS_MIN_AGE_SECONDS", 0)
+def test_no_snapshot_goes_before_the_longest_query_and_the_margin_are_over(faults: Faults) -> None:
+    faults.limit(collecting, RETAIN_SNAPSHOTS_MIN_AGE_SECONDS=0)
     clock = ManualClock()
     fs, made = store(5, clock)
     clock.advance(LONG_AGO)
@@ -143,7 +144,7 @@ def test_no_snapshot_goes_before_the_longest_query_and_the_margin_are_over(monke
     clock.advance(waited)
     # A query may have begun with the fifth when it was the newest; the first had long been replaced.
     assert gc(fs, clock).snapshots == (made[0].snapshot_id,)
-    monkeypatch.setattr(collecting, "RETAIN_SNAPSHOTS_MIN", 1)
+    faults.limit(collecting, RETAIN_SNAPSHOTS_MIN=1)
     assert gc(fs, clock).snapshots == tuple(manifest.snapshot_id for manifest in made[1:4])
     clock.advance(1)
     assert gc(fs, clock).snapshots == (made[4].snapshot_id,)

@@ -26,6 +26,7 @@ from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
 from tests.store.little import FewProcesses, draft, load, save
 from tests.support.clock import ManualClock
+from tests.support.faults import Faults
 
 Files = Mapping[str, bytes]
 NAMES = "abcdef"
@@ -286,8 +287,8 @@ def test_a_run_that_writes_all_of_a_segment_away_leaves_no_empty_one() -> None:
     assert check(fs) == []
 
 
-def test_a_file_that_would_be_live_twice_is_found_among_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publishing, "_MANY_FILES", 2)
+def test_a_file_that_would_be_live_twice_is_found_among_many(faults: Faults) -> None:
+    faults.limit(publishing, _MANY_FILES=2)
     fs = MemoryDisk()
     history(fs, [{"a": b"1\n", "b": b"1\n", "c": b"1\n"}, {"a": b"1\n", "b": b"1\n", "c": b"1\n", "d": b"1\n"}])
     merged(fs, [names(fs)[:1]])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cairn.store.segment as segment_module
 from cairn.errors import StoreCorrupt
 from cairn.store.live import LivePart, live_parts
 from cairn.store.segment import Segment
@@ -17,6 +18,7 @@ from cairn.store.snapshot import Part, SnapshotView, open_view
 from tests.store.disks import MemoryDisk
 from tests.store.little import save
 from tests.store.segments import FILES, FOLDER, SKIPS, analyzed, as_stored, built, vectors_for
+from tests.support.faults import Faults
 
 KEYS = [FILES[0].source.key, SKIPS[0].key, *(facts.source.key for facts in FILES[1:]), SKIPS[1].key]
 HIDDEN = "Box.java"
@@ -66,8 +68,8 @@ def test_a_hidden_file_defines_nothing(whole: LivePart, part: LivePart) -> None:
     assert part.defined_as([box]) == []
 
 
-def test_many_names_at_once_give_the_definitions_of_each(whole: LivePart, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cairn.store.segment._NAMES_AT_ONCE", 2)
+def test_many_names_at_once_give_the_definitions_of_each(whole: LivePart, faults: Faults) -> None:
+    faults.limit(segment_module, _NAMES_AT_ONCE=2)
     names = [number for number, _ in whole.defined_names()]
     assert len(names) > 4
     assert whole.defined_as(names) == [row for name in names for row in whole.defined_as([name])]

@@ -18,6 +18,7 @@ from cairn.core.tokens import terms
 from cairn.errors import StoreCorrupt
 from cairn.store import postings as module
 from cairn.store.postings import FIELDS, Postings, PostingsBuilder, term_hash
+from tests.support.faults import Faults
 
 Row = tuple[str, Sequence[str], "str | bytes", "str | bytes"]
 
@@ -133,8 +134,8 @@ def test_counts_and_lengths_stop_at_the_most_that_they_can_say() -> None:
 
 
 @pytest.mark.parametrize(("narrow", "width"), [(2, 4), (3, 2)])
-def test_rows_take_two_bytes_while_they_fit(monkeypatch: pytest.MonkeyPatch, narrow: int, width: int) -> None:
-    monkeypatch.setattr(module, "_MOST_NARROW_ROWS", narrow)
+def test_rows_take_two_bytes_while_they_fit(faults: Faults, narrow: int, width: int) -> None:
+    faults.limit(module, _MOST_NARROW_ROWS=narrow)
     rows: list[Row] = [("path", [], "", b"word")] * 3
     sections = built(rows)
     assert len(sections["body.row"]) == 3 * width
@@ -156,13 +157,13 @@ def test_a_segment_without_rows_answers_every_question_with_nothing() -> None:
     assert list(reader.problems()) == []
 
 
-def test_too_many_rows_or_terms_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_ROWS", 1)
+def test_too_many_rows_or_terms_are_a_mistake(faults: Faults) -> None:
+    faults.limit(module, MOST_ROWS=1)
     builder = PostingsBuilder()
     builder.add("one", [], "", b"")
     with pytest.raises(ValueError, match="so many rows"):
         builder.add("two", [], "", b"")
-    monkeypatch.setattr(module, "MOST_TERMS", 0)
+    faults.limit(module, MOST_TERMS=0)
     with pytest.raises(ValueError, match="so many terms"):
         builder.sections()
 

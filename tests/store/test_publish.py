@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import cairn.store.publish as publish_module
 from cairn.core.limits import MAX_SEGMENTS_PER_SNAPSHOT
 from cairn.core.types import FileFacts
 from cairn.errors import CairnError, EngineUnreachable, LeaseLost, PublishRefused, StoreCorrupt, TooManySegments
@@ -545,7 +546,7 @@ def test_a_disk_too_full_for_the_pointer_costs_no_snapshot(monkeypatch: pytest.M
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "no room", "ACTIVE_SNAPSHOT")
 
-    monkeypatch.setattr("cairn.store.publish.point_to", full)
+    monkeypatch.setattr(publish_module, "point_to", full)
     manifest = save(fs, {"a.py": b"two\n"})
     assert manifest is not None
     assert load(fs) == {"a.py": b"two\n"}

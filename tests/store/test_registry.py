@@ -15,12 +15,14 @@ from random import Random
 
 import pytest
 
+import cairn.store.disk as disk_module
 from cairn.errors import StoreCorrupt
 from cairn.store.disk import Disk
 from cairn.store.registry import FILES, REGISTRY, open_registry, read_registry, sqlite_version
 from cairn.store.standing import RunOutcome, Tracked
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
+from tests.support.faults import Faults
 
 TIME = "2026-11-15T12:00:00Z"
 A = Tracked("/a", "a__0123456789abcdef__fedcba9876543210", TIME)
@@ -190,9 +192,9 @@ def test_a_registry_of_a_later_version_is_left_alone(disk: Disk) -> None:
     assert path(disk).read_bytes() == before
 
 
-def test_what_is_locked_for_too_long_is_trouble_and_no_damage(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_locked_for_too_long_is_trouble_and_no_damage(disk: Disk, faults: Faults) -> None:
     put(disk, A)
-    monkeypatch.setattr("cairn.store.disk._DATABASE_SECONDS", 0.01)
+    faults.limit(disk_module, _DATABASE_SECONDS=0.01)
     with open_registry(disk), pytest.raises(OSError, match="locked"):
         put(disk, B)
     assert read_registry(disk) == (A,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import cairn.store.remedy as remedy_module
 from cairn.store.layout import INDEX_STATE, generation_path
 from cairn.store.mapping import mapping_path, read_mapping
 from cairn.store.quarantine import Quarantine
@@ -90,7 +91,7 @@ def test_digests_that_remember_files_as_they_are_not_are_put_aside(monkeypatch: 
     before = fs.read("digests.json", 1 << 20)
     lose(fs, made[2], -1)
     # As after rot that leaves no trace in a stat.
-    monkeypatch.setattr("cairn.store.remedy.read_digests", lambda fs: dict.fromkeys(_stats(fs), "0" * 64))
+    monkeypatch.setattr(remedy_module, "read_digests", lambda fs: dict.fromkeys(_stats(fs), "0" * 64))
     assert "digests.json" in [step.path for step in look(fs).steps]
     assert fs.read("digests.json", 1 << 20) == before
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import errno
 import os
@@ -235,9 +236,9 @@ def test_the_kernel_is_asked_for_the_file_system_of_the_very_folder(
         (tmp_path / "answer").write_bytes(text)
         return lambda path, how: real(tmp_path / "answer" if str(path).startswith("/proc/") else path, how)
 
-    monkeypatch.setattr("builtins.open", answers(b"pos:\t0\n"))
+    monkeypatch.setattr(builtins, "open", answers(b"pos:\t0\n"))
     assert file_system(str(tmp_path)) == "", "an old kernel does not say on which mount a file is"
-    monkeypatch.setattr("builtins.open", answers(b"7 1 0:5 / /srv/a\\040-\\040b rw - nfs4 host:/x rw\nmnt_id:\t7\n"))
+    monkeypatch.setattr(builtins, "open", answers(b"7 1 0:5 / /srv/a\\040-\\040b rw - nfs4 host:/x rw\nmnt_id:\t7\n"))
     assert file_system(str(tmp_path)) == "nfs4"
 
 

@@ -40,6 +40,7 @@ from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, TracingDisk
 from tests.store.little import FewProcesses, all_files, contents, draft, load, rewrite, save, write_batch
 from tests.store.segments import PYTHON, analyzed, skipped
 from tests.support.clock import ManualClock
+from tests.support.faults import Faults
 
 FIRST = {"a.txt": b"alpha\n", "b.txt": b"beta\n"}
 SECOND = {"a.txt": b"alpha two\n", "b.txt": b"beta\n", "c.txt": b"gamma\n"}
@@ -335,11 +336,11 @@ def test_a_manifest_whose_counts_are_not_those_of_the_segment_is_not_believed() 
 
 
 def test_a_tombstone_file_with_another_count_than_its_manifest_says_is_not_believed(
-    monkeypatch: pytest.MonkeyPatch,
+    faults: Faults,
 ) -> None:
     fs, (_, second) = store(FIRST, SECOND)
     (ref,) = second.tombstones
-    monkeypatch.setattr(manifests, "_LEAST_TOMBSTONE_BYTES", 1)
+    faults.limit(manifests, _LEAST_TOMBSTONE_BYTES=1)
     wrong = replace(second, tombstones=(replace(ref, count=2),), counts=replace(second.counts, tombstones_added=2))
     resign(fs, wrong)
     with view_of(fs) as view:

@@ -24,6 +24,7 @@ from cairn.store.tombstones import (
     tombstone_path,
 )
 from tests.conformance import conforms
+from tests.support.faults import Faults
 
 DELETE, REPLACE, RENAME_FROM = TombstoneReason
 PARTS = st.sampled_from(
@@ -159,14 +160,14 @@ def test_other_bytes_are_refused(data: bytes, why: str) -> None:
     assert why in refusal(data)
 
 
-def test_more_tombstones_or_bytes_than_a_snapshot_may_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_tombstones_or_bytes_than_a_snapshot_may_hold_are_refused(faults: Faults) -> None:
     assert "larger" in refusal(b"\n" * (limits.MAX_TOMBSTONES_PER_SNAPSHOT + 1))
-    monkeypatch.setattr(module, "MAX_TOMBSTONES_PER_SNAPSHOT", 2)
+    faults.limit(module, MAX_TOMBSTONES_PER_SNAPSHOT=2)
     three = [Tombstone(name, DELETE) for name in "abc"]
     assert len(decode_tombstones(encode_tombstones(three[:2]))) == 2
     with pytest.raises(ValueError, match="larger"):
         encode_tombstones(three)
-    monkeypatch.setattr(module, "MAX_TOMBSTONE_BYTES", len(A))
+    faults.limit(module, MAX_TOMBSTONE_BYTES=len(A))
     assert decode_tombstones(A)
     assert "larger" in refusal(B)
 

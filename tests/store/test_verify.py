@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import cairn.store.publish as publish_module
 from cairn.errors import Incompatible
 from cairn.store import manifest as manifests
 from cairn.store import verify
@@ -124,7 +125,7 @@ def ungated(change: Callable[[Draft], Draft], facts_of: Callable[..., object] = 
     """A store that a writer without a gate has published to."""
     fs, _ = store()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cairn.store.publish.gate", lambda *_: None)
+        patch.setattr(publish_module, "gate", lambda *_: None)
         patch.setattr(little, "facts", facts_of)
         with open_writer(fs, "here", RunKind.SYNC, clock=CLOCK, processes=FewProcesses()) as writer:
             made = draft(writer, {**THIRD, "d.txt": b"delta\n"}, CLOCK)

@@ -4,6 +4,8 @@
 - `trees`: `write_tree` writes files, links, modes and times as a dictionary says; `read_tree` reads them back.
 - `repos`: `make_repo`, `commit`, `checkout` and `run_git`, with the real git and nobody's settings. The fixture `repo`
   is an empty repository.
+- `faults`: `Faults`, for what no parameter reaches: a system call that fails, a disk that is slow, a limit that is soon
+  reached. The fixture `faults` holds until the test ends.
 - `waiting`: `until` and `PATIENCE`, for what another thread or process does; `is_alive` and `end` for a process.
 - `servers`: an `Agent` with its desk, daemons in a thread or a process, clients of theirs, and `cairn mcp`.
 - `commands`: a `Person` with a repository who types commands.

@@ -11,6 +11,7 @@ import pytest
 
 import cairn.sync.catchup as catchup_module
 import cairn.sync.extract as extract_module
+import cairn.sync.status as status_module
 from cairn.core.clock import Clock
 from cairn.core.config import LimitConfig
 from cairn.core.types import Candidate, ExtractOutcome, ReadOutcome, Root
@@ -116,7 +117,7 @@ class Desk:
 
     def status(self) -> StoreStatus:
         """What people are told; they are asked for no model, so the store of ours is put in the place of theirs."""
-        with patch("cairn.sync.status.place_of", lambda *_: self.place):
+        with patch.object(status_module, "place_of", lambda *_: self.place):
             return look(self.codebase, str(self.home))
 
     def staged(self) -> list[str]:

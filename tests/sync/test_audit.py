@@ -12,7 +12,9 @@ from unittest.mock import patch
 
 import pytest
 
+import cairn.sync.audit as audit_module
 import cairn.sync.extract as extract_module
+import cairn.sync.pool as pool_module
 from cairn.core.limits import AUDIT_SAMPLE_MIN
 from cairn.core.types import Candidate, FileStat, ReadOutcome, SourceFile
 from cairn.errors import NotIndexed
@@ -37,7 +39,7 @@ class Audited(Desk):
         self.put("logo.txt", b"\0\1\2")
 
     def audit(self, **chosen: object) -> AuditReport:
-        with patch("cairn.sync.audit.place_of", lambda *_: self.place):
+        with patch.object(audit_module, "place_of", lambda *_: self.place):
             return audit(self.codebase, str(self.home), lambda *_: None, clock=self.clock, **chosen)  # type: ignore[arg-type]
 
     def codes(self, **chosen: object) -> list[tuple[str, str | None]]:
@@ -149,7 +151,7 @@ def indexed_wrongly(desk: Audited) -> None:
         return found
 
     # A worker that is spawned, as beside gRPC, would know nothing of it.
-    with patch.object(extract_module, "read_stable", read), patch("cairn.sync.pool._is_alone", lambda: True):
+    with patch.object(extract_module, "read_stable", read), patch.object(pool_module, "_is_alone", lambda: True):
         desk.index()
 
 
@@ -231,7 +233,7 @@ def test_a_store_without_a_whole_snapshot_is_told_and_not_compared(desk: Audited
 
 def test_sums_that_do_not_come_out_are_an_error(desk: Audited, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.index()
-    monkeypatch.setattr("cairn.sync.audit._Comparison.gone", lambda self: setattr(self, "walked", 99))
+    monkeypatch.setattr(audit_module._Comparison, "gone", lambda self: setattr(self, "walked", 99))
     (found,) = desk.audit().findings
     assert isinstance(found, HealthFinding)
     assert (found.code, found.severity) == ("coverage_wrong", Severity.ERROR)

@@ -15,6 +15,7 @@ from cairn.sync.batches import Packer
 from cairn.syntax.analyze import analyze
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
+from tests.support.faults import Faults
 from tests.sync.desk import Model
 
 RUN = "01KA3M7Q2W0000000000000000"
@@ -65,9 +66,9 @@ class Bench:
     ],
 )
 def test_no_batch_holds_more_than_it_may_unless_one_file_does(
-    sizes: tuple[int, ...], batches: list[int], monkeypatch: pytest.MonkeyPatch
+    sizes: tuple[int, ...], batches: list[int], faults: Faults
 ) -> None:
-    monkeypatch.setattr(batches_module, "EMBED_GROUP_BYTES", 120)
+    faults.limit(batches_module, EMBED_GROUP_BYTES=120)
     bench = Bench(100)
     for number, size in enumerate(sizes):
         bench.packer.add(facts(f"f{number}.py", b"#" * (size - 1) + b"\n"))

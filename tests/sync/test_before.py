@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+import cairn.sync.before as before_module
 from cairn.core.types import Root
 from cairn.errors import NotIndexed
 from cairn.sync.before import catch_up, create, unwanted
 from cairn.sync.reading import stand
+from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here, silent
 
 HOME = {"HOME": "/home/me"}
@@ -56,8 +58,8 @@ def test_a_first_index_says_what_it_found(desk: Desk) -> None:
     assert list(desk.texts()) == ["a.py"]
 
 
-def test_a_large_folder_needs_consent(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cairn.sync.before.AUTO_INDEX_FILES", 0)
+def test_a_large_folder_needs_consent(desk: Desk, faults: Faults) -> None:
+    faults.limit(before_module, AUTO_INDEX_FILES=0)
     asked: list[int] = []
 
     def go(consent: Callable[[int], bool]) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+import cairn.source.changes as changes_module
+import cairn.store.publish as publish_module
 import cairn.sync.batches as batches_module
 import cairn.sync.catchup as catchup_module
 import cairn.sync.extract as extract_module
@@ -24,6 +26,7 @@ from cairn.source.fresh import still
 from cairn.sync.catchup import batch_bytes
 from cairn.sync.report import Changes, Phase, Progress
 from tests.conformance import conforms
+from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here
 
 ONE, TWO, THREE = b"def one():\n    return 1\n", b"def two():\n    return 2\n", b"def three():\n    return 3\n"
@@ -275,7 +278,7 @@ def test_a_gate_that_refuses_publishes_nothing_and_keeps_the_work(desk: Desk, mo
     first = desk.sync()
     desk.put("a.py", THREE + ONE)
     with monkeypatch.context() as context:
-        context.setattr("cairn.store.publish.segment_problems", lambda _: iter(["something"]))
+        context.setattr(publish_module, "segment_problems", lambda _: iter(["something"]))
         with pytest.raises(PublishRefused):
             desk.sync()
     assert desk.manifest().snapshot_id == first.snapshot_id
@@ -288,10 +291,10 @@ def test_a_gate_that_refuses_publishes_nothing_and_keeps_the_work(desk: Desk, mo
 
 
 @pytest.fixture
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_batches(faults: Faults) -> None:
     """One file, one batch."""
-    monkeypatch.setattr(batches_module, "EMBED_GROUP_BYTES", 1)
-    monkeypatch.setattr(catchup_module, "BATCH_BYTES", 1)
+    faults.limit(batches_module, EMBED_GROUP_BYTES=1)
+    faults.limit(catchup_module, BATCH_BYTES=1)
 
 
 def many(desk: Desk, count: int = 12) -> dict[str, bytes]:
@@ -429,11 +432,13 @@ def test_progress_tells_every_file_and_the_phases_in_order(desk: Desk) -> None:
     assert done == [(0, 3, None), (1, 3, "a.py"), (2, 3, "b.py"), (3, 3, "c.py")]
 
 
-def test_a_rotating_sample_is_read_again_whatever_the_stat_says(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rotating_sample_is_read_again_whatever_the_stat_says(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, faults: Faults
+) -> None:
     desk.sync()
     reads = extract_here(monkeypatch, desk.clock)
     desk.put("new.py", ONE + TWO)
-    monkeypatch.setattr("cairn.source.changes.REHASH_FRACTION", 1)
+    faults.limit(changes_module, REHASH_FRACTION=1)
     desk.sync()
     assert {"a.py", "b.py", "c.py"} <= set(reads)
 

@@ -11,6 +11,7 @@ from cairn.store.registry import REGISTRY
 from cairn.store.standing import Check, Severity
 from cairn.sync import checkup
 from cairn.sync.checkup import check_up
+from tests.support.faults import Faults
 
 
 def found(home: Path) -> dict[str, Check]:
@@ -68,10 +69,10 @@ def test_a_damaged_registry_is_a_warning_that_says_what_is_lost(home: Path) -> N
 
 
 def test_few_watches_little_space_and_no_git_are_told_with_what_to_do(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, monkeypatch: pytest.MonkeyPatch, faults: Faults
 ) -> None:
     monkeypatch.setattr(checkup, "_number", lambda path: 8 if path.endswith("watches") else None)
-    monkeypatch.setattr(checkup, "_LITTLE_SPACE", 2**62)
+    faults.limit(checkup, _LITTLE_SPACE=2**62)
     monkeypatch.setenv("PATH", "/nonexistent")
     checks = found(home)
     for name in ("git", "max_user_watches", "disk"):

@@ -11,6 +11,8 @@ from unittest.mock import patch
 
 import pytest
 
+import cairn.sync.health as health_module
+import cairn.sync.upkeep as upkeep_module
 from cairn.core.clock import SYSTEM_PROCESSES
 from cairn.core.config import EngineConfig
 from cairn.errors import NotIndexed, StoreBusy
@@ -33,13 +35,13 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def run(desk: Desk, **chosen: bool) -> CollectReport:
-    with patch("cairn.sync.collect.place_of", lambda *_: desk.place):
+    with patch.object(collect, "place_of", lambda *_: desk.place):
         return gc(desk.codebase, desk.options(), silent, clock=desk.clock, **chosen)
 
 
 def sync_often(desk: Desk, times: int) -> None:
     # The upkeep at the end of a sync would do it by itself.
-    with patch("cairn.sync.upkeep.look_after", lambda *_, **__: None):
+    with patch.object(upkeep_module, "look_after", lambda *_, **__: None):
         for number in range(times):
             desk.put("a.py", f"a = {number}\n")
             desk.put("b.py", "b = 1\n")
@@ -68,7 +70,7 @@ def test_a_server_that_cannot_be_asked_keeps_nothing_here_and_is_said(desk: Desk
     sync_often(desk, 8)
     engine = EngineConfig("milvus", "http://127.0.0.1:1", "NOBODY_SET_THIS")
     codebase = desk.codebase._replace(config=replace(desk.codebase.config, engine=engine))
-    with patch("cairn.sync.collect.place_of", lambda *_: desk.place):
+    with patch.object(collect, "place_of", lambda *_: desk.place):
         done = gc(codebase, desk.options(), silent, clock=desk.clock)
     assert len(done.snapshots) == 3
     [told] = done.warnings
@@ -134,7 +136,7 @@ def test_a_disk_without_locks_is_read_never_collected_and_told_in_status_and_hea
         assert run(desk, dry_run=dry_run).note == NO_LOCKS
     assert desk.texts() == before
     assert desk.status().warnings == (NO_LOCKS,)
-    with patch("cairn.sync.health.place_of", lambda *_: desk.place):
+    with patch.object(health_module, "place_of", lambda *_: desk.place):
         found = check_health(desk.codebase, str(desk.home), lambda *_: None)
     assert "locks_unavailable" in [finding.code for finding in found]
 

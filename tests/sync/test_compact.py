@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import cairn
+import cairn.sync.upkeep as upkeep_module
 from cairn.errors import NotIndexed, StoreBusy
 from cairn.store.compact import workshop
 from cairn.store.lease import RunKind
@@ -43,7 +44,7 @@ def lived(desk: Desk, syncs: int, seed: int = 1) -> None:
     """A tree with a past: files come, change and go, and nothing was ever merged."""
     draw = random.Random(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cairn.sync.upkeep.compact_store", nothing_merged)
+        patch.setattr(upkeep_module, "compact_store", nothing_merged)
         for number in range(syncs):
             for name in draw.sample(range(12), 3):
                 path = desk.tree / f"part_{name}.py"
@@ -105,7 +106,7 @@ def test_answers_are_the_same_bytes_before_and_after(tmp_path: Path, monkeypatch
                 f"class Lease{name}:\n    def steal(self):\n        return take({number})\n"
             )
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("cairn.sync.upkeep.compact_store", nothing_merged)
+            patch.setattr(upkeep_module, "compact_store", nothing_merged)
             cairn.open(str(tree)).close()
     before = answers()
     report = compact(open_codebase(str(tree), {"CAIRN_HOME": str(home)}), str(home), silent)

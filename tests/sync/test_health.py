@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+import cairn.store.tiers as tiers_module
 from cairn.store.standing import HealthFinding, Severity
 from cairn.sync import run
 from cairn.sync.codebase import open_codebase
 from cairn.sync.health import check_health
+from tests.support.faults import Faults
 
 
 @pytest.fixture
@@ -136,9 +138,9 @@ def test_what_a_repair_has_put_aside_is_a_note_with_its_size(tree: Path) -> None
     assert found.path == str(store_of(tree) / "quarantine")
 
 
-def test_a_compaction_that_is_overdue_is_a_warning(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compaction_that_is_overdue_is_a_warning(tree: Path, faults: Faults) -> None:
     assert check(tree, indexed=True) == []
-    monkeypatch.setattr("cairn.store.tiers.COMPACTION_OVERDUE_SEGMENTS", 1)
+    faults.limit(tiers_module, COMPACTION_OVERDUE_SEGMENTS=1)
     (found,) = check(tree)
     assert (found.code, found.severity) == ("compaction_overdue", Severity.WARNING)
     assert "`cairn compact`" in found.advice

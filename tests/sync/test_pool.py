@@ -21,6 +21,7 @@ from cairn.source.root import find_root
 from cairn.source.walk import walk
 from cairn.sync import pool
 from cairn.sync.extract import extract
+from tests.support.faults import Faults
 
 PROGRAM = "def first(x):\n    return second(x)\n\n\ndef second(x):\n    return x + 1\n"
 
@@ -351,8 +352,8 @@ def test_a_worker_that_died_or_stands_in_another_folder_is_not_taken(tmp_path: P
 
 
 @pytest.mark.usefixtures("threaded")
-def test_a_worker_that_nobody_comes_for_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "WORKER_IDLE_SECONDS", 0.2)
+def test_a_worker_that_nobody_comes_for_leaves(tmp_path: Path, faults: Faults) -> None:
+    faults.limit(pool, WORKER_IDLE_SECONDS=0.2)
     root, candidates = tree_of(tmp_path, 3)
     [waiting] = keep(root, candidates)
     until = time.monotonic() + 20
@@ -363,8 +364,8 @@ def test_a_worker_that_nobody_comes_for_leaves(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.usefixtures("threaded")
-def test_only_a_few_workers_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_MOST_SPARES", 1)
+def test_only_a_few_workers_wait(tmp_path: Path, faults: Faults) -> None:
+    faults.limit(pool, _MOST_SPARES=1)
     [first] = keep(*tree_of(tmp_path / "a", 2))
     [second] = keep(*tree_of(tmp_path / "b", 2))
     assert second != first

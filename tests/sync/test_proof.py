@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import cairn
+import cairn.sync.run as run_module
 from cairn.core.fingerprint import IndexFingerprint, canonical_json, fingerprint_of
 from cairn.errors import Incompatible, NotIndexed
 from cairn.store.disk import Disk
@@ -242,7 +243,7 @@ def test_a_create_that_cannot_read_the_proof_does_not_say_already_indexed(
     def fail(*_: object, **__: object) -> None:
         raise OSError(errno.EIO, "broken")
 
-    monkeypatch.setattr("cairn.sync.run.examine", fail)
+    monkeypatch.setattr(run_module, "examine", fail)
     assert desk.index().published
 
 

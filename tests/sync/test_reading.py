@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import cairn.sync.catchup as catchup_module
 from cairn.errors import FilesFailed, NotIndexed, StoreError
 from cairn.store.lease import RunKind
 from cairn.store.standing import ProofReason, State
@@ -143,7 +144,7 @@ def test_a_run_that_was_killed_before_it_published_has_said_which_model_it_uses(
     def die(*_: object) -> None:
         raise SystemExit
 
-    monkeypatch.setattr("cairn.sync.catchup.CatchUp.go", die)
+    monkeypatch.setattr(catchup_module.CatchUp, "go", die)
     with pytest.raises(SystemExit):
         desk.index()
     known = remembered(desk.place)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import cairn
+import cairn.sync.reconcile as reconcile_module
+import cairn.sync.tracking as tracking_module
 from cairn.store.lease import RunKind
 from cairn.store.registry import REGISTRY
 from cairn.store.writer import open_writer
@@ -22,9 +24,9 @@ from tests.sync.desk import Desk, Model, extract_here
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     desk = Desk(tmp_path)
     extract_here(monkeypatch, desk.clock)
-    monkeypatch.setattr("cairn.sync.reconcile.place_of", lambda *_: desk.place)
+    monkeypatch.setattr(reconcile_module, "place_of", lambda *_: desk.place)
     # A registry that knows nothing: what the stores know is not filled in by the way.
-    monkeypatch.setattr("cairn.sync.tracking.from_stores", lambda *_: [])
+    monkeypatch.setattr(tracking_module, "from_stores", lambda *_: [])
     desk.put("a.py", "x = 1\n")
     return desk
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import cairn.engine.candidates as candidates_module
 from cairn.errors import EngineDamaged, EngineUnreachable, NotIndexed
 from cairn.search.types import SearchRequest
 from cairn.store.generations import published, read_claims
@@ -25,6 +26,7 @@ from cairn.sync.repair import repair
 from cairn.sync.run import RunOptions, sync
 from cairn.sync.upgrade import upgrade
 from tests.engine.servers import RealServer, needs_milvus, running
+from tests.support.faults import Faults
 from tests.sync.team import FILES, Person, person
 
 pytestmark = [needs_milvus, pytest.mark.long]
@@ -238,11 +240,9 @@ def test_only_what_a_kept_snapshot_names_stays_on_the_server(me: Person) -> None
         assert validate_remote_proof(rows, manifest, me.place) == PROVEN
 
 
-def test_a_snapshot_that_is_collected_while_it_is_read_still_answers_in_full(
-    me: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_snapshot_that_is_collected_while_it_is_read_still_answers_in_full(me: Person, faults: Faults) -> None:
     # So few that the rows which are left would do for a list of the nearest.
-    monkeypatch.setattr("cairn.engine.candidates.ENGINE_CANDIDATES", 1)
+    faults.limit(candidates_module, ENGINE_CANDIDATES=1)
     me.index()
     me.write({"src/new.py": "def collect(orphans):\n    '''Take away what no snapshot names.'''\n    return orphans\n"})
     me.sync()

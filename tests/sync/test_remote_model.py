@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import cairn.embedding.cache as cache_module
 from cairn.core import limits
 from cairn.core.config import USER_CONFIG_NAME
 from cairn.embedding.choose import choose
@@ -21,6 +22,7 @@ from cairn.sync.place import place_of
 from cairn.sync.report import RunReport
 from cairn.sync.status import look
 from tests.embedding.server import DIMENSION, KEY, KEY_ENV, Server, good, refusing
+from tests.support.faults import Faults
 from tests.sync.desk import ahead, extract_here, silent, texts_of
 
 ONE, TWO, THREE = "def one():\n    return 1\n", "def two():\n    return 2\n", "def three():\n    return 3\n"
@@ -113,10 +115,8 @@ def test_a_server_that_is_gone_publishes_nothing_and_the_last_index_answers(remo
     assert remote.texts() == {"a.py": ONE, "b.py": TWO}
 
 
-def test_what_was_made_before_the_server_failed_is_not_made_again(
-    remote: Remote, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cairn.embedding.cache.MAX_EMBED_BATCH", 1)
+def test_what_was_made_before_the_server_failed_is_not_made_again(remote: Remote, faults: Faults) -> None:
+    faults.limit(cache_module, MAX_EMBED_BATCH=1)
     remote.put("z.py", THREE)
     remote.say(remote.server.settings(batch=1))
     remote.server.prepared += [good, good, refusing(401)]

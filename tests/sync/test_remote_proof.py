@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import cairn.engine.milvus_rows as milvus_rows_module
 from cairn.store.generations import published, read_claims
 from cairn.store.lease import RunKind
 from cairn.store.manifest import Completion, Manifest, encode_completion
@@ -17,6 +18,7 @@ from cairn.store.writer import open_writer
 from cairn.sync.remote_proof import EngineStanding, engine_standing, validate_remote_proof
 from tests.conformance import conforms
 from tests.engine.servers import RealServer, needs_milvus, running
+from tests.support.faults import Faults
 from tests.sync.team import FILES, Person, person
 
 STALE = ProofOutcome.STALE_LOCAL
@@ -109,11 +111,11 @@ def test_a_path_is_compared_after_its_links_are_resolved(me: Person) -> None:
 @conforms("001.VAL7", "001.VAL8")
 @pytest.mark.parametrize("fault", ["refuse", "drop", "truncate", "delay", "cut after"])
 def test_a_question_that_was_not_answered_proves_nothing_either_way(
-    me: Person, server: RealServer, fault: str, monkeypatch: pytest.MonkeyPatch
+    me: Person, server: RealServer, fault: str, faults: Faults
 ) -> None:
     from tests.engine.proxy import between
 
-    monkeypatch.setattr("cairn.engine.milvus_rows.ENGINE_WRITE_SECONDS", 0.5)
+    faults.limit(milvus_rows_module, ENGINE_WRITE_SECONDS=0.5)
     manifest, place = newest(me), me.place
     marker = marker_of(me)
     with between(server.uri) as proxy:

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+import cairn.store.install as install_module
 from cairn.core.types import Skip, SkipReason
 from cairn.store.draft import Rewrite
 from cairn.sync import rewriting
 from cairn.sync.rewriting import told_to_leave_out
 from tests.conformance import conforms
+from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here
 
 SECRET = "the password is hunter2"
@@ -90,9 +92,9 @@ def test_rules_are_those_of_people_and_not_what_a_file_happens_to_be() -> None:
 
 
 @conforms("003.LIM1")
-def test_a_sync_that_finds_no_room_for_a_segment_makes_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rewriting, "MAX_SEGMENTS_PER_SNAPSHOT", 3)
-    monkeypatch.setattr("cairn.store.install.MAX_SEGMENTS_PER_SNAPSHOT", 3)
+def test_a_sync_that_finds_no_room_for_a_segment_makes_it(desk: Desk, faults: Faults) -> None:
+    faults.limit(rewriting, MAX_SEGMENTS_PER_SNAPSHOT=3)
+    faults.limit(install_module, MAX_SEGMENTS_PER_SNAPSHOT=3)
     for number in range(9):
         desk.put(f"{number}.py", f"a = {number}\n" * 50)
         desk.sync()

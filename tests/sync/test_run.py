@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import cairn.source.git as git_module
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.config import USER_CONFIG_NAME
 from cairn.core.types import SkipReason
@@ -21,6 +22,7 @@ from cairn.store.writer import open_writer
 from cairn.sync import catchup
 from cairn.sync.report import Changes, Phase, Progress
 from tests.conformance import conforms
+from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here, texts_of
 
 ONE, TWO, THREE = b"def one():\n    return 1\n", b"def two():\n    return 2\n", b"def three():\n    return 3\n"
@@ -516,7 +518,7 @@ def test_a_store_in_which_nothing_is_whole_is_made_anew_by_index(desk: Desk) -> 
 
 @pytest.mark.usefixtures("reads")
 def test_a_git_that_does_not_answer_costs_its_help_and_not_the_sync(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: Faults
 ) -> None:
     desk.sync()
     desk.put("a.py", THREE)
@@ -524,7 +526,7 @@ def test_a_git_that_does_not_answer_costs_its_help_and_not_the_sync(
     fake = tmp_path / "bin" / "git"
     fake.write_text("#!/bin/sh\nhead -c 5000 /dev/zero\n")
     fake.chmod(0o755)
-    monkeypatch.setattr("cairn.source.git.GIT_OUTPUT_BYTES", 1_000)
+    faults.limit(git_module, GIT_OUTPUT_BYTES=1_000)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     report = desk.sync()
     assert report.published

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import cairn.sync.catchup as catchup_module
 from cairn.errors import Cancelled, FilesFailed
 from cairn.store.disk import Disk
 from cairn.store.registry import REGISTRY, read_registry
@@ -62,7 +63,7 @@ def test_before_a_create_does_anything_its_model_is_noted(desk: Desk, monkeypatc
         seen.append(known(desk))
         raise Cancelled
 
-    monkeypatch.setattr("cairn.sync.catchup.CatchUp.go", go)
+    monkeypatch.setattr(catchup_module.CatchUp, "go", go)
     with pytest.raises(Cancelled):
         desk.index()
     (entry,) = seen
@@ -89,7 +90,7 @@ def test_a_run_that_fails_says_why_and_a_sync_that_is_cut_short_says_nothing(
     assert ended(desk) == ("sync", RunOutcome.FAILED, "files_failed")
     assert known(desk).claims_index
     for trouble, outcome in ((Cancelled(), "files_failed"), (OSError(errno.EIO, "x"), "store_unusable")):
-        monkeypatch.setattr("cairn.sync.catchup.CatchUp.go", raising(trouble))
+        monkeypatch.setattr(catchup_module.CatchUp, "go", raising(trouble))
         with pytest.raises(Exception):  # noqa: B017, PT011
             desk.sync()
         assert ended(desk)[2] == outcome

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import cairn.sync.upkeep as upkeep_module
 from cairn.errors import (
     CairnError,
     Incompatible,
@@ -49,7 +50,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     desk = Desk(tmp_path)
     extract_here(monkeypatch, desk.clock)
     # Nothing is merged by the way: dead rows and their tombstones are what an upgrade has to deal with.
-    monkeypatch.setattr("cairn.sync.upkeep.look_after", lambda *_, **__: None)
+    monkeypatch.setattr(upkeep_module, "look_after", lambda *_, **__: None)
     desk.put("src/lease.py", "class Lease:\n    def steal(self):\n        return take(self)\n")
     desk.put("src/main.rs", "pub fn main() {\n    take();\n}\n")
     desk.put("gone.py", "def gone():\n    pass\n")
