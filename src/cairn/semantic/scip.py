@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import IntEnum, IntFlag
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, TypeVar
 
 from cairn.core.limits import (
@@ -127,7 +127,8 @@ class ScipIndex:
         """Who wrote it; empty where nothing is said."""
         found = Metadata("", "", "")
         for begin, end in self._parts(1):
-            found = self._decoded(_metadata, begin, end)
+            # What comes in pieces is one message: a later piece changes only what it says itself.
+            found = self._decoded(partial(_metadata, found), begin, end)
         return found
 
     def documents(self) -> Iterator[Document]:
@@ -185,8 +186,8 @@ def byte_column(line: bytes, column: int, encoding: Encoding) -> int:
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
-def _metadata(data: bytes, begin: int, end: int) -> Metadata:
-    tool = version = root = ""
+def _metadata(known: Metadata, data: bytes, begin: int, end: int) -> Metadata:
+    tool, version, root = known
     for number, wire, start, stop in fields(data, begin, end):
         if number == 2:
             _expect(wire, BYTES)
@@ -220,7 +221,8 @@ def _document(data: bytes, begin: int, end: int) -> Document:
             language = _text(data, wire, start, stop)
         elif number == 6:
             _expect(wire, VARINT)
-            encoding = Encoding(start) if start <= max(Encoding) else Encoding.UNSPECIFIED
+            said = int32(start)
+            encoding = Encoding(said) if 0 <= said <= max(Encoding) else Encoding.UNSPECIFIED
         if max(len(occurrences), len(symbols)) > MAX_SCIP_OCCURRENCES:
             raise Malformed(f"a document has more than {MAX_SCIP_OCCURRENCES} occurrences or symbols")
     return Document(path, language, encoding, tuple(occurrences), tuple(symbols))
@@ -231,8 +233,8 @@ def _occurrence(data: bytes, begin: int, end: int, known: dict[bytes, str]) -> O
     roles = 0
     plain: list[int] = []
     plain_around: list[int] = []
-    place: Range | None = None
-    around: Range | None = None
+    typed: _Typed | None = None
+    typed_around: _Typed | None = None
     for number, wire, start, stop in fields(data, begin, end):
         if number == 1:
             _add(plain, data, wire, start, stop)
@@ -248,15 +250,16 @@ def _occurrence(data: bytes, begin: int, end: int, known: dict[bytes, str]) -> O
         elif number == 7:
             _add(plain_around, data, wire, start, stop)
         elif number in (8, 9):
-            place = _typed_range(data, wire, start, stop, single=number == 8)
+            typed = _typed(typed, number, data, wire, start, stop)
         elif number in (10, 11):
-            around = _typed_range(data, wire, start, stop, single=number == 10)
-    place = place or _plain_range(plain)
+            typed_around = _typed(typed_around, number, data, wire, start, stop)
+    place = _typed_range(typed) if typed else _plain_range(plain)
+    around = _typed_range(typed_around) if typed_around else _plain_range(plain_around)
     if place is None:
         raise Malformed("an occurrence has no range")
     if roles < 0:
         raise Malformed("an occurrence has a negative role")
-    return Occurrence(place, symbol, Role(roles), around or _plain_range(plain_around))
+    return Occurrence(place, symbol, Role(roles), around)
 
 
 def _symbol(data: bytes, begin: int, end: int) -> SymbolFacts:
@@ -332,14 +335,32 @@ def _plain_range(parts: list[int]) -> Range | None:
     raise Malformed("a range has neither 3 nor 4 numbers")
 
 
-def _typed_range(data: bytes, wire: int, begin: int, end: int, *, single: bool) -> Range:
+class _Typed(NamedTuple):
+    """A range that is a message: the number of its field, and its own fields by number."""
+
+    field: int
+    parts: list[int]
+
+    @property
+    def most(self) -> int:
+        """How many fields it has: a line and two columns, or two of each."""
+        return 3 if self.field in (8, 10) else 4
+
+
+def _typed(known: _Typed | None, field: int, data: bytes, wire: int, begin: int, end: int) -> _Typed:
+    """The range with what these bytes say of it; of its two forms the last one counts, a form may come in pieces."""
     _expect(wire, BYTES)
-    parts = [0] * 5
+    found = known if known is not None and known.field == field else _Typed(field, [0] * 5)
     for number, inner_wire, value, _ in fields(data, begin, end):
-        if number <= 4:
+        if number <= found.most:
             _expect(inner_wire, VARINT)
-            parts[number] = value
-    return _range(parts[1], parts[2], parts[1], parts[3]) if single else _range(*parts[1:])
+            found.parts[number] = value
+    return found
+
+
+def _typed_range(found: _Typed) -> Range:
+    _, first, second, third, fourth = found.parts
+    return _range(first, second, first, third) if found.most == 3 else _range(first, second, third, fourth)
 
 
 def _range(start_line: int, start_column: int, end_line: int, end_column: int) -> Range:

@@ -8,6 +8,8 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _MOST_VARINT = 1 << 64
 _MOST_FIELD_NUMBER = (1 << 29) - 1
 _INT32_SIGN = 1 << 31
+# Tags and lengths have 32 bits; as many bytes hold them, and no more are read.
+_MOST_SHORT_BYTES = 5
 
 
 class Malformed(Exception):
@@ -42,7 +44,7 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]
         if tag < 128:
             at += 1
         else:
-            tag, at = varint(data, at, end)
+            tag, at = varint(data, at, min(end, at + _MOST_SHORT_BYTES))
         number, wire = tag >> 3, tag & 7
         if not 0 < number <= _MOST_FIELD_NUMBER:
             raise Malformed("a field has no valid number")
@@ -51,7 +53,7 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]
             yield number, VARINT, value, 0
             continue
         if wire == BYTES:
-            length, at = varint(data, at, end)
+            length, at = varint(data, at, min(end, at + _MOST_SHORT_BYTES))
         elif wire in (FIXED64, FIXED32):
             length = 8 if wire == FIXED64 else 4
         else:
