@@ -29,6 +29,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ PAGE = _ROOT / "docs" / "PRECISION.md"
 ADJUDICATED = _ROOT / "tests" / "graph" / "adjudicated"
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--language", choices=sorted(FAMILIES))
     parser.add_argument("--repo", type=Path, help="a checkout of the repository")
@@ -59,7 +60,7 @@ def main() -> int:
     parser.add_argument("--labelled", action="store_true", help="count the code with labels by hand")
     parser.add_argument("--page", action="store_true", help="only write the page again")
     parser.add_argument("--no-keep", action="store_true", help="print the figures and keep nothing")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     named = options.language and options.repo and options.scip
     if not (named or options.all or options.labelled or options.page):
         parser.error("name a language, a repository and its index; or --all, --labelled or --page")

@@ -201,11 +201,11 @@ def pair(text: str) -> tuple[str, str]:
     return language, folder
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pairs", nargs="+", type=pair, metavar="LANGUAGE=FOLDER")
     parser.add_argument("--show-misses", type=int, default=0, metavar="N", help="print the first N that we have not")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if not ctags.is_there():
         sys.exit(ctags.MISSING)
     for language, folder in options.pairs:

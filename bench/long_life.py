@@ -215,12 +215,12 @@ def live(store: Store, life: Life, steps: int, seconds: float) -> Diary:
     return diary
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("repository", type=Path, help="a bare git repository or a checkout")
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop living after so many")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="bench-long-life-") as scratch, Blobs(options.repository) as blobs:
         clock, model = FastTime(), StaticEmbedder()
         folder = Path(scratch, "tree")

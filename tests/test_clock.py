@@ -26,6 +26,7 @@ from cairn.core.clock import (
     rfc3339,
     wall_seconds,
 )
+from tests.support.faults import Faults
 
 
 def test_the_system_clock_is_a_clock() -> None:
@@ -145,11 +146,8 @@ def test_a_reboot_ends_every_process_of_this_machine_and_of_no_other(monkeypatch
     assert not PROCESSES.is_gone(replace(before, hostname=""))
 
 
-def test_a_process_that_we_may_not_signal_lives(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forbid(pid: int, number: int) -> None:
-        raise PermissionError
-
-    monkeypatch.setattr(os, "kill", forbid)
+def test_a_process_that_we_may_not_signal_lives(faults: Faults) -> None:
+    faults.fail(os, "kill", PermissionError())
     me = PROCESSES.me()
     assert not PROCESSES.is_gone(me)
     assert PROCESSES.is_gone(replace(me, started=me.started + 1))
@@ -158,10 +156,11 @@ def test_a_process_that_we_may_not_signal_lives(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("stat", ["", "nonsense", "1 (x) R 1 2 3", "7 (other) R " + "1 " * 40])
-def test_without_a_proc_of_our_own_nothing_is_proven(stat: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_proc_of_our_own_nothing_is_proven(stat: str, faults: Faults) -> None:
     real = PROCESSES.me()
-    first_line = clock_module._first_line
-    monkeypatch.setattr(clock_module, "_first_line", lambda path: stat if path.endswith("/stat") else first_line(path))
+    faults.around(
+        clock_module, "_first_line", lambda first_line, path: stat if path.endswith("/stat") else first_line(path)
+    )
     me = PROCESSES.me()
     assert (me.pid, me.started, me.namespace, me.is_known) == (real.pid, 0, 0, False)
     assert not PROCESSES.is_gone(replace(real, started=real.started - 1))

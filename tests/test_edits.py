@@ -23,6 +23,7 @@ from cairn.semantic.scopes import FULL
 from tests.answer.test_envelope import valid
 from tests.conformance import conforms
 from tests.semantic.worlds import TREE, World
+from tests.support.faults import Faults
 from tests.sync.desk import extract_here
 
 
@@ -269,9 +270,7 @@ def test_a_place_that_is_no_call_and_that_the_indexer_does_not_know_must_be_deci
     assert f"    {use}  # meet".replace("meet", "encounter", 1) in (world.tree / "guess.py").read_text()
 
 
-def test_a_file_that_was_not_parsed_is_not_called_certain_and_closes_the_gate(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_was_not_parsed_is_not_called_certain_and_closes_the_gate(world: World, faults: Faults) -> None:
     world.write("large.py", "from lib import greet\n\ngreet(1)\n" + "# ...\n" * (MAX_PARSE_BYTES // 6 + 1))
     world.refresh()
     (file,) = gate(world, "large.py").files
@@ -280,8 +279,7 @@ def test_a_file_that_was_not_parsed_is_not_called_certain_and_closes_the_gate(
     assert file.witness is not None
     assert "by hand" in file.witness.cure
     parsed: list[int] = []
-    real = edits.places_of_name
-    monkeypatch.setattr(edits, "places_of_name", lambda data, *rest: parsed.append(len(data)) or real(data, *rest))
+    faults.around(edits, "places_of_name", lambda real, data, *rest: parsed.append(len(data)) or real(data, *rest))
     told = plan(world, "greet", "welcome")
     assert (told.verdict, told.patch) == (Verdict.BLOCKED, b"")
     assert 0 < max(parsed) < MAX_PARSE_BYTES, "what may have killed the one who tried is not tried again here"

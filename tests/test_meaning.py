@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from cairn.graph.informed import PinnedView
 from cairn.graph.references import Graph
 from cairn.semantic.state import Now
 from tests.semantic.worlds import World
+from tests.support.faults import Faults
 from tests.sync.desk import extract_here
 
 
@@ -59,17 +61,14 @@ def test_a_database_that_cannot_be_read_is_as_none(world: World) -> None:
         assert layers(world)[0] == {"syntactic"}
 
 
-def test_a_session_that_stays_open_sees_a_refresh_at_once_and_looks_at_files_once(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_that_stays_open_sees_a_refresh_at_once_and_looks_at_files_once(world: World, faults: Faults) -> None:
     looked: list[str] = []
-    real = PinnedView.now
 
-    def now(self: PinnedView, path: str) -> Now | None:
+    def now(real: Callable[..., Now | None], self: PinnedView, path: str) -> Now | None:
         looked.append(path)
         return real(self, path)
 
-    monkeypatch.setattr(PinnedView, "now", now)
+    faults.around(PinnedView, "now", now)
 
     def shown(session: Session) -> set[str]:
         uses = references(session, asked_of("greet", session.root)).value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -18,6 +19,7 @@ from cairn.store.disk import Disk
 from cairn.store.standing import Freshness, WriterInfo
 from tests.conformance import conforms
 from tests.support.clock import ManualClock
+from tests.support.faults import Faults
 
 LEASE = SearchRequest("Lease", Mode.SYMBOL)
 
@@ -144,21 +146,20 @@ def test_what_is_open_answers_when_the_store_can_no_longer_be_read(tmp_path: Pat
 
 @conforms("001.RD4", "001.AC7", "001.AC5")
 def test_a_proof_that_cannot_be_read_now_and_then_never_closes_an_open_gate(
-    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, environ: dict[str, str], faults: Faults
 ) -> None:
     folder = tree(tmp_path)
     clock = ManualClock.over_system()
     draw = Random(11)
-    read = Disk.read
 
-    def flaky(self: Disk, path: str, cap: int) -> bytes:
+    def flaky(read: Callable[..., bytes], self: Disk, path: str, cap: int) -> bytes:
         if draw.random() < 0.3:
             raise OSError(draw.choice([errno.EIO, errno.EACCES]), "injected", path)
         return read(self, path, cap)
 
     with Session(whole(str(folder), environ), environ, clock) as session:
         session.prepare(Steps())
-        monkeypatch.setattr(Disk, "read", flaky)
+        faults.around(Disk, "read", flaky)
         failed = 0
         for _ in range(30):
             clock.advance(RECENT_SYNC_SECONDS + 1)
@@ -169,7 +170,7 @@ def test_a_proof_that_cannot_be_read_now_and_then_never_closes_an_open_gate(
             assert hints in ({}, {"debugProofCheck": {"ok": False, "reason": "probe_failed"}})
             failed += bool(hints)
         assert 0 < failed < 30
-        monkeypatch.undo()
+        faults.end()
         session.look()
         assert dict(search_answer(*ask_all([session], LEASE)).body)["hints"] == {}
 

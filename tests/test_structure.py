@@ -17,6 +17,7 @@ from cairn.ask.structure import Asked, asked_of, file_outline, find_symbol, read
 from cairn.ask.values import Reply
 from cairn.errors import BadPathKey, PathOutsideRoot, UsageError
 from cairn.source.beneath import Tree
+from tests.support.faults import Faults
 
 LEASE = "class Lease:\n    def steal(self):\n        return 1\n"
 
@@ -146,16 +147,11 @@ def test_a_file_that_came_later_is_not_in_the_index_yet(session: Session) -> Non
     assert "cairn sync" in reply.miss.error.advice
 
 
-def test_a_file_that_may_not_be_read_is_not_said_to_have_come_later(
-    session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def denied(*_: object) -> int:
-        raise PermissionError(errno.EACCES, "Permission denied")
-
+def test_a_file_that_may_not_be_read_is_not_said_to_have_come_later(session: Session, faults: Faults) -> None:
     locked = Path(session.root) / "locked.py"
     locked.write_text("def locked(): ...\n")
     # To the superuser, who may run this, nothing is locked.
-    monkeypatch.setattr(Tree, "open_file", denied)
+    faults.fail(Tree, "open_file", PermissionError(errno.EACCES, "Permission denied"))
     try:
         reply = read_file(session, said(session, "locked.py"))
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -117,8 +116,7 @@ def test_a_repository_is_indexed_judged_and_kept(
     (tmp_path / "python" / "shop.scip").write_bytes(scip)
     monkeypatch.setattr(edges, "KEPT", tmp_path / "edges.json")
     monkeypatch.setattr(edges, "PAGE", tmp_path / "PRECISION.md")
-    monkeypatch.setattr(sys, "argv", ["edges", "--all", str(tmp_path)])
-    assert edges.main() == 0
+    assert edges.main(["--all", str(tmp_path)]) == 0
     kept = json.loads((tmp_path / "edges.json").read_text())
     assert kept["python/shop"]["calls"]["rules"]["proven"] == {"edges": 1, "right": 1, "sites": 1, "unjudged": 0}
     assert "| `proven` | 1 | 1 | 1.000 |" in (tmp_path / "PRECISION.md").read_text()

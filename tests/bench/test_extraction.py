@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -104,18 +103,14 @@ def test_we_look_at_the_files_of_the_language_that_the_walk_takes_in(tmp_path: P
 
 def test_without_ctags_one_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(sys, "argv", ["extraction", f"go={tmp_path}"])
     with pytest.raises(SystemExit, match="apt-get install universal-ctags"):
-        extraction.main()
+        extraction.main([f"go={tmp_path}"])
 
 
 @pytest.mark.skipif(not ctags.is_there(), reason=ctags.MISSING)
-def test_the_report_says_what_was_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_report_says_what_was_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.go").write_text("package a\n\nfunc Serve() {}\n")
-    monkeypatch.setattr(sys, "argv", ["extraction", f"go={tmp_path}", f"zig={tmp_path}"])
-    assert extraction.main() == 0
+    assert extraction.main([f"go={tmp_path}", f"zig={tmp_path}"]) == 0
     report = capsys.readouterr().out
     assert "2 definitions by ctags: 2 found, 0 moved, 0 missed; recall 1.000 (at least 0.95: reached)" in report
     assert "zig: not supported by ctags" in report

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
@@ -33,10 +32,9 @@ def test_a_life_of_a_few_steps_is_told_with_its_figures(
         commit(repository, {b"src/%d.py" % number: b"def function_%d():\n    return 1\n" % number * 30})
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.setattr(sys, "argv", ["long_life", str(repository), "--steps", "8"])
     faults.limit(long_life, ROUNDS=1, QUESTIONS=5)
     # A handful of lines is outweighed by the frame around them: only that it is said is of interest.
-    assert long_life.main() == 1
+    assert long_life.main([str(repository), "--steps", "8"]) == 1
     told = capsys.readouterr().out
     assert "8 syncs over 4 commits" in told
     assert "live segments : source: " in told

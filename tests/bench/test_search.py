@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from bench.search_measures import Row
 
 from bench import search
+from tests.support.faults import Faults
 
 ROWS = [
     Row("NDCG@10, judged questions", "0.912", "0.840", 0.912, ">= 0.90", "10 questions"),
@@ -41,16 +43,15 @@ def test_the_page_has_every_part_that_was_measured_with_date_and_machine() -> No
 
 
 def test_without_matplotlib_the_script_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, faults: Faults, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    real = builtins.__import__
 
-    def without(name: str, *rest: Any) -> Any:
+    def without(real: Callable[..., Any], name: str, *rest: Any) -> Any:
         if name.startswith("matplotlib"):
             raise ImportError(name)
         return real(name, *rest)
 
-    monkeypatch.setattr(builtins, "__import__", without)
+    faults.around(builtins, "__import__", without)
     search.plot(kept("quality"), tmp_path)
     assert capsys.readouterr().out.strip() == search.NO_PLOTS
     assert list(tmp_path.iterdir()) == []

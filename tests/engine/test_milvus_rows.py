@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -159,16 +159,15 @@ def test_a_segment_that_was_dropped_is_gone_and_the_others_stay(view: SnapshotVi
 
 
 def test_a_put_that_was_cut_short_leaves_an_orphan_that_is_found(
-    view: SnapshotView, rows: MilvusRows, monkeypatch: pytest.MonkeyPatch
+    view: SnapshotView, rows: MilvusRows, faults: Faults
 ) -> None:
-    put = rows._put
 
-    def cut(kind: int, owner: str, payload: str) -> None:
+    def cut(put: Callable[..., object], kind: int, owner: str, payload: str) -> None:
         if kind == RECEIPT:
             raise EngineUnreachable(uri="x", why="cut")
         put(kind, owner, payload)
 
-    monkeypatch.setattr(rows, "_put", cut)
+    faults.around(rows, "_put", cut)
     with pytest.raises(EngineUnreachable):
         rows.put_segment(sealed(view, 0))
     name = view.manifest.segments[0].name

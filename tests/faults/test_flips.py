@@ -12,13 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from random import Random
 from typing import NamedTuple
-from unittest import mock
 
 import pytest
 
-import cairn.store.lease as lease_module
 import cairn.store.snapshot as snapshot_module
-import cairn.store.writer as writer_module
 from cairn.core.limits import MAX_STATE_BYTES
 from cairn.errors import CairnError
 from cairn.source.listing import FolderListing, TreeListing
@@ -34,6 +31,7 @@ from cairn.store.tombstones import tombstone_path
 from cairn.store.verify import check
 from cairn.sync.memory import TreeMemory, load_memory, save_memory
 from tests.conformance import conforms
+from tests.faults.operations import steady
 from tests.lengths import at_length
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.store.little import FewProcesses, all_files, contents, load, part_names, rewrite, save
@@ -68,11 +66,7 @@ class Store:
 @cache
 def prepared() -> Store:
     """The same bytes in every run: ids and owners are drawn from a counter."""
-    numbers = itertools.count(1)
-    with (
-        mock.patch.object(writer_module.secrets, "token_bytes", lambda size: next(numbers).to_bytes(size, "big")),
-        mock.patch.object(lease_module.os, "urandom", lambda size: next(numbers).to_bytes(size, "big")),
-    ):
+    with steady(1):
         disk = MemoryDisk()
         made = [save(disk, files) for files in STATES]
         manifests = [manifest for manifest in made if manifest is not None]

@@ -19,6 +19,7 @@ from cairn.store.verify import Severity, check
 from tests.faults.operations import NEW, NEWER, OLD, DyingDisk, PowerCut, Texts, Who, catch_up, repair, settled, steady
 from tests.store.disks import MemoryDisk, TracingDisk
 from tests.store.little import all_files, contents, part_names, rewrite
+from tests.support.faults import Faults
 
 
 @cache
@@ -144,14 +145,13 @@ def test_a_repair_keeps_the_bytes_of_everything(name: str) -> None:
         assert repair(disk, Who(2, 1_000), NEWER) is RepairScope.NONE
 
 
-def test_a_repair_that_moved_before_it_published_would_be_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repair_that_moved_before_it_published_would_be_found_out(faults: Faults) -> None:
     """The suite can fail: what is built on must not go first."""
-    honest = Quarantine.fence
 
-    def hasty(self: Quarantine, number: int) -> None:
+    def hasty(honest: Callable[..., object], self: Quarantine, number: int) -> None:
         self.take("segments")
         honest(self, number)
 
-    monkeypatch.setattr(Quarantine, "fence", hasty)
+    faults.around(Quarantine, "fence", hasty)
     with pytest.raises((AssertionError, StoreCorrupt)):
         cut_everywhere("newest manifest", every=7)

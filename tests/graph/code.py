@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-import pytest
-
 from cairn.core.filetypes import language_of
 from cairn.core.types import FileFacts, StoredFile
 from cairn.store.snapshot import SnapshotView
@@ -24,10 +22,10 @@ def _facts(key: str, data: bytes) -> FileFacts:
 def code_view(*trees: Mapping[str, str | bytes]) -> Iterator[SnapshotView]:
     """The last of these trees, each published after the one before, so that old rows lie below tombstones."""
     fs = MemoryDisk()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(little, "facts", _facts)
-        for tree in trees:
-            little.save(fs, {key: text if isinstance(text, bytes) else text.encode() for key, text in tree.items()})
+    for tree in trees:
+        little.save(
+            fs, {key: text if isinstance(text, bytes) else text.encode() for key, text in tree.items()}, facts_of=_facts
+        )
     with viewed(fs) as view:
         yield view
 

@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-import pytest
-
 from cairn.core.filetypes import language_of
 from cairn.core.types import FileFacts
 from cairn.graph.facts import Place
@@ -33,10 +31,8 @@ def _facts(key: str, data: bytes) -> FileFacts:
 def graph_of(*trees: Mapping[str, str]) -> Iterator[Graph]:
     """The graph of the last of these trees, each published after the one before."""
     fs = MemoryDisk()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(little, "facts", _facts)
-        for tree in trees:
-            little.save(fs, {path: text.encode() for path, text in tree.items()})
+    for tree in trees:
+        little.save(fs, {path: text.encode() for path, text in tree.items()}, facts_of=_facts)
     with viewed(fs) as view:
         yield Graph(view)
 

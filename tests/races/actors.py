@@ -125,7 +125,7 @@ class Canned:
     def __init__(self) -> None:
         self._built: dict[tuple[tuple[str, bytes], ...], tuple[dict[str, bytes], int, int]] = {}
 
-    def write(self, writer: Writer, files: Mapping[str, bytes]) -> Layer:
+    def write(self, writer: Writer, files: Mapping[str, bytes], **_: object) -> Layer:
         key = tuple(sorted(files.items()))
         if key not in self._built:
             self._built[key] = self._build(files)

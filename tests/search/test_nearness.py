@@ -77,7 +77,6 @@ def test_ranks_are_the_same_however_few_files_are_looked_at_closely(engine: Loca
 @settings(derandomize=True, max_examples=200)
 @given(arrays(np.float32, st.integers(1, 60), elements=st.floats(-1, 1, width=32)), st.booleans())
 def test_the_median_is_the_one_that_numpy_gives(numbers: np.ndarray, many: bool) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nearness, "_MANY", 3 if many else 100)
-        patch.setattr(nearness, "_SAMPLED", 2)
+    with Faults.meanwhile() as faults:
+        faults.limit(nearness, _MANY=3 if many else 100, _SAMPLED=2)
         assert median(numbers) == np.median(numbers)

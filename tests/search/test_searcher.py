@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -19,6 +18,7 @@ from cairn.search.searcher import Searcher, check, question_of
 from cairn.search.types import Group, Mode, SearchRequest
 from cairn.store.snapshot import open_view
 from tests.conformance import conforms
+from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here
 
 LEASE = """\
@@ -319,13 +319,8 @@ def test_what_decides_the_results_names_the_question_and_what_does_not_does_not(
     assert len({question_of(one) for one in [same, *others]}) == len(others) + 1
 
 
-def test_a_model_that_does_not_answer_takes_the_meaning_with_it_and_not_the_words(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def away(text: str) -> NoReturn:
-        raise EmbeddingFailed(why="nobody answers")
-
-    monkeypatch.setattr(desk.model, "embed_query", away)
+def test_a_model_that_does_not_answer_takes_the_meaning_with_it_and_not_the_words(desk: Desk, faults: Faults) -> None:
+    faults.fail(desk.model, "embed_query", EmbeddingFailed(why="nobody answers"))
     with searching(desk) as searcher:
         found = searcher.search(ask("steal the lease", Mode.HYBRID))
         assert found.by_words_alone

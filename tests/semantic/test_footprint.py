@@ -6,10 +6,9 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 import cairn.semantic.footprint as footprint_module
 from cairn.semantic.footprint import machine_bytes, session_bytes
+from tests.support.faults import Faults
 
 
 def test_the_memory_of_a_session_is_that_of_all_its_processes() -> None:
@@ -32,10 +31,7 @@ def test_the_memory_of_a_session_is_that_of_all_its_processes() -> None:
     assert session_bytes(leader.pid) == 0
 
 
-def test_a_machine_that_does_not_say_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: str) -> list[str]:
-        raise FileNotFoundError
-
-    monkeypatch.setattr(footprint_module.os, "listdir", refuse)
+def test_a_machine_that_does_not_say_gives_nothing(faults: Faults) -> None:
+    faults.fail(footprint_module.os, "listdir", FileNotFoundError())
     assert session_bytes(1) == 0
     assert machine_bytes() > 2**28

@@ -10,6 +10,7 @@ from cairn.errors import SemanticUnreadable
 from cairn.semantic import scip
 from cairn.semantic.scip import Document, Encoding, Metadata, Range, Relationship, ScipIndex, byte_column, is_local
 from tests.semantic.indices import document, field, index, occurrence, packed
+from tests.support.faults import Faults
 
 SYMBOL = "scip-test pkg 1 `a.b`/C#f()."
 
@@ -152,7 +153,7 @@ def test_an_index_of_the_wrong_shape_is_refused_by_name(data: bytes) -> None:
     assert "test.scip" in refusal(data)
 
 
-def test_every_cap_refuses_what_is_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_cap_refuses_what_is_above_it() -> None:
     two = [occurrence([0, 0, 1], SYMBOL)] * 2
     chatty = field(1, SYMBOL) + field(3, "a") + field(3, "b")
     for name, cap, data in (
@@ -163,6 +164,6 @@ def test_every_cap_refuses_what_is_above_it(monkeypatch: pytest.MonkeyPatch) -> 
         ("MAX_SCIP_TEXT_BYTES", 20, index(document("a", two))),
     ):
         list(ScipIndex(data, "").documents())
-        with monkeypatch.context() as patch:
-            patch.setattr(scip, name, cap)
+        with Faults.meanwhile() as faults:
+            faults.limit(scip, **{name: cap})
             assert f"more than {cap}" in refusal(data)

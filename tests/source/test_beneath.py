@@ -22,6 +22,7 @@ from cairn.source import beneath
 from cairn.source.beneath import NotRegularFile, Resolved, Tree
 from tests.conformance import conforms
 from tests.hostile.shapes import LINKS, Shape, every_byte_names
+from tests.support.faults import Faults
 
 CANARY = b"canary from outside\n"
 Opener = Callable[[Path], Tree]
@@ -326,16 +327,17 @@ def test_links_of_the_hostile_tree_lead_where_expected(shape: Shape, tmp_path: P
 
 @conforms("003.OUT3")
 @pytest.mark.skipif(sys.platform != "linux", reason="the call exists on Linux only")
-def test_the_kernel_is_asked_to_stay_beneath_the_root(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_kernel_is_asked_to_stay_beneath_the_root(folder: Path, faults: Faults) -> None:
     calls: list[tuple[int, bytes]] = []
-    real = beneath._syscall
 
-    def spy(number: ctypes.c_long, at: ctypes.c_long, raw: bytes, how: object, size: ctypes.c_long) -> int:
+    def spy(
+        real: Callable[..., int], number: ctypes.c_long, at: ctypes.c_long, raw: bytes, how: object, size: ctypes.c_long
+    ) -> int:
         calls.append((number.value, raw))
         assert list(how._obj)[2] & 0x08, "RESOLVE_BENEATH"  # type: ignore[attr-defined]
         return int(real(number, at, raw, how, size))
 
-    monkeypatch.setattr(beneath, "_syscall", spy)
+    faults.around(beneath, "_syscall", spy)
     with Tree(Root(str(folder), is_git=False)) as tree:
         assert read(tree, b"src/deep/code.py") == b"deep\n"
         assert tree.uses_openat2
@@ -450,19 +452,16 @@ def test_a_read_that_comes_in_pieces_is_put_together() -> None:
     os.close(into)
 
 
-def test_a_folder_that_was_a_link_a_moment_ago_is_not_taken_for_deleted(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_was_a_link_a_moment_ago_is_not_taken_for_deleted(folder: Path, faults: Faults) -> None:
     (folder / "door").symlink_to("src")
-    real = os.stat
 
-    def swap_first(*arguments: object, **named: object) -> os.stat_result:
+    def swap_first(real: Callable[..., os.stat_result], *arguments: object, **named: object) -> os.stat_result:
         (folder / "door").unlink(missing_ok=True)
         (folder / "door").mkdir(exist_ok=True)
         return real(*arguments, **named)  # type: ignore[arg-type]
 
     with Tree(Root(str(folder), is_git=False), openat2=False) as tree:
-        monkeypatch.setattr(os, "stat", swap_first)
+        faults.around(os, "stat", swap_first)
         assert refusal(lambda: tree.open_file(b"door/deep/code.py")) == errno.EAGAIN
 
 

@@ -18,6 +18,7 @@ from cairn.source.git import Git
 from cairn.source.walk import walk
 from tests.conformance import conforms
 from tests.source.test_git import Canary, canary, hostile
+from tests.support.faults import Faults
 from tests.support.repos import commit, run_git
 
 __all__ = ["canary", "hostile"]
@@ -77,19 +78,15 @@ def test_a_repository_with_long_ids_is_understood(tmp_path: Path) -> None:
     assert look(tmp_path)
 
 
-def test_in_doubt_it_is_dirty(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_doubt_it_is_dirty(repo: Path, faults: Faults) -> None:
     commit(repo, {b"a.py": b"one\n", b"b.py": b"one\n"})
     for name in ("a.py", "b.py"):
         os.utime(repo / name, (1, 1))
     assert not look(repo)
-    with monkeypatch.context() as context:
-        context.setattr(dirty_module, "MAX_DIRTY_CHECKS", 1)
+    with Faults.meanwhile() as busy:
+        busy.limit(dirty_module, MAX_DIRTY_CHECKS=1)
         assert look(repo)
-
-    def refuse(_: Git) -> bytes:
-        raise GitFailed(what="the index", path="here", why="it would not")
-
-    monkeypatch.setattr(Git, "index_entries", refuse)
+    faults.fail(Git, "index_entries", GitFailed(what="the index", path="here", why="it would not"))
     assert look(repo)
 
 

@@ -24,6 +24,7 @@ from cairn.source.stable_read import looks_minified, read_stable
 from tests.conformance import conforms
 from tests.hostile.shapes import SHAPES, SOURCE, Shape, uproot
 from tests.support.clock import ManualClock
+from tests.support.faults import Faults
 
 Opener = Callable[[Path], Tree]
 
@@ -100,30 +101,26 @@ def test_a_file_you_may_not_read_is_skipped_with_the_systems_word() -> None:
         assert found == Skip(b"locked.py", SkipReason.UNREADABLE, os.strerror(errno.EACCES))
 
 
-def test_our_own_lack_of_means_is_never_a_skip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_own_lack_of_means_is_never_a_skip(tmp_path: Path, faults: Faults) -> None:
     (tmp_path / "code.py").write_text("x")
 
-    def no_more(fd: int, size: int) -> bytes:
-        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
-
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
-        monkeypatch.setattr(os, "read", no_more)
+        faults.fail(os, "read", OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)))
         with pytest.raises(OSError, match="memory"):
             read_stable(tree, candidate(b"code.py"), clock=later())
 
 
-def test_a_passing_trouble_is_waited_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_passing_trouble_is_waited_out(tmp_path: Path, faults: Faults) -> None:
     (tmp_path / "code.py").write_text("x")
     troubles = [errno.ESTALE, errno.EAGAIN, errno.EINTR]
-    real = os.read
 
-    def flaky(fd: int, size: int) -> bytes:
+    def flaky(real: Callable[..., bytes], fd: int, size: int) -> bytes:
         if troubles:
             raise OSError(troubles.pop(), "passing")
         return real(fd, size)
 
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
-        monkeypatch.setattr(os, "read", flaky)
+        faults.around(os, "read", flaky)
         assert outcome_of(read_stable(tree, candidate(b"code.py"), clock=later())) == SOURCE
 
 
@@ -135,19 +132,18 @@ def test_the_cap_holds_for_stat_and_for_the_bytes_read(tmp_path: Path, open_tree
     assert found == Skip(b"full.py", SkipReason.TOO_LARGE, "1000 bytes")
 
 
-def test_a_file_that_outgrows_its_stat_is_not_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_outgrows_its_stat_is_not_read_to_its_end(tmp_path: Path, faults: Faults) -> None:
     """The stat says ten bytes; by the time of the read there are ten million."""
     (tmp_path / "grow.py").write_bytes(b"x" * 10)
     asked: list[int] = []
-    real = os.read
 
-    def grow_first(fd: int, size: int) -> bytes:
+    def grow_first(real: Callable[..., bytes], fd: int, size: int) -> bytes:
         (tmp_path / "grow.py").write_bytes(b"x" * 10_000_000)
         asked.append(size)
         return real(fd, size)
 
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
-        monkeypatch.setattr(os, "read", grow_first)
+        faults.around(os, "read", grow_first)
         found = read_stable(tree, candidate(b"grow.py"), max_bytes=1000, clock=later())
     assert outcome_of(found) == SkipReason.TOO_LARGE
     assert asked == [11]
@@ -169,12 +165,11 @@ def test_a_file_whose_size_is_a_lie_is_skipped(open_tree: Opener) -> None:
     assert outcome_of(found) == SkipReason.NOT_REGULAR
 
 
-def test_of_a_binary_file_only_the_start_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_binary_file_only_the_start_is_read(tmp_path: Path, faults: Faults) -> None:
     (tmp_path / "program.py").write_bytes(b"\x7fELF\0" + b"x" * 5_000_000)
     asked: list[int] = []
-    real = os.read
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
-        monkeypatch.setattr(os, "read", lambda fd, size: asked.append(size) or real(fd, size))
+        faults.around(os, "read", lambda real, fd, size: asked.append(size) or real(fd, size))
         assert outcome_of(read_stable(tree, candidate(b"program.py"), clock=later())) == SkipReason.BINARY
     assert sum(asked) <= 8193
 
@@ -209,36 +204,35 @@ def test_only_long_lines_in_web_code_look_minified() -> None:
 
 
 @conforms("003.SR1")
-def test_a_file_that_changes_during_every_attempt_is_unstable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_during_every_attempt_is_unstable(tmp_path: Path, faults: Faults) -> None:
     (tmp_path / "busy.py").write_bytes(b"x" * 100)
-    real = os.read
 
-    def touch_after(fd: int, size: int) -> bytes:
+    def touch_after(real: Callable[..., bytes], fd: int, size: int) -> bytes:
         data = real(fd, size)
         os.utime(tmp_path / "busy.py")
         return data
 
     clock = later()
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
-        monkeypatch.setattr(os, "read", touch_after)
+        faults.around(os, "read", touch_after)
         assert read_stable(tree, candidate(b"busy.py"), clock=clock) == Unstable(b"busy.py", STABLE_READ_ATTEMPTS)
     assert len(clock.slept) == STABLE_READ_ATTEMPTS - 1
     assert clock.slept == sorted(clock.slept)
 
 
 @conforms("003.SR1")
-def test_a_file_that_comes_to_rest_is_read_as_it_then_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_comes_to_rest_is_read_as_it_then_is(tmp_path: Path, faults: Faults) -> None:
     (tmp_path / "busy.py").write_bytes(b"old" * 100)
-    real, writes = os.read, [b"half", b"whole"]
+    writes = [b"half", b"whole"]
 
-    def write_after(fd: int, size: int) -> bytes:
+    def write_after(real: Callable[..., bytes], fd: int, size: int) -> bytes:
         data = real(fd, size)
         if writes:
             (tmp_path / "busy.py").write_bytes(writes.pop(0))
         return data
 
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
-        monkeypatch.setattr(os, "read", write_after)
+        faults.around(os, "read", write_after)
         found = read_stable(tree, candidate(b"busy.py"), clock=later())
     assert isinstance(found, SourceFile)
     assert found.data == b"whole"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pytest
-
 from cairn.core.types import FileFacts
 from tests.store import little
 from tests.store.disks import MemoryDisk
@@ -21,9 +19,7 @@ def _facts(key: str, data: bytes) -> FileFacts:
 def code_store(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> MemoryDisk:
     """A store that holds the second tree, of which the first is still there under tombstones."""
     fs = MemoryDisk()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(little, "facts", _facts)
-        if before:
-            little.save(fs, before)
-        little.save(fs, after)
+    if before:
+        little.save(fs, before, facts_of=_facts)
+    little.save(fs, after, facts_of=_facts)
     return fs

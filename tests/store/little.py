@@ -35,6 +35,8 @@ ROOT = "/little"
 IGNORE = "0" * 64
 GIT = GitState(None, False, True)
 
+FactsOf = Callable[[str, bytes], FileFacts]
+
 
 @dataclass
 class FewProcesses:
@@ -57,14 +59,16 @@ def facts(key: str, data: bytes) -> FileFacts:
     return FileFacts(SourceFile(key, key.encode(), data, sha256(data).hexdigest(), stat), syntax, chunks)
 
 
-def write_batch(writer: Writer, files: Mapping[str, bytes], skips: Iterable[SkipRecord] = ()) -> Layer:
+def write_batch(
+    writer: Writer, files: Mapping[str, bytes], skips: Iterable[SkipRecord] = (), facts_of: FactsOf = facts
+) -> Layer:
     """Seal the texts, and these skip records, as one batch; no tombstones yet."""
     skips = tuple(skips)
     if not files and not skips:
         return Layer()
     builder = SegmentBuilder(DIMENSION, CHUNKER_VERSION)
     for key, data in sorted(files.items()):
-        made = facts(key, data)
+        made = facts_of(key, data)
         builder.add(made, np.full((len(made.chunks), DIMENSION), 0.5, np.float32))
     for record in skips:
         builder.add_skip(record)
@@ -72,7 +76,9 @@ def write_batch(writer: Writer, files: Mapping[str, bytes], skips: Iterable[Skip
     return Layer((), (writer.staging.seal(builder.rows, builder.files),))
 
 
-def draft(writer: Writer, files: Mapping[str, bytes], clock: Clock, *, full: bool = False) -> Draft:
+def draft(
+    writer: Writer, files: Mapping[str, bytes], clock: Clock, *, full: bool = False, facts_of: FactsOf = facts
+) -> Draft:
     """What makes the store hold exactly these files: changed ones in a new batch, gone ones under tombstones."""
     base = {} if full or writer.view is None else contents(writer.view)
     changed = {key: data for key, data in files.items() if base.get(key) != data}
@@ -81,7 +87,7 @@ def draft(writer: Writer, files: Mapping[str, bytes], clock: Clock, *, full: boo
         for key in base
         if files.get(key) != base[key]
     ]
-    layer = Layer(tuple(tombstones), write_batch(writer, changed).batches)
+    layer = Layer(tuple(tombstones), write_batch(writer, changed, facts_of=facts_of).batches)
     expected: dict[str, str | None] = {key: sha256(data).hexdigest() for key, data in files.items()}
     return Draft(
         root=ROOT,
@@ -105,12 +111,13 @@ def save(
     processes: Processes | None = None,
     full: bool = False,
     is_fresh: Callable[[], bool] = lambda: True,
+    facts_of: FactsOf = facts,
 ) -> Manifest | None:
-    """One whole run: take the lease, seal, publish, let go."""
+    """One whole run: take the lease, seal, publish, let go. `facts_of` makes the facts of a file from its bytes."""
     clock = clock or ManualClock()
     kind = RunKind.REINDEX if full else RunKind.SYNC
     with open_writer(fs, "store", kind, clock=clock, processes=processes or FewProcesses(), rebuild=full) as writer:
-        return publish(writer, draft(writer, files, clock, full=full), is_fresh, clock)
+        return publish(writer, draft(writer, files, clock, full=full, facts_of=facts_of), is_fresh, clock)
 
 
 def contents(view: SnapshotView) -> dict[str, bytes]:

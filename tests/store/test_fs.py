@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
@@ -26,6 +26,7 @@ from cairn.store.fs import PRIVATE, SHARED, Fs, store_trouble
 from tests.store.disks import FAULTS, Call, FailingDisk, Fault, MemoryDisk, Mode, TracingDisk
 from tests.store.fs_contract import NEEDS_IT, TAKES_A_PATH, FsContract, database, everything, hold, mode, refused
 from tests.support.clock import ManualClock
+from tests.support.faults import Faults
 
 DISKS = ["real", "memory", "failing real", "failing memory", "traced memory", "shared real", "shared memory"]
 
@@ -113,18 +114,17 @@ def test_a_folder_that_others_may_only_read_is_taken(home: Path, bits: int) -> N
 
 
 @pytest.mark.parametrize("which", ["", "data", "data/store"])
-def test_a_folder_of_somebody_else_is_refused(home: Path, which: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_somebody_else_is_refused(home: Path, which: str, faults: Faults) -> None:
     Disk.at(str(home), "data/store", create=True).close()
     theirs = (home / which).stat().st_ino
-    real = os.fstat
 
-    def fstat(fd: int) -> os.stat_result:
+    def fstat(real: Callable[..., os.stat_result], fd: int) -> os.stat_result:
         found = real(fd)
         fields = list(found)
         fields[4] += found.st_ino == theirs
         return os.stat_result(fields)
 
-    monkeypatch.setattr(os, "fstat", fstat)
+    faults.around(os, "fstat", fstat)
     with pytest.raises(StoreNotOurs, match="another user") as no:
         Disk.at(str(home), "data/store")
     assert no.value.fields["path"] == str(home / which)
@@ -172,11 +172,8 @@ def test_a_home_that_cannot_be_made_is_one_clear_sentence(tmp_path: Path) -> Non
     assert no.value.fields["path"] == str(tmp_path / "not" / "there")
 
 
-def test_a_home_that_is_read_only_is_one_clear_sentence(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def mkdir(*_: object, **__: object) -> None:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    monkeypatch.setattr(os, "mkdir", mkdir)
+def test_a_home_that_is_read_only_is_one_clear_sentence(home: Path, faults: Faults) -> None:
+    faults.fail(os, "mkdir", OSError(errno.EROFS, os.strerror(errno.EROFS)))
     with pytest.raises(StoreUnwritable, match="Read-only"):
         Disk.at(str(home), "data", create=True)
 
@@ -188,17 +185,14 @@ def test_a_base_outside_the_home_is_refused(home: Path, below: str) -> None:
     assert not home.exists()
 
 
-def test_what_is_made_on_the_way_is_made_safe_even_by_the_second_maker(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_made_on_the_way_is_made_safe_even_by_the_second_maker(home: Path, faults: Faults) -> None:
     synced: list[str] = []
-    real = os.fsync
 
-    def fsync(fd: int) -> None:
+    def fsync(real: Callable[..., object], fd: int) -> None:
         synced.append(os.readlink(f"/proc/self/fd/{fd}"))
         real(fd)
 
-    monkeypatch.setattr(os, "fsync", fsync)
+    faults.around(os, "fsync", fsync)
     for _ in range(2):
         synced.clear()
         Disk.at(str(home), "data/store", create=True).close()
@@ -305,19 +299,16 @@ def test_a_base_that_is_moved_away_stays_the_base(disk: Disk, base: Path, tmp_pa
     assert list(base.iterdir()) == []
 
 
-def test_a_move_cannot_replace_a_folder_that_appears_at_the_last_moment(
-    disk: Disk, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_move_cannot_replace_a_folder_that_appears_at_the_last_moment(disk: Disk, base: Path, faults: Faults) -> None:
     disk.make_folder("mine")
     disk.create_bytes("mine/file", b"mine")
-    real = os.rename
 
-    def rename(old: str, new: str, **where: int) -> None:
+    def rename(real: Callable[..., object], old: str, new: str, **where: int) -> None:
         (base / "wanted").mkdir()
         (base / "wanted/file").write_text("theirs")
         real(old, new, src_dir_fd=where["src_dir_fd"], dst_dir_fd=where["dst_dir_fd"])
 
-    monkeypatch.setattr(os, "rename", rename)
+    faults.around(os, "rename", rename)
     with refused(errno.ENOTEMPTY):
         disk.move("mine", "wanted")
     assert everything(disk) == {"mine": None, "mine/file": b"mine", "wanted": None, "wanted/file": b"theirs"}
@@ -330,35 +321,30 @@ def open_descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def test_a_short_write_is_completed(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = os.write
-    monkeypatch.setattr(os, "write", lambda fd, data: real(fd, data[: max(1, len(data) // 3)]))
+def test_a_short_write_is_completed(disk: Disk, faults: Faults) -> None:
+    faults.around(os, "write", lambda real, fd, data: real(fd, data[: max(1, len(data) // 3)]))
     data = bytes(range(256)) * 40
     disk.create_bytes("file", data)
     assert disk.read("file", len(data)) == data
 
 
-def test_a_short_read_is_completed(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_read_is_completed(disk: Disk, faults: Faults) -> None:
     disk.create_bytes("file", b"0123456789")
-    real = os.read
-    monkeypatch.setattr(os, "read", lambda fd, size: real(fd, min(size, 3)))
+    faults.around(os, "read", lambda real, fd, size: real(fd, min(size, 3)))
     assert disk.read("file", 10) == b"0123456789"
     with refused(errno.EFBIG):
         disk.read("file", 9)
 
 
-def test_a_file_that_grows_while_it_is_read_is_held_to_the_cap(
-    disk: Disk, base: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_grows_while_it_is_read_is_held_to_the_cap(disk: Disk, base: Path, faults: Faults) -> None:
     disk.create_bytes("file", b"0")
-    real = os.read
 
-    def read(fd: int, size: int) -> bytes:
+    def read(real: Callable[..., bytes], fd: int, size: int) -> bytes:
         with (base / "file").open("ab") as out:
             out.write(b"more")
         return real(fd, size)
 
-    monkeypatch.setattr(os, "read", read)
+    faults.around(os, "read", read)
     with refused(errno.EFBIG):
         disk.read("file", 1000)
 
@@ -387,9 +373,7 @@ CALLS += ["rename", "replace", "listdir"]
 
 
 @pytest.mark.parametrize("what", TAKES_A_PATH)
-def test_a_call_that_fails_raises_and_leaks_no_descriptor(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+def test_a_call_that_fails_raises_and_leaks_no_descriptor(disk: Disk, what: str) -> None:
     on_folder = what in {"move", "remove_folder", "unseal", "sync_folder", "list_folder"}
     failed = set()
     for call in CALLS:
@@ -400,9 +384,8 @@ def test_a_call_that_fails_raises_and_leaks_no_descriptor(
                 TAKES_A_PATH["make_folder" if path == "folder" else "create_bytes"](disk, f"{root}/{path}")
             path = f"{root}/new" if what.startswith(("create", "make")) or " " in what else f"{root}/file"
             before = open_descriptors()
-            with monkeypatch.context() as patched:
-                counted = fail_at(which, getattr(os, call))
-                patched.setattr(os, call, counted)
+            with Faults.meanwhile() as faults:
+                faults.fail(os, call, OSError(errno.EIO, os.strerror(errno.EIO)), at=which)
                 try:
                     done = TAKES_A_PATH[what](disk, f"{root}/folder" if on_folder else path)
                 except OSError as error:
@@ -413,27 +396,12 @@ def test_a_call_that_fails_raises_and_leaks_no_descriptor(
     assert errno.EIO in failed
 
 
-def fail_at(which: int, real: Callable[..., object]) -> Callable[..., object]:
-    count = 0
-
-    def call(*values: object, **named: object) -> object:
-        nonlocal count
-        count += 1
-        if count == which:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return real(*values, **named)
-
-    return call
-
-
 @pytest.mark.parametrize("call", ["open", "fstat", "mkdir", "chmod", "fsync"])
-def test_a_base_that_cannot_be_opened_leaks_no_descriptor(
-    home: Path, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
+def test_a_base_that_cannot_be_opened_leaks_no_descriptor(home: Path, call: str) -> None:
     before = open_descriptors()
     for which in range(1, 10):
-        with monkeypatch.context() as patched:
-            patched.setattr(os, call, fail_at(which, getattr(os, call)))
+        with Faults.meanwhile() as faults:
+            faults.fail(os, call, OSError(errno.EIO, os.strerror(errno.EIO)), at=which)
             with contextlib.suppress(errors.StoreIo):
                 Disk.at(str(home), f"data/{which}", create=True).close()
         assert open_descriptors() == before
@@ -446,15 +414,15 @@ USES_A_FILE = ["swap", "swap to", "claim", "claim as", "seal", "sync_file", "rea
 
 
 @pytest.fixture(params=["real", "failing"])
-def with_condemned(request: pytest.FixtureRequest, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> Fs:
+def with_condemned(request: pytest.FixtureRequest, disk: Disk) -> Fs:
     """A disk on which the sync of `folder/bad` has just failed; `file` and `folder/good` are well."""
     fs: Fs = disk if request.param == "real" else FailingDisk(MemoryDisk(), Fault(5, errno.EIO))
     fs.create_bytes("file", b"")
     fs.make_folder("folder")
     fs.create_bytes("folder/bad", b"maybe")
     fs.create_bytes("folder/good", b"good")
-    with monkeypatch.context() as patched, refused(errno.EIO):
-        patched.setattr(os, "fsync", fail_at(1, os.fsync))
+    with Faults.meanwhile() as faults, refused(errno.EIO):
+        faults.fail(os, "fsync", OSError(errno.EIO, os.strerror(errno.EIO)), at=1)
         fs.sync_file("folder/bad")
     return fs
 
@@ -535,19 +503,18 @@ def test_a_lock_that_is_let_go_meanwhile_is_taken(home: Path) -> None:
             clock.on_sleep = None
 
 
-def test_a_lock_on_a_file_that_was_replaced_is_not_believed(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_on_a_file_that_was_replaced_is_not_believed(disk: Disk, faults: Faults) -> None:
     disk.create_bytes("lock", b"")
     disk.create_bytes("other", b"")
-    real = fcntl.flock
     times = []
 
-    def flock(fd: int, kind: int) -> None:
+    def flock(real: Callable[..., object], fd: int, kind: int) -> None:
         real(fd, kind)
         times.append(kind)
         if len(times) == 1:
             os.replace(Path(disk.path) / "other", Path(disk.path) / "lock")
 
-    monkeypatch.setattr(fcntl, "flock", flock)
+    faults.around(fcntl, "flock", flock)
     before = open_descriptors()
     with disk.lock("lock", exclusive=True, timeout=1):
         assert len(times) == 2
@@ -556,20 +523,17 @@ def test_a_lock_on_a_file_that_was_replaced_is_not_believed(disk: Disk, monkeypa
     assert open_descriptors() == before
 
 
-def test_a_worker_that_was_forked_meanwhile_does_not_hold_on_to_a_lock(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_was_forked_meanwhile_does_not_hold_on_to_a_lock(disk: Disk) -> None:
     disk.create_bytes("lock", b"")
     inherited: list[int] = []
-    real = fcntl.flock
 
-    def flock(fd: int, kind: int) -> None:
+    def flock(real: Callable[..., None], fd: int, kind: int) -> None:
         # What a fork does to an open file: a second descriptor of the same opening.
         inherited.append(os.dup(fd))
         real(fd, kind)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(fcntl, "flock", flock)
+    with Faults.meanwhile() as faults:
+        faults.around(fcntl, "flock", flock)
         hold(disk, "lock")
     hold(disk, "lock")
     for fd in inherited:
@@ -634,24 +598,23 @@ def test_a_database_that_cannot_be_opened_for_want_of_descriptors_says_so(disk: 
 
 @pytest.mark.parametrize(("moment", "number"), [("gone", errno.ENOENT), ("other", errno.ENOENT), ("broken", errno.EIO)])
 def test_a_database_that_changes_its_name_while_it_is_opened_is_not_taken_for_another(
-    disk: Disk, moment: str, number: int, monkeypatch: pytest.MonkeyPatch
+    disk: Disk, moment: str, number: int
 ) -> None:
     for path in ("file", "other"):
         disk.create_bytes(path, database(60_000))
-    real = sqlite3.connect
 
-    def connect(*args: object, **kwargs: object) -> sqlite3.Connection:
+    def connect(real: Callable[..., sqlite3.Connection], *args: object, **kwargs: object) -> sqlite3.Connection:
         if moment == "gone":
             disk.remove("file")
         elif moment == "other":
             disk.swap("other", "file")
         else:
             raise sqlite3.OperationalError("trouble")
-        return real(*args, **kwargs)  # type: ignore[call-overload, no-any-return]
+        return real(*args, **kwargs)
 
     before = open_descriptors()
-    with monkeypatch.context() as patched:
-        patched.setattr(sqlite3, "connect", connect)
+    with Faults.meanwhile() as faults:
+        faults.around(sqlite3, "connect", connect)
         with refused(number):
             disk.open_database("file")
     assert open_descriptors() == before
@@ -1071,7 +1034,7 @@ def test_a_listing_with_stats_names_everything_and_follows_no_link(disk: Disk, h
     assert dict(listed)["b"] == disk.stat("b")
 
 
-def test_what_goes_during_a_listing_is_left_out(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_goes_during_a_listing_is_left_out(disk: Disk, faults: Faults) -> None:
     disk.create_bytes("a", b"")
     disk.create_bytes("b", b"")
 
@@ -1081,14 +1044,12 @@ def test_what_goes_during_a_listing_is_left_out(disk: Disk, monkeypatch: pytest.
         def stat(self, *, follow_symlinks: bool) -> os.stat_result:
             raise FileNotFoundError
 
-    real = os.scandir
-
     @contextlib.contextmanager
-    def scandir(folder: int) -> Iterator[Iterator[os.DirEntry[str] | Gone]]:
+    def scandir(real: Callable[..., Any], folder: int) -> Iterator[Iterator[os.DirEntry[str] | Gone]]:
         with real(folder) as entries:
             yield iter([Gone(), *entries])
 
-    monkeypatch.setattr(os, "scandir", scandir)
+    faults.around(os, "scandir", scandir)
     assert [name for name, _ in disk.list_stats("")] == ["a", "b"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,7 @@ from cairn.store.staging import Staging
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
 from tests.store.little import all_files, load, save
+from tests.support.faults import Faults
 
 RUN = "01HZZ5X9T2K3R7G9FQ2A5V0J1M"
 
@@ -178,19 +179,18 @@ def test_a_store_that_others_may_write_is_refused_and_left_alone(tmp_path: Path,
 
 
 @pytest.mark.parametrize("place", ["", "data", "data/store"])
-def test_a_store_of_somebody_else_is_refused(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_of_somebody_else_is_refused(tmp_path: Path, place: str, faults: Faults) -> None:
     home = tmp_path / "home"
     Disk.at(str(home), "data/store", create=True).close()
     foreign = os.stat(home / place).st_ino
-    real = os.fstat
 
-    def fstat(fd: int) -> os.stat_result:
+    def fstat(real: Callable[..., os.stat_result], fd: int) -> os.stat_result:
         found = real(fd)
         fields = list(found)
         fields[stat.ST_UID] += found.st_ino == foreign
         return os.stat_result(fields)
 
-    monkeypatch.setattr(os, "fstat", fstat)
+    faults.around(os, "fstat", fstat)
     with pytest.raises(StoreNotOurs, match="it belongs to another user"):
         Disk.at(str(home), "data/store")
 

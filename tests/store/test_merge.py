@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +42,7 @@ from tests.store.segments import (
 )
 from tests.store.test_conform import BROKEN_DATA, BROKEN_TABLES, number, numbers_of, swapped
 from tests.store.test_segment import DATA, ROWS, with_section, with_sql
+from tests.support.faults import Faults
 
 File = FileFacts | SkipRecord
 Files = tuple[bytes, bytes]
@@ -281,12 +283,12 @@ def test_segments_that_cannot_be_one_are_refused() -> None:
     ],
 )
 def test_more_than_one_segment_can_hold_is_refused(
-    place: object, limit: str, most: int, match: str, monkeypatch: pytest.MonkeyPatch
+    place: ModuleType, limit: str, most: int, match: str, faults: Faults
 ) -> None:
     sources = [fresh(FILES[:4]), fresh(FILES[4:])]
-    monkeypatch.setattr(place, limit, most)
+    faults.limit(place, **{limit: most})
     assert merged(sources) == fresh(in_order(FILES))
-    monkeypatch.setattr(place, limit, most - 1)
+    faults.limit(place, **{limit: most - 1})
     refused(sources, ValueError, match)
     assert merged(sources, [{0}]) == fresh(in_order(FILES[1:])), "the dead do not count"
 

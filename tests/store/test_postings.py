@@ -111,8 +111,8 @@ def test_terms_with_one_hash_are_told_apart_by_their_text(rows: list[Row], diffe
 @settings(max_examples=80)
 def test_how_many_words_are_counted_at_once_changes_no_byte(rows: list[Row], batch: int) -> None:
     whole = built(rows)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_BATCH_WORDS", batch)
+    with Faults.meanwhile() as faults:
+        faults.limit(module, _BATCH_WORDS=batch)
         assert built(rows) == whole
 
 

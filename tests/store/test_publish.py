@@ -31,10 +31,10 @@ from cairn.store.verify import check
 from cairn.store.versions import MANIFEST
 from cairn.store.writer import Writer, open_writer
 from tests.conformance import conforms
-from tests.store import little
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, TracingDisk
-from tests.store.little import FewProcesses, all_files, draft, facts, load, rewrite, save, write_batch
+from tests.store.little import FactsOf, FewProcesses, all_files, draft, facts, load, rewrite, save, write_batch
 from tests.support.clock import ManualClock
+from tests.support.faults import Faults
 
 FIRST = {"a.txt": b"alpha\n", "b.txt": b"beta\n"}
 SECOND = {"a.txt": b"alpha two\n", "b.txt": b"beta\n", "c.txt": b"gamma\n"}
@@ -57,11 +57,12 @@ def refused(
     error: type[CairnError] = PublishRefused,
     files: Mapping[str, bytes] = SECOND,
     is_fresh: Callable[[], bool] = lambda: True,
+    facts_of: FactsOf = facts,
 ) -> str:
     """Why this draft was not published; the old snapshot answers, and nothing of the run is left."""
     with pytest.raises(error) as caught, begin(fs) as writer:  # noqa: PT012 - the writer is made by the way
         run = writer.run
-        publish(writer, change(writer, draft(writer, files, CLOCK)), is_fresh, CLOCK)
+        publish(writer, change(writer, draft(writer, files, CLOCK, facts_of=facts_of)), is_fresh, CLOCK)
     assert load(fs) == FIRST
     assert not is_published(fs, run)
     left = [path for path in all_files(fs) if run in path and not path.startswith("staging/")]
@@ -269,14 +270,12 @@ def test_clearing_publishes_a_snapshot_that_proves_nothing_and_holds_nothing() -
 
 
 @conforms("003.ROW9")
-def test_a_row_that_breaks_the_schema_is_not_published(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_breaks_the_schema_is_not_published() -> None:
     def lying(key: str, data: bytes) -> FileFacts:
         made = facts(key, data)
         return replace(made, source=replace(made.source, file_hash="0" * 64)) if key == "c.txt" else made
 
-    fs = first()
-    monkeypatch.setattr(little, "facts", lying)
-    said = refused(fs, lambda _, made: made)
+    said = refused(first(), lambda _, made: made, facts_of=lying)
     assert "does not have the bytes that its hash was made of" in said
     assert "not published: segment seg_" in said
 
@@ -438,11 +437,11 @@ def test_at_sixty_four_segments_a_sync_refuses_and_a_rebuild_does_not() -> None:
         ("MAX_TOMBSTONES_PER_SNAPSHOT", "would have 3 tombstones, and 1"),
     ],
 )
-def test_what_a_reader_could_not_read_is_not_published(monkeypatch: pytest.MonkeyPatch, limit: str, says: str) -> None:
+def test_what_a_reader_could_not_read_is_not_published(faults: Faults, limit: str, says: str) -> None:
     fs = MemoryDisk()
     save(fs, {**FIRST, "old.txt": b"old\n"})
     save(fs, FIRST)
-    monkeypatch.setattr(installing, limit, 1)
+    faults.limit(installing, **{limit: 1})
     files = {"new.txt": b"new\n"} if "SEGMENTS" not in limit else SECOND
     assert says in refused(fs, lambda _, made: made, TooManySegments, files)
 
@@ -539,14 +538,11 @@ def test_a_swap_that_a_thief_has_made_for_us_is_no_failure() -> None:
     assert load(disk) == SECOND
 
 
-def test_a_disk_too_full_for_the_pointer_costs_no_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_too_full_for_the_pointer_costs_no_snapshot(faults: Faults) -> None:
     fs = MemoryDisk()
     save(fs, {"a.py": b"one\n"})
 
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "no room", "ACTIVE_SNAPSHOT")
-
-    monkeypatch.setattr(publish_module, "point_to", full)
+    faults.fail(publish_module, "point_to", OSError(errno.ENOSPC, "no room", "ACTIVE_SNAPSHOT"))
     manifest = save(fs, {"a.py": b"two\n"})
     assert manifest is not None
     assert load(fs) == {"a.py": b"two\n"}

@@ -27,6 +27,7 @@ from tests.conformance import conforms
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.store.fs_contract import mode
 from tests.store.little import load, save
+from tests.support.faults import Faults
 
 STORE = "data/store"
 
@@ -186,19 +187,18 @@ def test_a_link_on_the_way_to_a_groups_store_is_refused(home: Path, tmp_path: Pa
 
 
 def test_a_link_that_a_member_puts_in_place_of_a_new_folder_is_not_followed(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, tmp_path: Path, faults: Faults
 ) -> None:
     victim = tmp_path / "victim"
     victim.mkdir(mode=0o700)
     with make_disk(str(home), STORE, shared=True) as disk:
-        real = os.mkdir
 
-        def mkdir(name: str, bits: int, *, dir_fd: int | None = None) -> None:
+        def mkdir(real: Callable[..., object], name: str, bits: int, *, dir_fd: int | None = None) -> None:
             real(name, bits, dir_fd=dir_fd)
             os.rmdir(name, dir_fd=dir_fd)
             os.symlink(victim, name, dir_fd=dir_fd)
 
-        monkeypatch.setattr(os, "mkdir", mkdir)
+        faults.around(os, "mkdir", mkdir)
         with pytest.raises(NotADirectoryError):
             disk.make_folder("new")
     assert stat.S_IMODE(victim.stat().st_mode) == 0o700
@@ -341,21 +341,7 @@ def test_what_a_killed_maker_left_beside_the_document_is_tidied_up(home: Path) -
     "call", ["open", "fstat", "stat", "mkdir", "chmod", "fchmod", "fsync", "write", "replace", "read"]
 )
 @pytest.mark.parametrize("shared", [True, False])
-def test_a_disk_that_fails_is_told_as_one_and_leaks_no_descriptor(
-    home: Path, monkeypatch: pytest.MonkeyPatch, call: str, shared: bool
-) -> None:
-    def failing(which: int, real: Callable[..., object]) -> Callable[..., object]:
-        count = 0
-
-        def asked(*values: object, **named: object) -> object:
-            nonlocal count
-            count += 1
-            if count == which:
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
-            return real(*values, **named)
-
-        return asked
-
+def test_a_disk_that_fails_is_told_as_one_and_leaks_no_descriptor(home: Path, call: str, shared: bool) -> None:
     def open_files() -> int:
         return len(os.listdir("/proc/self/fd"))
 
@@ -365,24 +351,21 @@ def test_a_disk_that_fails_is_told_as_one_and_leaks_no_descriptor(
     before = open_files()
     for which in range(1, 24):
         for use in (make_disk, open_disk):
-            with monkeypatch.context() as patched, contextlib.suppress(*told):
-                patched.setattr(os, call, failing(which, getattr(os, call)))
+            with Faults.meanwhile() as faults, contextlib.suppress(*told):
+                faults.fail(os, call, OSError(errno.EIO, os.strerror(errno.EIO)), at=which)
                 use(str(home / f"{which}"), STORE, **({"shared": shared} if use is make_disk else {})).close()
             assert open_files() == before, which
 
 
-def test_an_interrupted_open_lets_go_of_the_disk(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_open_lets_go_of_the_disk(home: Path, faults: Faults) -> None:
     before = len(os.listdir("/proc/self/fd"))
 
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(sharing, "declare", stop)
+    with Faults.meanwhile() as interrupted:
+        interrupted.fail(sharing, "declare", KeyboardInterrupt())
         with pytest.raises(KeyboardInterrupt):
             make_disk(str(home), STORE, shared=True)
     make_disk(str(home), STORE, shared=True).close()
-    monkeypatch.setattr(sharing, "is_declared", stop)
+    faults.fail(sharing, "is_declared", KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         open_disk(str(home), STORE)
     assert len(os.listdir("/proc/self/fd")) == before

@@ -35,9 +35,19 @@ from cairn.store.tombstones import Tombstone, TombstoneReason
 from cairn.store.versions import MANIFEST
 from cairn.store.writer import open_writer
 from tests.conformance import conforms
-from tests.store import little
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, TracingDisk
-from tests.store.little import FewProcesses, all_files, contents, draft, load, rewrite, save, write_batch
+from tests.store.little import (
+    FactsOf,
+    FewProcesses,
+    all_files,
+    contents,
+    draft,
+    facts,
+    load,
+    rewrite,
+    save,
+    write_batch,
+)
 from tests.store.segments import PYTHON, analyzed, skipped
 from tests.support.clock import ManualClock
 from tests.support.faults import Faults
@@ -47,9 +57,9 @@ SECOND = {"a.txt": b"alpha two\n", "b.txt": b"beta\n", "c.txt": b"gamma\n"}
 THIRD = {"b.txt": b"beta\n", "c.txt": b"gamma\n"}
 
 
-def store(*states: dict[str, bytes]) -> tuple[MemoryDisk, list[Manifest]]:
+def store(*states: dict[str, bytes], facts_of: FactsOf = facts) -> tuple[MemoryDisk, list[Manifest]]:
     fs = MemoryDisk()
-    made = [save(fs, files) for files in states or (FIRST, SECOND, THIRD)]
+    made = [save(fs, files, facts_of=facts_of) for files in states or (FIRST, SECOND, THIRD)]
     return fs, [manifest for manifest in made if manifest is not None]
 
 
@@ -117,9 +127,9 @@ def test_a_file_that_was_deleted_and_came_back_is_there_as_it_is_now() -> None:
 
 
 @conforms("003.TMB2")
-def test_names_in_hidden_files_are_not_found_and_those_in_live_files_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(little, "facts", lambda key, data: analyzed(key, data, "python"))
-    fs, _ = store({"a.py": PYTHON, "b.py": PYTHON}, {"b.py": PYTHON, "a.py": b"x = 1\n"})
+def test_names_in_hidden_files_are_not_found_and_those_in_live_files_are() -> None:
+    states = ({"a.py": PYTHON, "b.py": PYTHON}, {"b.py": PYTHON, "a.py": b"x = 1\n"})
+    fs, _ = store(*states, facts_of=lambda key, data: analyzed(key, data, "python"))
     with view_of(fs) as view:
         assert [path for path, _ in view.symbols_named("Greeter")] == ["b.py"]
         assert list(view.files_defining("Greeter")) == ["b.py"]

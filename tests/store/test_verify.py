@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import cairn.store.publish as publish_module
+from cairn.core.types import FileFacts
 from cairn.errors import Incompatible
 from cairn.store import manifest as manifests
 from cairn.store import verify
@@ -27,9 +28,8 @@ from cairn.store.verify import Finding, Severity, check
 from cairn.store.versions import MANIFEST
 from cairn.store.writer import open_writer
 from tests.conformance import conforms
-from tests.store import little
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, TracingDisk
-from tests.store.little import FewProcesses, draft, facts, open_up, part_names, rewrite, save, write_batch
+from tests.store.little import FactsOf, FewProcesses, draft, facts, open_up, part_names, rewrite, save, write_batch
 from tests.support.clock import ManualClock
 
 FIRST = {"a.txt": b"alpha\n", "b.txt": b"beta\n"}
@@ -121,15 +121,14 @@ def mode_wrong(fs: MemoryDisk, made: list[Manifest]) -> None:
     open_up(fs, "index_state.json", 0o644)
 
 
-def ungated(change: Callable[[Draft], Draft], facts_of: Callable[..., object] = facts) -> MemoryDisk:
+def ungated(change: Callable[[Draft], Draft], facts_of: FactsOf = facts) -> MemoryDisk:
     """A store that a writer without a gate has published to."""
     fs, _ = store()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(publish_module, "gate", lambda *_: None)
-        patch.setattr(little, "facts", facts_of)
         with open_writer(fs, "here", RunKind.SYNC, clock=CLOCK, processes=FewProcesses()) as writer:
-            made = draft(writer, {**THIRD, "d.txt": b"delta\n"}, CLOCK)
-            twice = Layer((), write_batch(writer, {"b.txt": b"beta\n"}).batches)
+            made = draft(writer, {**THIRD, "d.txt": b"delta\n"}, CLOCK, facts_of=facts_of)
+            twice = Layer((), write_batch(writer, {"b.txt": b"beta\n"}, facts_of=facts_of).batches)
             publish(writer, change(replace(made, layers=(*made.layers, twice))), lambda: True, CLOCK)
     return fs
 
@@ -139,7 +138,7 @@ def file_twice() -> MemoryDisk:
 
 
 def rows_wrong() -> MemoryDisk:
-    def lying(key: str, data: bytes) -> object:
+    def lying(key: str, data: bytes) -> FileFacts:
         made = facts(key, data)
         return replace(made, source=replace(made.source, file_hash="0" * 64))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from cairn.sync.codebase import open_codebase
 from cairn.sync.compact import CompactReport, Shape, compact, compact_store
 from cairn.sync.report import Phase, Progress
 from tests.conformance import conforms
+from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here, silent
 
 QUERIES = ("how is the lease stolen", "class Lease", "steal", "writer", "number 3", "return take")
@@ -179,13 +181,12 @@ def test_while_another_run_writes_a_merge_says_so(desk: Desk) -> None:
 
 @conforms("003.PHY5")
 def test_a_merge_that_was_overtaken_is_begun_anew_and_given_up_at_last(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, faults: Faults
 ) -> None:
     lived(desk, 12)
-    real = compacting.build
     overtaken = []
 
-    def overtake(*arguments: object, **named: object) -> object:
+    def overtake(real: Callable[..., object], *arguments: object, **named: object) -> object:
         made = real(*arguments, **named)  # type: ignore[arg-type]
         if len(overtaken) < 1:
             overtaken.append(desk.reindex())
@@ -193,7 +194,7 @@ def test_a_merge_that_was_overtaken_is_begun_anew_and_given_up_at_last(
             lived(desk, 3, seed=9)
         return made
 
-    monkeypatch.setattr(compacting, "build", overtake)
+    faults.around(compacting, "build", overtake)
     texts = desk.texts
     assert merge(desk).published
     assert overtaken

@@ -17,6 +17,7 @@ from cairn.store.lease import RunKind, acquire
 from cairn.sync.inventory import Inventory, inventory, time_text
 from tests.conformance import conforms
 from tests.store.little import FINGERPRINT, ROOT
+from tests.support.faults import Faults
 from tests.sync.shelf import Shelf
 
 RUN_ID = "01KA3M7Q2W0000000000000000"
@@ -234,12 +235,9 @@ def test_a_store_that_the_disk_refuses_or_that_goes_meanwhile_hides_no_other(
     assert whole.trouble is None
 
 
-def test_a_disk_that_fails_is_told_with_the_place(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fails_is_told_with_the_place(shelf: Shelf, faults: Faults) -> None:
     shelf.put("one")
 
-    def fail(*_: object) -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(Disk, "list_stats", fail)
+    faults.fail(Disk, "list_stats", OSError(5, "Input/output error"))
     with pytest.raises(StoreIo, match=str(shelf.data)):
         shelf.look()

@@ -12,6 +12,7 @@ from cairn.source.git import Git
 from cairn.store.layout import TREE
 from cairn.sync.memory import TreeMemory, is_unchanged, load_memory, rules_of, save_memory
 from tests.store.disks import FailingDisk, Fault, MemoryDisk
+from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here
 
 
@@ -82,7 +83,7 @@ def test_a_disk_that_will_not_take_it_does_no_harm(desk: Desk) -> None:
     assert load_memory(failing) is None
 
 
-def test_it_counts_only_for_its_snapshot_its_head_and_its_rules(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_counts_only_for_its_snapshot_its_head_and_its_rules(desk: Desk, faults: Faults) -> None:
     memory = memory_of(desk)
     assert says_unchanged(desk, memory)
     assert not says_unchanged(desk, None)
@@ -99,10 +100,7 @@ def test_it_counts_only_for_its_snapshot_its_head_and_its_rules(desk: Desk, monk
     tracked = desk.codebase._replace(tracked=frozenset({b"a.py"}))
     assert not is_unchanged(tracked, manifest, memory, desk.clock)
 
-    def refuse(_: Git) -> str | None:
-        raise GitFailed(what="head", path="here", why="it would not")
-
-    monkeypatch.setattr(Git, "head", refuse)
+    faults.fail(Git, "head", GitFailed(what="head", path="here", why="it would not"))
     assert not says_unchanged(desk, memory)
 
 

@@ -24,6 +24,7 @@ from cairn.sync.proof import validate_completion_proof
 from cairn.sync.reading import stand
 from cairn.sync.run import STALE_LOCAL
 from tests.conformance import conforms
+from tests.support.faults import Faults
 from tests.sync.desk import Desk, Model, extract_here
 
 Change = Callable[[dict[str, Any]], object]
@@ -233,17 +234,12 @@ def test_a_create_where_the_registry_remembers_an_index_that_is_gone_says_so(des
 
 
 @conforms("001.CRE3", "001.AC2")
-def test_a_create_that_cannot_read_the_proof_does_not_say_already_indexed(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_create_that_cannot_read_the_proof_does_not_say_already_indexed(desk: Desk, faults: Faults) -> None:
     desk.index()
     desk.put("a.py", "x = 2\n")
     assert not desk.index().published
 
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(errno.EIO, "broken")
-
-    monkeypatch.setattr(run_module, "examine", fail)
+    faults.fail(run_module, "examine", OSError(errno.EIO, "broken"))
     assert desk.index().published
 
 

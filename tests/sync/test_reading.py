@@ -16,6 +16,7 @@ from cairn.store.writer import open_writer
 from cairn.sync.reading import Standing, stand
 from cairn.sync.tracking import remembered
 from tests.conformance import conforms
+from tests.support.faults import Faults
 from tests.sync.desk import Desk, Model, extract_here
 
 
@@ -138,13 +139,8 @@ def test_a_first_run_that_gave_up_is_remembered_as_failed(desk: Desk) -> None:
 
 
 @conforms("004.MD1")
-def test_a_run_that_was_killed_before_it_published_has_said_which_model_it_uses(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def die(*_: object) -> None:
-        raise SystemExit
-
-    monkeypatch.setattr(catchup_module.CatchUp, "go", die)
+def test_a_run_that_was_killed_before_it_published_has_said_which_model_it_uses(desk: Desk, faults: Faults) -> None:
+    faults.fail(catchup_module.CatchUp, "go", SystemExit())
     with pytest.raises(SystemExit):
         desk.index()
     known = remembered(desk.place)

@@ -33,6 +33,7 @@ from cairn.sync import run
 from cairn.sync.repair import RepairReport, plan, repair
 from cairn.sync.report import Phase, Progress
 from tests.conformance import conforms
+from tests.support.faults import Faults
 from tests.sync.desk import Desk, silent, texts_of
 
 FILES = {f"src/f{number}.py": f"def f{number}():\n    return {number}\n" for number in range(6)}
@@ -309,18 +310,15 @@ def test_a_hint_that_names_others_costs_nothing_but_the_estimate(desk: Damaged) 
 
 
 @conforms("003.REP4")
-def test_when_a_hinted_file_is_not_there_afterwards_everything_is_read_again(
-    desk: Damaged, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_when_a_hinted_file_is_not_there_afterwards_everything_is_read_again(desk: Damaged, faults: Faults) -> None:
     lose_all_but_the_newest_manifest(desk)
     hurt(segment(desk, 0, "data.bin"))
-    honest = SnapshotView.file
     blind = iter([True])
 
-    def file(self: SnapshotView, key: str) -> StoredFile | None:
+    def file(honest: Callable[..., StoredFile | None], self: SnapshotView, key: str) -> StoredFile | None:
         return None if key == "src/f0.py" and next(blind, False) else honest(self, key)
 
-    monkeypatch.setattr(SnapshotView, "file", file)
+    faults.around(SnapshotView, "file", file)
     desk.model.texts.clear()
     report = heal(desk)
     assert report.fell_back

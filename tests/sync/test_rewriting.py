@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -102,21 +103,18 @@ def test_a_sync_that_finds_no_room_for_a_segment_makes_it(desk: Desk, faults: Fa
     assert len(desk.texts()) == 9
 
 
-def test_a_tree_that_moves_while_it_is_written_away_is_not_written_twice(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tree_that_moves_while_it_is_written_away_is_not_written_twice(desk: Desk, faults: Faults) -> None:
     desk.put("notes.txt", f"{SECRET}\n")
     desk.put("a.py", "a = 1\n")
     desk.index()
     desk.put(".gitignore", "notes.txt\n")
     moved, rewritten = [], []
-    real = rewriting.rewrite
 
-    def count(*given: Any) -> tuple[Rewrite, ...]:
+    def count(real: Callable[..., tuple[Rewrite, ...]], *given: Any) -> tuple[Rewrite, ...]:
         rewritten.append(given)
         return real(*given)
 
-    monkeypatch.setattr(rewriting, "rewrite", count)
+    faults.around(rewriting, "rewrite", count)
 
     def tell(progress: object) -> None:
         if "publishing" in repr(progress) and not moved:

@@ -18,6 +18,7 @@ from cairn.store.standing import RunOutcome, Tracked
 from cairn.sync.sizes import at_home
 from cairn.sync.tracking import Members, remembered
 from tests.conformance import conforms
+from tests.support.faults import Faults
 from tests.sync.desk import Desk, Model, extract_here
 from tests.sync.shelf import Shelf
 
@@ -104,15 +105,14 @@ def raising(problem: Exception) -> Any:
 
 
 def test_a_sync_that_finds_nothing_or_nothing_new_to_say_does_not_touch_the_registry(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, faults: Faults
 ) -> None:
     desk.index()
     desk.put("a.py", "x = 2\n")
     desk.sync()
     opened: list[str] = []
-    original = Disk.open_writable_database
-    monkeypatch.setattr(
-        Disk, "open_writable_database", lambda self, path: (opened.append(path), original(self, path))[1]
+    faults.around(
+        Disk, "open_writable_database", lambda original, self, path: (opened.append(path), original(self, path))[1]
     )
     before = (desk.home / REGISTRY).stat()
     desk.put("a.py", "x = 3\n")
