@@ -36,7 +36,8 @@ from typing import Any
 from bench import edges_page
 from bench.edges_count import Disagreement, Judge, Judged
 from bench.edges_truth import Truth, texts_of
-from cairn.ask.session import Session, Steps, whole
+from cairn.ask.prepare import Policy, prepare
+from cairn.ask.session import Session, whole
 from cairn.graph.references import Graph
 from cairn.semantic.scip import ScipIndex
 
@@ -137,7 +138,7 @@ def write_disagreements(file: Path, found: list[Disagreement]) -> None:
 def _opened(repo: Path, home: str) -> Session:
     environ = {**os.environ, "CAIRN_HOME": home}
     session = Session(whole(str(repo), environ), environ)
-    session.prepare(Steps(consent=lambda _: True))
+    prepare(session, Policy(consent=lambda _: True))
     if session.trouble is not None:
         raise session.trouble
     return session

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cairn.answer.structure import call_graph_answer, map_answer, outline_answer, references_answer, symbols_answer
+from cairn.ask.prepare import Policy, prepare
 from cairn.ask.relations import call_graph, references, repo_map
-from cairn.ask.session import Session, Steps, whole
+from cairn.ask.session import Session, whole
 from cairn.ask.structure import asked_of, file_outline, find_symbol
 from cairn.graph.references import Graph
 from cairn.store.snapshot import SnapshotView
@@ -100,7 +101,7 @@ def speed(setting: Setting) -> Iterator[Row]:
     """Every kind of question, each about other symbols, beside a table that has the rows of its answer."""
     environ = {**os.environ, "CAIRN_HOME": str(setting.home)}
     with Session(whole(str(setting.repo), environ), environ) as session:
-        session.prepare(Steps(sync=False, consent=lambda _: True))
+        prepare(session, Policy(sync=False, consent=lambda _: True))
         graph = session.kept(Graph)
         chunks = session.gate.is_open and graph.view.manifest.counts.chunks_live
         languages = graph.names.modules.files.languages

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from cairn.ask.allowed import Allowed
 from cairn.ask.session import whole
-from cairn.watch.watcher import WatchedDesk
+from cairn.watch.watcher import WatchedWorkspace
 
 _WORDS = [
     f"{verb}_{noun}" for verb in ("load", "save", "find", "merge", "split") for noun in ("row", "page", "key", "tree")
@@ -83,7 +83,7 @@ def save_to_searchable(files: int = 10_000, saves: int = 200) -> Saves:
         paths = made_repository(folder / "tree", files)
         root = str(folder / "tree")
         environ = {"CAIRN_HOME": str(folder / "home"), "HOME": str(folder)}
-        desk = WatchedDesk(environ, Allowed(environ, [root]), roots=[root], create=True)
+        desk = WatchedWorkspace(environ, Allowed(environ, [root]), roots=[root], create=True)
         try:
             assert desk.watching.caught_up(root, 600.0)
             chance = random.Random(3)
@@ -99,8 +99,8 @@ def save_to_searchable(files: int = 10_000, saves: int = 200) -> Saves:
     return Saves(statistics.median(times), times[int(0.95 * (saves - 1))], times[-1], spent, saves, files)
 
 
-def _until_found(desk: WatchedDesk, root: str, path: Path, name: str) -> float:
-    target = whole(root, desk.environ)
+def _until_found(desk: WatchedWorkspace, root: str, path: Path, name: str) -> float:
+    target = whole(root, desk.pool.environ)
     with path.open("a") as file:
         file.write(f"\n\ndef {name}():\n    return 1\n")
     began = time.perf_counter()
@@ -110,7 +110,7 @@ def _until_found(desk: WatchedDesk, root: str, path: Path, name: str) -> float:
         run = desk.runs.last(root)
         if run is not seen:
             seen = run
-            with desk.session(target) as session:
+            with desk.pool.session(target) as session:
                 opened = session.opened()
                 if opened is not None and any(opened[0].view.symbols_named(name)):
                     return time.perf_counter() - began
@@ -127,7 +127,7 @@ def idle(roots: int = 10, seconds: float = 60.0, files: int = 1_000) -> Idle:
             made_repository(tree, files, seed=number)
         environ = {"CAIRN_HOME": str(folder / "home"), "HOME": str(folder)}
         names = [str(tree) for tree in trees]
-        desk = WatchedDesk(environ, Allowed(environ, names), roots=names, create=True)
+        desk = WatchedWorkspace(environ, Allowed(environ, names), roots=names, create=True)
         try:
             for root in names:
                 assert desk.watching.caught_up(root, 600.0)

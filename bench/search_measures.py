@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.search_scale import at_scale
-from cairn.ask.session import Session, Steps, Target
+from cairn.ask.prepare import Policy, prepare
+from cairn.ask.session import Session, Target
 from cairn.embedding.static import StaticEmbedder
 from cairn.evaluation.asking import Way, ask, folder_as_codebase
 from cairn.evaluation.judged import load
@@ -259,7 +260,7 @@ def regex(places: Places, most: int = 60 * MB) -> Iterator[Row]:
     codebase = folder_as_codebase(str(tree), environ)
     ask(codebase, environ, (), Way(10))
     with Session(Target(str(tree), codebase), environ) as session:
-        session.prepare(Steps(create=False, sync=False))
+        prepare(session, Policy(create=False, sync=False))
         ratios, best = [], ([], [])
         for name, pattern in PATTERNS:
             request = SearchRequest(pattern, Mode.REGEX, limit=100, group=Group.NONE)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from bench.saves import save_to_searchable
 from cairn.ask.allowed import Allowed
-from cairn.ask.workspace import Desk
+from cairn.ask.workspace import Workspace
 from cairn.cli.commands import run_command
 from cairn.daemon.client import Connection, connect
 from cairn.tools.table import call
@@ -175,9 +175,9 @@ def trip(place: Place) -> Iterator[Row]:
     tree = place.tree
     arguments = {"query": QUESTIONS[0], "path": str(tree)}
     body = {"name": "search_codebase", "arguments": arguments, "served": [str(tree)], "structured": False}
-    desk = Desk(place.environ, Allowed(place.environ, [str(tree)]))
+    desk = Workspace(place.environ, Allowed(place.environ, [str(tree)]))
     watching = Watching(desk)
-    desk.used = watching.add
+    desk.pool.used = watching.add
     line = typed(tree, "search", QUESTIONS[0])
     try:
         with daemon(place) as connection:

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.search_measures import SETS, QualitySet
-from cairn.ask.session import Session, Steps, Target
+from cairn.ask.prepare import Policy, prepare
+from cairn.ask.session import Session, Target
 from cairn.errors import InvalidQuery
 from cairn.evaluation.asking import Way, ask, folder_as_codebase
 from cairn.evaluation.judged import Repository, load
@@ -89,7 +90,7 @@ def collect(one: QualitySet, repository: Repository, environ: Mapping[str, str])
     """Every question of a repository, which is indexed first when it is not."""
     ask(codebase := folder_as_codebase(repository.folder, environ), environ, (), Way(10))
     with Session(Target(repository.folder, codebase), environ) as session:
-        session.prepare(Steps(create=False, sync=False))
+        prepare(session, Policy(create=False, sync=False))
         graph = session.kept(Graph)
         imports = Imports(list(graph.names.modules.files.languages), graph.dependencies())
         for question in repository.questions:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from cairn.ask.prepare import Policy, prepare
 from cairn.ask.refreshing import Outcome, Refreshed, Watcher, Wish, refresh, trouble_of
-from cairn.ask.session import Session, Steps, whole
+from cairn.ask.session import Session, whole
 from cairn.errors import IndexerMissing, NoContext, NotIndexed
 from cairn.graph.informed import PinnedView
 from cairn.semantic import jobs
@@ -56,7 +57,7 @@ class Project:
     @contextmanager
     def opened(self) -> Iterator[Session]:
         with Session(whole(str(self.tree), self.environ), self.environ) as session:
-            session.prepare(Steps(create=self.create))
+            prepare(session, Policy(create=self.create))
             yield session
 
     def refresh(self, *contexts: str, scope: Scope | None = None) -> Refreshed:

@@ -11,8 +11,9 @@ import pytest
 
 from cairn.answer.structure import references_answer
 from cairn.ask.gate import Status
+from cairn.ask.prepare import Policy, prepare
 from cairn.ask.relations import WITHOUT_USES, references
-from cairn.ask.session import Session, Steps, whole
+from cairn.ask.session import Session, whole
 from cairn.ask.structure import Asked, asked_of
 from cairn.ask.values import Reply
 from cairn.core.limits import MAX_REFERENCES
@@ -47,13 +48,13 @@ def indexed(world: Path, files: dict[str, str]) -> dict[str, str]:
         (tree / path).write_text(text)
     environ = {"CAIRN_HOME": str(world / "home"), "HOME": str(world)}
     with Session(whole(str(tree), environ), environ) as session:
-        session.prepare(Steps())
+        prepare(session, Policy())
     return environ
 
 
 def opened(world: Path, environ: dict[str, str]) -> Session:
     session = Session(whole(str(world / "tree"), environ), environ)
-    session.prepare(Steps(create=False, sync=False))
+    prepare(session, Policy(create=False, sync=False))
     return session
 
 

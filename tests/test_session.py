@@ -11,7 +11,8 @@ import pytest
 
 from cairn.answer.search import search_answer
 from cairn.ask.gate import Status
-from cairn.ask.session import Session, Steps, ask_all, find_targets, hold_page, whole
+from cairn.ask.prepare import Policy, prepare
+from cairn.ask.session import Session, ask_all, find_targets, hold_page, whole
 from cairn.core.limits import LAST_USED_SECONDS, MAX_CODEBASES, RECENT_SYNC_SECONDS
 from cairn.errors import BadContinuation, NotIndexed, StoreError, UsageError
 from cairn.search.types import Mode, SearchRequest
@@ -45,14 +46,14 @@ def mode_of(session: Session) -> str:
 def test_files_are_looked_at_again_only_after_a_while(tmp_path: Path, environ: dict[str, str]) -> None:
     folder, clock = tree(tmp_path), ManualClock.over_system()
     with Session(whole(str(folder), environ), environ, clock) as session:
-        session.prepare(Steps())
+        prepare(session, Policy())
         assert mode_of(session) == "synced"
         first = session.snapshot
         (folder / "b.py").write_text("class Lease: ...\n")
-        session.prepare(Steps())
+        prepare(session, Policy())
         assert (mode_of(session), session.snapshot) == ("skipped_recent", first)
         clock.advance(RECENT_SYNC_SECONDS + 1)
-        session.prepare(Steps())
+        prepare(session, Policy())
         assert mode_of(session) == "synced"
         assert session.snapshot != first
 
@@ -63,7 +64,7 @@ def test_a_thousand_questions_note_the_use_of_a_store_at_most_once_in_an_hour(
 ) -> None:
     folder, clock = tree(tmp_path), ManualClock.over_system()
     with Session(whole(str(folder), environ), environ, clock) as session:
-        session.prepare(Steps())
+        prepare(session, Policy())
         (noted,) = (tmp_path / "home" / "data").glob("*/last_used")
 
         def ask(times: int, seconds: float) -> int:
@@ -83,7 +84,7 @@ def test_a_thousand_questions_note_the_use_of_a_store_at_most_once_in_an_hour(
         assert ask(100, 3 * LAST_USED_SECONDS) in (2, 3)
     # A process that begins finds it noted.
     with Session(whole(str(folder), environ), environ, clock) as session:
-        session.prepare(Steps(sync=False))
+        prepare(session, Policy(sync=False))
         before = noted.stat()
         session.ask(LEASE)
         after = noted.stat()
@@ -94,7 +95,7 @@ def test_a_thousand_questions_note_the_use_of_a_store_at_most_once_in_an_hour(
 def test_a_store_that_cannot_be_written_answers_all_the_same(tmp_path: Path, environ: dict[str, str]) -> None:
     folder, clock = tree(tmp_path), ManualClock.over_system()
     with Session(whole(str(folder), environ), environ, clock) as session:
-        session.prepare(Steps())
+        prepare(session, Policy())
         (store,) = (tmp_path / "home" / "data").iterdir()
         (store / "last_used").unlink()
         (store / "last_used").mkdir()
@@ -110,11 +111,11 @@ def test_a_store_that_cannot_be_written_answers_all_the_same(tmp_path: Path, env
 def test_a_session_that_only_reads_does_not_note_that_it_did(tmp_path: Path, environ: dict[str, str]) -> None:
     folder, clock = tree(tmp_path), ManualClock.over_system()
     with Session(whole(str(folder), environ), environ, clock) as session:
-        session.prepare(Steps())
+        prepare(session, Policy())
     (noted,) = (tmp_path / "home" / "data").glob("*/last_used")
     noted.write_text("2020-01-01T00:00:00Z\n")
     with Session(whole(str(folder), environ), environ, clock, read_only=True) as session:
-        session.prepare(Steps())
+        prepare(session, Policy())
         assert session.ask(LEASE).found is not None
     assert noted.read_text() == "2020-01-01T00:00:00Z\n"
 
@@ -124,24 +125,24 @@ def test_a_change_of_the_ignore_rules_is_told(tmp_path: Path, environ: dict[str,
     for text, mode in (("", "synced"), ("*.log\n", "reconciled_ignore_change")):
         (folder / ".cairnignore").write_text(text)
         with Session(whole(str(folder), environ), environ) as session:
-            session.prepare(Steps())
+            prepare(session, Policy())
             assert mode_of(session) == mode
 
 
 def test_what_is_open_answers_when_the_store_can_no_longer_be_read(tmp_path: Path, environ: dict[str, str]) -> None:
     folder, clock = tree(tmp_path), ManualClock.over_system()
     with Session(whole(str(folder), environ), environ, clock) as session:
-        session.prepare(Steps())
+        prepare(session, Policy())
         (tmp_path / "home" / "data").rename(tmp_path / "home" / "away")
         (tmp_path / "home" / "data").write_bytes(b"no folder")
         clock.advance(RECENT_SYNC_SECONDS + 1)
-        session.prepare(Steps())
+        prepare(session, Policy())
         answer = session.ask(LEASE)
         assert answer.found is not None
         assert [hit.path for hit in answer.found.hits] == ["lease.py"]
         assert mode_of(session) == "sync_failed"
     with Session(whole(str(folder), environ), environ) as session, pytest.raises(StoreError):
-        session.prepare(Steps())
+        prepare(session, Policy())
 
 
 @conforms("001.RD4", "001.AC7", "001.AC5")
@@ -158,7 +159,7 @@ def test_a_proof_that_cannot_be_read_now_and_then_never_closes_an_open_gate(
         return read(self, path, cap)
 
     with Session(whole(str(folder), environ), environ, clock) as session:
-        session.prepare(Steps())
+        prepare(session, Policy())
         faults.around(Disk, "read", flaky)
         failed = 0
         for _ in range(30):
@@ -179,12 +180,12 @@ def test_one_codebase_in_trouble_does_not_fail_the_others(tmp_path: Path, enviro
     folders = [tree(tmp_path, name) for name in ("one", "two")]
     first, second = (Session(target, environ) for target in find_targets([str(one) for one in folders], environ))
     with first, second:
-        first.prepare(Steps())
+        prepare(first, Policy())
         second.trouble = NotIndexed(path="two", why="of trouble")
         answers, page = ask_all([first, second], LEASE)
         assert [answer.status.value for answer in answers] == ["ok", "error"]
         assert [(number, hit.path) for number, hit in page.hits] == [(0, "lease.py")]
-        second.prepare(Steps())
+        prepare(second, Policy())
         _, page = ask_all([first, second], LEASE)
         assert [number for number, _ in page.hits] == [0, 1]
         _, less = ask_all([first, second], SearchRequest("Lease", Mode.SYMBOL, max_tokens=20))
@@ -215,7 +216,7 @@ def test_a_look_holds_the_newest_snapshot_and_does_nothing_else(tmp_path: Path, 
         assert session.gate.status is Status.NOT_INDEXED
         assert not (tmp_path / "home").exists()
         with Session(whole(str(folder), environ), environ) as other:
-            other.prepare(Steps())
+            prepare(other, Policy())
         (folder / "lease.py").write_text("class Another: ...\n")
         for fresh in (Freshness("synced", 1), Freshness("skipped_busy")):
             session.look(fresh)
@@ -238,7 +239,7 @@ def test_a_full_run_that_begins_closes_the_gate_before_it_has_its_lease(
     with Session(whole(str(folder), environ), environ) as session:
         session.look(starting=beginning)
         assert session.gate.status is Status.NOT_READY
-        session.prepare(Steps())
+        prepare(session, Policy())
         session.look(starting=beginning)
         assert session.gate.status is Status.NOT_READY
         session.look(starting=beginning, stale_ok=True)

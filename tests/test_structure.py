@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from cairn.ask.gate import Status
-from cairn.ask.session import Session, Steps, whole
+from cairn.ask.prepare import Policy, prepare
+from cairn.ask.session import Session, whole
 from cairn.ask.structure import Asked, asked_of, file_outline, find_symbol, read_file, similar_code
 from cairn.ask.values import Reply
 from cairn.errors import BadPathKey, PathOutsideRoot, UsageError
@@ -45,7 +46,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (tree / "away.py").symlink_to(world / "outside.py")
     environ = {"CAIRN_HOME": str(world / "home"), "HOME": str(world)}
     with Session(whole(str(tree), environ), environ) as session:
-        session.prepare(Steps())
+        prepare(session, Policy())
     return world
 
 
@@ -58,7 +59,7 @@ def session(world: Path) -> Iterator[Session]:
 def opened(world: Path, home: str = "home") -> Session:
     environ = {"CAIRN_HOME": str(world / home), "HOME": str(world)}
     session = Session(whole(str(world / "tree"), environ), environ)
-    session.prepare(Steps(create=False, sync=False))
+    prepare(session, Policy(create=False, sync=False))
     return session
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cairn.ask.allowed import Allowed
-from cairn.ask.workspace import Desk
+from cairn.ask.workspace import Workspace
 from cairn.cli.commands import RENDERED, run_command, typed_of
 from cairn.cli.main import main
 from cairn.cli.output import Output
@@ -75,7 +75,7 @@ class Bystander:
         (self.tree / "README.md").write_text("# Leases\n\nOne writer at a time, by a lease.\n")
         subprocess.run(["git", "init", "-q"], cwd=self.tree, check=True)
         self.environ = {"CAIRN_HOME": str(folder / "home"), "HOME": str(folder / "me"), "PATH": os.environ["PATH"]}
-        self.desk = Desk(self.environ, Allowed(self.environ))
+        self.desk = Workspace(self.environ, Allowed(self.environ))
 
     def typed(self, *arguments: str, terminal: bool = False) -> Said:
         """The command, run where it is typed."""

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
+from cairn.ask import prepare as before
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.cli.search import MODES
 from cairn.search.types import Mode
-from cairn.sync import before
 from tests.conformance import conforms
 from tests.schemas import check
 from tests.support.commands import Person, Typed

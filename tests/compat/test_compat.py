@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 import cairn.ask.session as session_module
-from cairn.ask.session import Session, Steps, whole
+from cairn.ask.prepare import Policy, prepare
+from cairn.ask.session import Session, whole
 from cairn.core.fingerprint import IndexFingerprint
 from cairn.search.types import Mode, SearchRequest
 from cairn.store.container import read_container
@@ -94,7 +95,7 @@ def test_a_released_format_answers_through_a_session(
     monkeypatch.setattr(session_module, "place_of", lambda *_: place)
     (tmp_path / "tree").mkdir()
     with Session(whole(str(tmp_path / "tree"), {}), {"CAIRN_HOME": str(tmp_path / "home")}) as session:
-        session.prepare(Steps(create=False, sync=False))
+        prepare(session, Policy(create=False, sync=False))
         assert session.gate.is_open
         for mode, query, paths in expected(fixture)["answers"]:
             found = session.ask(SearchRequest(query, mode=Mode(mode))).found

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from cairn.ask import runs as runs_module
 from cairn.ask.gate import Status
 from cairn.ask.runs import Action
-from cairn.ask.workspace import Desk
+from cairn.ask.workspace import Workspace
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.errors import StoreBusy
 from cairn.tools.table import TOOLS, call
@@ -98,7 +98,7 @@ CORPUS: list[tuple[str, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     agent = Agent(tmp_path_factory.mktemp("asked"))
     agent.index()
     # Runs are for other tests: here every one finds that somebody else is at work.
@@ -113,7 +113,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     runs_module._ENGINES = real
 
 
-def check(desk: Desk, name: str, arguments: object) -> None:
+def check(desk: Workspace, name: str, arguments: object) -> None:
     envelope = call(desk, name, arguments, patience=AT_ONCE)
     text = envelope.to_json()
     assert len(text.encode()) <= DEFAULT_ENVELOPE_BYTES
@@ -126,24 +126,24 @@ def check(desk: Desk, name: str, arguments: object) -> None:
     assert "root:x:0" not in text
 
 
-def test_every_call_of_the_corpus_is_answered(desk: Desk) -> None:
+def test_every_call_of_the_corpus_is_answered(desk: Workspace) -> None:
     for name, arguments in CORPUS:
         check(desk, name, arguments)
 
 
 @given(CALLS)
 @settings(max_examples=150, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-def test_any_call_is_answered_with_an_envelope(desk: Desk, asked: tuple[str, Any]) -> None:
+def test_any_call_is_answered_with_an_envelope(desk: Workspace, asked: tuple[str, Any]) -> None:
     check(desk, *asked)
 
 
 @pytest.mark.long
 @given(CALLS)
 @settings(max_examples=at_length(10_000), derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-def test_many_more_calls(desk: Desk, asked: tuple[str, Any]) -> None:
+def test_many_more_calls(desk: Workspace, asked: tuple[str, Any]) -> None:
     check(desk, *asked)
 
 
-def test_the_answers_are_not_all_refusals(desk: Desk, tmp_path: Path) -> None:
+def test_the_answers_are_not_all_refusals(desk: Workspace, tmp_path: Path) -> None:
     found = [call(desk, name, arguments, patience=AT_ONCE).status for name, arguments in CORPUS]
     assert {Status.OK, Status.ERROR} <= set(found)

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from cairn.ask.allowed import Allowed
-from cairn.ask.workspace import Desk
+from cairn.ask.workspace import Workspace
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.tools.table import call
@@ -51,7 +51,7 @@ VERBS = [
 def answers(tree: str) -> list[Any]:
     """The answer of each tool, then the exit status and the answer of each verb."""
     found: list[Any] = []
-    desk = Desk(os.environ, Allowed(os.environ, [tree]))
+    desk = Workspace(os.environ, Allowed(os.environ, [tree]))
     for name, arguments in TOOLS:
         found.append([name, json.loads(call(desk, name, arguments).to_json())])
     desk.close()

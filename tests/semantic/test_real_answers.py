@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from cairn.ask.edits import Renaming, check_edit, rename
+from cairn.ask.prepare import Policy, prepare
 from cairn.ask.refreshing import Outcome, Watcher, Wish, refresh
-from cairn.ask.session import Session, Steps, whole
+from cairn.ask.session import Session, whole
 from cairn.ask.structure import Asked, asked_of
 from cairn.core.limits import MAX_REFERENCES
 from cairn.graph.facts import Place
@@ -52,7 +53,7 @@ class RealWorld(World):
     def run(self) -> None:
         def opened() -> Session:
             session = Session(whole(str(self.tree), self.environ), self.environ)
-            session.prepare(Steps())
+            prepare(session, Policy())
             return session
 
         (done,) = refresh(opened, Wish(), self.environ, Watcher())

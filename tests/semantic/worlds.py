@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from cairn.ask.session import Session, Steps, whole
+from cairn.ask.prepare import Policy, prepare
+from cairn.ask.session import Session, whole
 from cairn.semantic.database import SemanticDatabase
 from tests.semantic.small_indexer import Memory, refresh
 from tests.support.repos import commit, make_repo, run_git
@@ -50,7 +51,7 @@ class World:
     def session(self, *, sync: bool = True) -> Iterator[Session]:
         """The codebase, brought up to date unless that is not wanted."""
         with Session(whole(str(self.tree), self.environ), self.environ) as session:
-            session.prepare(Steps(sync=sync))
+            prepare(session, Policy(sync=sync))
             yield session
 
     @property

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from cairn.ask.workspace import Desk
+from cairn.ask.workspace import Workspace
 from cairn.daemon import client
 from cairn.daemon.client import ensure_daemon
-from cairn.mcp.calls import OwnDesk, ThroughDaemon
+from cairn.mcp.calls import InThisProcess, ThroughDaemon
 from cairn.sync.report import Phase, Progress
 from tests.schemas import check
 from tests.serve.test_mcp import many_files
@@ -33,12 +33,12 @@ def agent_with_daemon(indexed: Agent) -> Iterator[Agent]:
         yield indexed
 
 
-def never() -> Desk:
+def never() -> Workspace:
     raise AssertionError("the daemon was to answer")
 
 
-def through(agent: Agent, own: Callable[[], Desk] = never) -> ThroughDaemon:
-    return ThroughDaemon(str(agent.home), agent.environ, [str(agent.tree)], OwnDesk(own))
+def through(agent: Agent, own: Callable[[], Workspace] = never) -> ThroughDaemon:
+    return ThroughDaemon(str(agent.home), agent.environ, [str(agent.tree)], InThisProcess(own))
 
 
 def start_daemon(agent: Agent) -> int:
@@ -64,14 +64,14 @@ def test_the_daemon_answers_to_the_byte_as_this_process_would(indexed: Agent) ->
             for tool, arguments in (("find_symbol", {"name": "Lease"}), ("read_file", {"file": "lease.py"})):
 
                 def answer(
-                    of: ThroughDaemon | OwnDesk, tool: str = tool, arguments: dict[str, str] = arguments
+                    of: ThroughDaemon | InThisProcess, tool: str = tool, arguments: dict[str, str] = arguments
                 ) -> tuple[str, bool]:
                     return of.call(tool, dict(arguments), lambda _: None, lambda: False)
 
                 # Until it has caught up with the tree, the daemon says that it does.
-                until(lambda: answer(calls) == answer(OwnDesk(lambda: indexed.desk)))
+                until(lambda: answer(calls) == answer(InThisProcess(lambda: indexed.desk)))
             assert calls.roots() == [str(indexed.tree)]
-            assert calls.tools() == OwnDesk(never).tools()
+            assert calls.tools() == InThisProcess(never).tools()
         finally:
             calls.close()
 
@@ -93,13 +93,13 @@ def test_how_far_a_run_is_comes_through_and_so_does_that_nobody_waits_for_it(tmp
 
 _LIGHT = """
 import sys, json
-from cairn.mcp.calls import OwnDesk, ThroughDaemon
+from cairn.mcp.calls import InThisProcess, ThroughDaemon
 import cairn.mcp.server
 home, tree = sys.argv[1:]
 import os
 def never():
     raise AssertionError
-calls = ThroughDaemon(home, os.environ, [tree], OwnDesk(never))
+calls = ThroughDaemon(home, os.environ, [tree], InThisProcess(never))
 assert json.loads(calls.call("search_codebase", {"query": "lease"}, lambda _: None, lambda: False).text)["results"]
 assert len(calls.tools()) >= 9
 print(sorted({"numpy", "tree_sitter", "sqlite3", "cairn.ask.session", "cairn.ask.workspace"} & set(sys.modules)))

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from cairn.ask.allowed import Allowed
-from cairn.ask.runs import Action
+from cairn.ask.runs import Action, Patience
 from cairn.ask.session import Session
-from cairn.ask.workspace import Desk, Patience
+from cairn.ask.workspace import Workspace
 from cairn.errors import Cancelled
 from cairn.search.types import Mode, SearchRequest
 from cairn.store.disk import Disk
@@ -42,16 +42,16 @@ def roots(tmp_path: Path, agent: Agent, count: int) -> list[str]:
     return found
 
 
-def open_sessions(desk: Desk) -> list[str]:
-    return [root for root, seat in desk._seats.items() if seat.session is not None]
+def open_sessions(desk: Workspace) -> list[str]:
+    return [root for root, seat in desk.pool._slots.items() if seat.session is not None]
 
 
 def test_what_was_asked_longest_ago_is_closed_for_another(tmp_path: Path, agent: Agent) -> None:
     folders = roots(tmp_path, agent, 4)
-    desk = Desk(agent.environ, Allowed(agent.environ, folders), most=2)
-    targets = [desk.allowed.resolve(folder) for folder in folders]
+    desk = Workspace(agent.environ, Allowed(agent.environ, folders), most=2)
+    targets = [desk.pool.allowed.resolve(folder) for folder in folders]
     for target in (*targets[:3], targets[1], targets[3]):
-        with desk.session(target):
+        with desk.pool.session(target):
             pass
     assert open_sessions(desk) == [folders[1], folders[3]]
     desk.close()
@@ -78,7 +78,7 @@ def test_a_store_that_cannot_be_read_just_now_stands_as_it_did_with_a_note(
             # Only that it could not be read is told besides.
             assert differs <= {"hints", "warnings", "freshness", "disk"}
         # Who has never seen it says that it cannot be read, not that it is not there.
-        other = Desk(indexed.environ, indexed.desk.allowed)
+        other = Workspace(indexed.environ, indexed.desk.pool.allowed)
         refused = json.loads(call(other, "index_status", {}).to_json())
         assert (refused["status"], "reason" in refused) == ("error", False)
         other.close()
@@ -90,20 +90,20 @@ def test_what_was_seen_of_codebases_is_not_kept_without_end(
 ) -> None:
     monkeypatch.setattr("cairn.ask.workspace._MOST_SEEN", 2)
     folders = roots(tmp_path, agent, 3)
-    desk = Desk(agent.environ, Allowed(agent.environ, folders))
+    desk = Workspace(agent.environ, Allowed(agent.environ, folders))
     for folder in (*folders, folders[1]):
-        desk.status(desk.allowed.resolve(folder))
-    assert list(desk._seen) == [folders[2], folders[1]]
+        desk.pool.status(desk.pool.allowed.resolve(folder))
+    assert list(desk.pool._seen) == [folders[2], folders[1]]
     desk.close()
 
 
 def test_a_session_that_is_in_use_is_never_closed_under_its_user(tmp_path: Path, agent: Agent) -> None:
     agent.index()
     folders = roots(tmp_path, agent, 3)
-    desk = Desk(agent.environ, Allowed(agent.environ, [str(agent.tree), *folders]), most=1)
-    with desk.session(desk.allowed.resolve(None)) as session:
+    desk = Workspace(agent.environ, Allowed(agent.environ, [str(agent.tree), *folders]), most=1)
+    with desk.pool.session(desk.pool.allowed.resolve(None)) as session:
         for folder in folders:
-            with desk.session(desk.allowed.resolve(folder)):
+            with desk.pool.session(desk.pool.allowed.resolve(folder)):
                 pass
         answer = session.ask(SearchRequest("Lease", Mode.SYMBOL))
         assert answer.found is not None
@@ -114,19 +114,19 @@ def test_a_session_that_is_in_use_is_never_closed_under_its_user(tmp_path: Path,
 
 def test_one_codebase_is_asked_by_one_caller_at_a_time_and_others_go_on(indexed: Agent, tmp_path: Path) -> None:
     (other,) = roots(tmp_path, indexed, 1)
-    desk = Desk(indexed.environ, Allowed(indexed.environ, [str(indexed.tree), other]))
+    desk = Workspace(indexed.environ, Allowed(indexed.environ, [str(indexed.tree), other]))
     inside: list[Session] = []
     done = threading.Event()
 
     def ask() -> None:
-        with desk.session(desk.allowed.resolve(None)) as session:
+        with desk.pool.session(desk.pool.allowed.resolve(None)) as session:
             inside.append(session)
             done.set()
 
     thread = threading.Thread(target=ask)
-    with desk.session(desk.allowed.resolve(None)) as first:
+    with desk.pool.session(desk.pool.allowed.resolve(None)) as first:
         thread.start()
-        with desk.session(desk.allowed.resolve(other)):
+        with desk.pool.session(desk.pool.allowed.resolve(other)):
             pass
         assert not done.wait(0.05)
     thread.join(PATIENCE)
@@ -138,16 +138,16 @@ def test_many_threads_ask_many_codebases_and_each_gets_its_own_answer(tmp_path: 
     folders = roots(tmp_path, agent, 3)
     for number, folder in enumerate(folders):
         (Path(folder) / f"only{number}.py").write_text(f"def only{number}(): ...\n")
-    desk = Desk(agent.environ, Allowed(agent.environ, folders), most=2)
+    desk = Workspace(agent.environ, Allowed(agent.environ, folders), most=2)
     for folder in folders:
-        run = desk.runs.start(Action.CREATE, desk.allowed.resolve(folder).codebase)
+        run = desk.runs.start(Action.CREATE, desk.pool.allowed.resolve(folder).codebase)
         assert run.wait(PATIENCE)
     wrong: list[object] = []
 
     def ask(seed: int) -> None:
         for turn in range(10):
             number = (seed + turn) % len(folders)
-            with desk.session(desk.allowed.resolve(folders[number])) as session:
+            with desk.pool.session(desk.pool.allowed.resolve(folders[number])) as session:
                 found = session.ask(SearchRequest(f"only{number}", Mode.SYMBOL)).found
                 if found is None or [hit.path for hit in found.hits] != [f"only{number}.py"]:
                     wrong.append((number, found))
@@ -172,7 +172,7 @@ def test_settings_that_change_are_in_force_at_the_next_question(indexed: Agent) 
 
 
 def test_who_waits_is_told_how_far_the_run_is_and_may_stop_waiting(agent: Agent) -> None:
-    run = agent.desk.runs.start(Action.CREATE, agent.desk.allowed.resolve(None).codebase)
+    run = agent.desk.runs.start(Action.CREATE, agent.desk.pool.allowed.resolve(None).codebase)
     told: list[object] = []
     assert Patience(progress=told.append).wait(run)
 
@@ -191,31 +191,31 @@ def test_another_view_serves_other_folders_from_the_same_open_codebases(indexed:
     other = tmp_path / "other"
     other.mkdir()
     view = indexed.desk.serving([str(other)])
-    assert view.allowed.resolve(None).codebase.root.path == str(other.resolve())
-    assert indexed.desk.allowed.resolve(None).codebase.root.path == str(indexed.tree)
-    target = indexed.desk.allowed.resolve(None)
-    with indexed.desk.session(target) as first:
+    assert view.pool.allowed.resolve(None).codebase.root.path == str(other.resolve())
+    assert indexed.desk.pool.allowed.resolve(None).codebase.root.path == str(indexed.tree)
+    target = indexed.desk.pool.allowed.resolve(None)
+    with indexed.desk.pool.session(target) as first:
         pass
-    with view.session(target) as second:
+    with view.pool.session(target) as second:
         assert second is first
 
 
 def test_what_is_shed_is_closed_unless_somebody_asks_it_and_made_again(indexed: Agent) -> None:
-    target = indexed.desk.allowed.resolve(None)
-    with indexed.desk.session(target) as held:
-        indexed.desk.shed()
+    target = indexed.desk.pool.allowed.resolve(None)
+    with indexed.desk.pool.session(target) as held:
+        indexed.desk.pool.shed()
         assert held.gate.is_open
-    with indexed.desk.session(target) as same:
+    with indexed.desk.pool.session(target) as same:
         assert same is held
-    indexed.desk.shed()
-    with indexed.desk.session(target) as anew:
+    indexed.desk.pool.shed()
+    with indexed.desk.pool.session(target) as anew:
         assert anew is not held
     assert indexed.ask("search_codebase", query="lease")["results"]
 
 
 def test_who_watches_is_told_which_codebases_are_asked_while_they_can_answer(agent: Agent) -> None:
     told: list[str] = []
-    agent.desk.used = told.append
+    agent.desk.pool.used = told.append
     agent.ask("find_symbol", name="Lease")
     assert told == []
     agent.index()

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from cairn.ask.workspace import Patience
+from cairn.ask.runs import Patience
 from cairn.core.clock import SYSTEM_CLOCK
-from cairn.mcp.calls import OwnDesk
+from cairn.mcp.calls import InThisProcess
 from cairn.semantic.database import SemanticDatabase
-from cairn.tools.reading import is_set_up
+from cairn.tools.searching import is_set_up
 from cairn.tools.table import CHECK_EDIT, TOOLS, listed
 from tests.conformance import conforms
 from tests.semantic.small_indexer import Memory, refresh
@@ -35,12 +35,12 @@ def index(agent: Agent) -> None:
 
 def test_it_is_listed_once_an_indexer_is_set_up(agent: Agent) -> None:
     agent.index()
-    assert not is_set_up(agent.desk)
+    assert not is_set_up(agent.desk.pool)
     index(agent)
-    assert is_set_up(agent.desk)
+    assert is_set_up(agent.desk.pool)
     assert [*listed(semantic=True)] == [*TOOLS, CHECK_EDIT]
     for semantic in (False, True):
-        own = OwnDesk(lambda: agent.desk, lambda there=semantic: there)
+        own = InThisProcess(lambda: agent.desk, lambda there=semantic: there)
         assert ("check_edit" in {tool.name for tool in own.tools()}) is semantic
 
 

@@ -284,7 +284,7 @@ class Life(RuleBasedStateMachine):
             # On the command line the first sync is to create.
             action = "index"
         before, store = self.truth(self.store), self.store
-        codebase, embedder = self.codebase, self.agent.desk._models.of(self.codebase.config.embedding)
+        codebase, embedder = self.codebase, self.agent.desk.pool._models.of(self.codebase.config.embedding)
         options = engine.RunOptions(str(self.agent.home), wait_seconds=0.0, embedder=embedder)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from cairn.ask import runs as module
-from cairn.ask.runs import Action
-from cairn.ask.workspace import Patience
+from cairn.ask.runs import Action, Patience
 from cairn.store.lease import RunKind
 from tests.conformance import conforms
 from tests.support.servers import AT_ONCE, Agent

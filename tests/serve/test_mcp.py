@@ -16,9 +16,9 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 
-from cairn.ask.workspace import Desk
+from cairn.ask.workspace import Workspace
 from cairn.errors import Cancelled, ConfigError
-from cairn.mcp.calls import OwnDesk
+from cairn.mcp.calls import InThisProcess
 from cairn.mcp.server import INSTRUCTIONS, _percent, mcp_server
 from cairn.store.lease import RunKind
 from cairn.sync.report import Phase, Progress
@@ -39,18 +39,20 @@ STATUS: list[Call] = [("index_status", {}), ("manage_index", {"action": "status"
 EVERY: list[Call] = [*QUESTIONS, *STATUS, ("manage_index", {"action": "sync"}), ("list_codebases", {})]
 
 
-def served(desk: Desk, work: Callable[[Client], Awaitable[T]], *, mode: str = "auto", structured: bool = False) -> T:
+def served(
+    desk: Workspace, work: Callable[[Client], Awaitable[T]], *, mode: str = "auto", structured: bool = False
+) -> T:
     """What comes of the work with a client of this desk; the desk is closed after it."""
 
     async def main() -> T:
-        server = mcp_server(OwnDesk(lambda: desk), version="1.2.3", structured=structured)
+        server = mcp_server(InThisProcess(lambda: desk), version="1.2.3", structured=structured)
         async with Client(server, mode=mode) as client:
             return await work(client)
 
     return anyio.run(main)
 
 
-def asked(desk: Desk, calls: list[Call], *, mode: str = "auto", structured: bool = False) -> list[Answer]:
+def asked(desk: Workspace, calls: list[Call], *, mode: str = "auto", structured: bool = False) -> list[Answer]:
     """The answer to each call; whatever it is, it has the shape that is promised."""
 
     async def work(client: Client) -> list[Answer]:
@@ -81,7 +83,7 @@ async def answer(client: Client, tool: str, *, structured: bool = False, **argum
 _HELLO = """
 import anyio, sys
 from mcp import Client
-from cairn.mcp.calls import OwnDesk
+from cairn.mcp.calls import InThisProcess
 from cairn.mcp.server import mcp_server
 
 HEAVY = {"numpy", "tree_sitter", "cairn.ask.session", "cairn.tools.table", "cairn.ask.workspace"}
@@ -93,7 +95,7 @@ def never():
     raise AssertionError("opened before anything was asked")
 
 async def main():
-    async with Client(mcp_server(OwnDesk(never), version="1"), mode="legacy") as client:
+    async with Client(mcp_server(InThisProcess(never), version="1"), mode="legacy") as client:
         assert client.server_info.name == "cairn"
         print("hello", heavy())
         await client.list_tools()
@@ -246,11 +248,11 @@ def test_a_call_that_cannot_be_answered_is_an_error_that_the_agent_can_read(inde
 
 
 def test_a_desk_that_cannot_be_opened_is_an_error_too() -> None:
-    def refused() -> Desk:
+    def refused() -> Workspace:
         raise ConfigError(file="config.toml", why="it is broken")
 
     async def main() -> None:
-        async with Client(mcp_server(OwnDesk(refused), version="1")) as client:
+        async with Client(mcp_server(InThisProcess(refused), version="1")) as client:
             found = await answer(client, "list_codebases")
             assert found["error"]["code"] == ConfigError.code
             assert (await client.list_resources()).resources == []

@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from cairn.core.limits import MAX_HTTP_BODY_BYTES
 from cairn.errors import AddressTaken
-from cairn.mcp.calls import OwnDesk
+from cairn.mcp.calls import InThisProcess
 from cairn.mcp.http import serve_http, token_path
 from cairn.mcp.server import mcp_server
 from tests.serve.test_mcp import EVERY, answer
@@ -109,7 +109,7 @@ def _refuses_the_rest(server: Running) -> None:
 
 
 def test_a_port_that_is_taken_is_one_sentence(agent: Agent) -> None:
-    server = mcp_server(OwnDesk(lambda: agent.desk), version="1")
+    server = mcp_server(InThisProcess(lambda: agent.desk), version="1")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(AddressTaken, match=f"Port {port} cannot be used"):

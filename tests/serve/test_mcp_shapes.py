@@ -8,19 +8,19 @@ import jsonschema
 import pytest
 
 from cairn.answer.envelope import error
-from cairn.ask.workspace import Desk
+from cairn.ask.workspace import Workspace
 from cairn.errors import CairnError
-from cairn.mcp.calls import OwnDesk
+from cairn.mcp.calls import InThisProcess
 from cairn.mcp.server import ANSWERS, answer_schema, tools
 from cairn.tools.table import CHECK_EDIT, TOOLS
 from tests.schemas import check
 
 
-def never() -> Desk:
+def never() -> Workspace:
     raise AssertionError("a list needs no desk")
 
 
-LISTED = OwnDesk(never).tools()
+LISTED = InThisProcess(never).tools()
 
 
 def test_every_tool_is_listed_as_the_table_has_it() -> None:

@@ -131,10 +131,10 @@ def test_an_answer_says_why_the_server_did_not_help(agent: Agent, server: RealSe
     again = Agent.__new__(Agent)
     again.__dict__.update(agent.__dict__)
     from cairn.ask.allowed import Allowed
-    from cairn.ask.workspace import Desk
+    from cairn.ask.workspace import Workspace
 
     def asked() -> dict[str, Any]:
-        again.desk = Desk(agent.environ, Allowed(agent.environ, [str(agent.tree)]))
+        again.desk = Workspace(agent.environ, Allowed(agent.environ, [str(agent.tree)]))
         try:
             return ask(again, "search_codebase")
         finally:

@@ -11,18 +11,23 @@ from typing import Any
 
 import pytest
 
-from cairn.ask.workspace import Reading
+from cairn.answer.envelope import Envelope, error
+from cairn.ask.freshness import Freshener
+from cairn.ask.runs import Runs
+from cairn.ask.session import Session
+from cairn.ask.workspace import SessionPool, Workspace
+from cairn.errors import CairnError
 from cairn.semantic import jobs
 from cairn.semantic.catalog import register
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.scopes import FULL
 from cairn.store.disk import Disk
 from cairn.tools import reading
-from cairn.tools.table import TOOLS, call
+from cairn.tools.table import TOOLS, _reads, call
 from tests.conformance import conforms
 from tests.semantic.pinned import CONTEXT
 from tests.serve.test_tools import QUESTIONS
-from tests.support.servers import LEASE, Agent
+from tests.support.servers import AT_ONCE, LEASE, Agent
 
 # Every way in which a store can be changed.
 WRITES = ["create", "create_bytes", "make_folder", "move", "swap", "claim", "remove", "remove_folder", "seal", "unseal"]
@@ -40,13 +45,27 @@ def test_the_readers_reach_no_writer() -> None:
     assert not [name for name in imported if name.startswith(("cairn.sync", "cairn.store", "cairn.ask.runs"))]
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import) and "cairn" in ast.dump(node)]
     # What they are handed has no way to a run, and of a session they ask only what reads.
-    assert {"runs", "freshener", "before_search"}.isdisjoint(dir(Reading))
+    assert {"runs", "freshener", "prepared"}.isdisjoint(dir(SessionPool))
+    assert {"prepare", "sync", "index"}.isdisjoint(dir(Session))
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    assert {"runs", "freshener", "before_search", "prepare", "start"}.isdisjoint(used)
+    assert {"runs", "freshener", "prepared", "prepare", "start"}.isdisjoint(used)
     for tool in TOOLS:
         if tool.name not in ("search_codebase", "manage_index"):
             handler = getattr(reading, tool.name)
-            assert str(inspect.signature(handler).parameters["reading"].annotation) == "Reading"
+            assert str(inspect.signature(handler).parameters["pool"].annotation) == "SessionPool"
+
+
+def test_what_a_reader_is_handed_when_it_is_called_cannot_write_either(indexed: Agent) -> None:
+    handed: list[object] = []
+
+    def look(pool: SessionPool, _: object) -> Envelope:
+        handed.append(pool)
+        return error(CairnError())
+
+    _reads(look)(indexed.desk, {}, AT_ONCE)
+    [pool] = handed
+    assert type(pool) is SessionPool
+    assert not [name for name, value in vars(pool).items() if isinstance(value, Workspace | Runs | Freshener)]
 
 
 @conforms("001.INV1")

@@ -16,7 +16,7 @@ from cairn.sync import run
 from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.place import place_of
 from cairn.sync.sizes import at_home
-from cairn.watch.watcher import WatchedDesk
+from cairn.watch.watcher import WatchedWorkspace
 from tests.conformance import conforms
 from tests.support.servers import Agent
 from tests.support.waiting import PATIENCE
@@ -116,7 +116,7 @@ def test_the_model_is_remembered_when_the_index_is_cleared(indexed: Agent) -> No
 def test_a_watched_desk_begins_with_what_it_serves(indexed: Agent) -> None:
     (indexed.tree / "missed.py").write_text("def missed(): ...\n")
     root = str(indexed.tree)
-    desk = WatchedDesk(indexed.environ, Allowed(indexed.environ, [root]), roots=[root])
+    desk = WatchedWorkspace(indexed.environ, Allowed(indexed.environ, [root]), roots=[root])
     try:
         assert desk.watching.caught_up(root, PATIENCE)
         assert desk.watching.state()[root]["mode"] == "watching"

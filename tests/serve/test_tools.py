@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cairn.ask.gate import NonOkReason
-from cairn.ask.workspace import Desk
+from cairn.ask.workspace import Workspace
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.errors import CairnError
@@ -216,7 +216,7 @@ def test_a_fault_of_our_own_is_told_without_what_it_was(agent: Agent, monkeypatc
 
 
 def test_a_store_that_cannot_be_read_is_an_error_and_no_gate(indexed: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = Desk(indexed.environ, indexed.desk.allowed)
+    other = Workspace(indexed.environ, indexed.desk.pool.allowed)
 
     def refuse(*_: object, **__: object) -> None:
         raise store_trouble("here", OSError(5, "EIO"))

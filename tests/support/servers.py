@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 
 from cairn.ask.allowed import Allowed
-from cairn.ask.workspace import Desk, Patience
+from cairn.ask.runs import Patience
+from cairn.ask.workspace import Workspace
 from cairn.cli.commands import run_command
 from cairn.core.clock import SystemClock
 from cairn.core.config import ServeConfig, cairn_home
@@ -103,8 +104,8 @@ class Agent:
         self.close()
         self.desk = self._opened()
 
-    def _opened(self) -> Desk:
-        return Desk(self.environ, Allowed(self.environ, [str(self.tree)]))
+    def _opened(self) -> Workspace:
+        return Workspace(self.environ, Allowed(self.environ, [str(self.tree)]))
 
     def close(self) -> None:
         """Close the desk, and wait for the end of every run in it: a desk that closes waits for seconds only."""

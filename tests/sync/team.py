@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cairn.ask.session import Session, Steps, Target
+from cairn.ask.prepare import Policy, prepare
+from cairn.ask.session import Session, Target
 from cairn.engine.milvus_rows import MilvusRows
 from cairn.store.disk import Disk
 from cairn.sync.codebase import Codebase, open_codebase
@@ -74,7 +75,7 @@ class Person:
     @contextlib.contextmanager
     def session(self) -> Iterator[Session]:
         with Session(Target(str(self.tree), self.codebase), self.environ) as session:
-            session.prepare(Steps(create=False, sync=False))
+            prepare(session, Policy(create=False, sync=False))
             yield session
 
 

@@ -12,11 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cairn.answer.envelope import Envelope, asked, cut, encode, fit
-from cairn.answer.gate import PROBE_FAILED, gate_fields, indexing_fields
+from cairn.answer.envelope import Envelope, asked, cut, encode, error, fit
+from cairn.answer.gate import PROBE_FAILED, closed, gate_fields, indexing_fields
 from cairn.ask.gate import Status, first_told
 from cairn.ask.values import Answer, Page, Source
-from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
+from cairn.core.limits import (
+    DEFAULT_ENVELOPE_BYTES,
+    MAX_ENVELOPE_BYTES,
+)
 from cairn.core.text import plain
 from cairn.errors import CairnError
 from cairn.search.continuation import Continuation
@@ -260,3 +263,18 @@ def source_warnings(source: Source) -> list[str]:
     if source.snapshot.degraded:
         found.append("Some files could not be indexed and were not searched; `cairn health` names them.")
     return [*found, *map(plain, source.later)]
+
+
+def search_envelope(
+    answers: Sequence[Answer], page: Page, timings: Sequence[tuple[str, float]], *, ask_id: str | int | None = None
+) -> Envelope:
+    """The envelope of whatever came of a search: results, closed gates, or errors; the same for every face."""
+    if any(answer.found is not None for answer in answers):
+        return search_answer(answers, page, timings=timings, ask_id=ask_id)
+    if len(answers) > 1:
+        return nobody_answers(answers, ask_id=ask_id)
+    [only] = answers
+    if only.gate is not None:
+        return closed(SCHEMA, only.gate, path=only.path, ask_id=ask_id)
+    assert only.error is not None
+    return error(only.error, path=only.path, root=only.root, ask_id=ask_id)

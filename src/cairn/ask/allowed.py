@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
+from cairn.ask.prepare import unwanted
 from cairn.ask.session import Target
 from cairn.core.config import cairn_home, load_config, read_user_config, user_config_path
 from cairn.core.types import Root
 from cairn.errors import CairnError, InvalidRequest, PathNotFound, RootNotAllowed, StoreError
 from cairn.source.root import find_root, path_key, printable, relative_to_root
-from cairn.sync.before import unwanted
 from cairn.sync.codebase import codebase_at
 from cairn.sync.inventory import inventory
 

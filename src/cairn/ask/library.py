@@ -9,8 +9,9 @@ from enum import StrEnum
 from typing import TypeVar
 
 from cairn.ask.gate import gate_error
+from cairn.ask.prepare import Policy, prepare
 from cairn.ask.relations import call_graph, references, repo_map
-from cairn.ask.session import Session, Steps, whole
+from cairn.ask.session import Session, whole
 from cairn.ask.structure import Asked, asked_of, checked_lines, file_outline, find_symbol, read_file, similar_code
 from cairn.ask.values import Reply, Told
 from cairn.core.limits import DEFAULT_GRAPH_NODES, DEFAULT_MAP_TOKENS, DEFAULT_REFERENCES
@@ -215,7 +216,7 @@ def open_code(path: str, progress: Callable[[Progress], None] | None) -> Code:
     session = Session(whole(path, os.environ), os.environ)
     try:
         # Who calls this has asked for it: the size of the folder is no surprise.
-        session.prepare(Steps(consent=lambda _: True, tell=progress or (lambda _: None)))
+        prepare(session, Policy(consent=lambda _: True, tell=progress or (lambda _: None)))
         if not session.gate.is_open:
             raise gate_error(session.gate, printable(os.fsencode(session.root)))
     except BaseException:

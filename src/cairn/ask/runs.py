@@ -9,11 +9,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.core.config import cairn_home
-from cairn.core.limits import MAX_RUNS
+from cairn.core.limits import AGENT_SYNC_SECONDS, AGENT_WAIT_SECONDS, MAX_RUNS
 from cairn.embedding.choose import Models
 from cairn.errors import CairnError, Cancelled, SourceError, StoreBusy
 from cairn.source.root import printable
@@ -23,7 +24,7 @@ from cairn.sync import run as engine
 from cairn.sync.codebase import Codebase
 from cairn.sync.pool import dismiss
 from cairn.sync.repair import RepairReport, repair
-from cairn.sync.report import Gap, Phase, Progress, RunReport
+from cairn.sync.report import Gap, Phase, Progress, RunReport, Tell
 from cairn.sync.scope import Seen
 
 # What is published is not taken back, so a run that has come this far ends by itself.
@@ -264,3 +265,32 @@ def retry_after_ms(run: Run | None) -> int:
         return _USUAL_RETRY_MS
     left = 1_000 * (told.total - told.done) / told.rate
     return int(min(max(left, _LEAST_RETRY_MS), _MOST_RETRY_MS))
+
+
+_TICK_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a call waits for a run, whom it tells how far that is, and how it learns that nobody waits any more."""
+
+    seconds: float = AGENT_WAIT_SECONDS
+    sync_seconds: float = AGENT_SYNC_SECONDS
+    progress: Tell = lambda _: None
+    cancelled: Callable[[], bool] = lambda: False
+    clock: Clock = SYSTEM_CLOCK
+
+    def wait(self, run: Run, seconds: float | None = None) -> bool:
+        """Whether the run is over in time. `Cancelled` when nobody waits for the answer."""
+        until = self.clock.monotonic() + (self.seconds if seconds is None else seconds)
+        told = None
+        while not run.wait(min(_TICK_SECONDS, until - self.clock.monotonic())):
+            if self.cancelled():
+                raise Cancelled
+            now = run.progress
+            if now is not None and now != told:
+                self.progress(now)
+                told = now
+            if self.clock.monotonic() >= until:
+                return False
+        return True

@@ -17,11 +17,11 @@ from cairn.ask.values import Answer, Page, Source
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.config import cairn_home
 from cairn.core.fingerprint import query_fingerprint
-from cairn.core.limits import ENGINE_SEARCH_SECONDS, LAST_USED_SECONDS, MAX_CODEBASES, MAX_RESULTS, RECENT_SYNC_SECONDS
+from cairn.core.limits import ENGINE_SEARCH_SECONDS, LAST_USED_SECONDS, MAX_CODEBASES, MAX_RESULTS
 from cairn.embedding.choose import choose
 from cairn.embedding.model import Embedder
 from cairn.engine.contract import RowSearch
-from cairn.errors import BadContinuation, CairnError, NotIndexed, PathNotFound, StoreBusy, StoreError, UsageError
+from cairn.errors import BadContinuation, CairnError, PathNotFound, StoreError, UsageError
 from cairn.search.budget import fit
 from cairn.search.continuation import decode, question_digest, snapshot_of
 from cairn.search.rank import RANKING_VERSION
@@ -30,19 +30,14 @@ from cairn.search.types import SearchRequest
 from cairn.source.root import path_key, printable, relative_to_root
 from cairn.store.snapshot import SnapshotView
 from cairn.store.standing import Freshness, State, WriterInfo
-from cairn.sync import before
 from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.later import later_warnings, reading
 from cairn.sync.place import place_of
 from cairn.sync.reading import Standing, stand
 from cairn.sync.remote_view import RemoteView
-from cairn.sync.report import Tell
-from cairn.sync.run import RunOptions
 from cairn.sync.status import snapshot_info
 from cairn.sync.stores import note_use
 
-# A search does not wait for another run: it answers from what is there.
-_WAIT_SECONDS = 0.2
 NOT_CHECKED = Freshness("not_checked")
 
 
@@ -87,22 +82,12 @@ def find_targets(paths: Sequence[str], environ: Mapping[str, str], cwd: str | No
     return list(found.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """What may be done before the read: create an index, compare the files; `stale_ok` takes an old snapshot too."""
-
-    create: bool = True
-    sync: bool = True
-    stale_ok: bool = False
-    consent: before.Consent = lambda _: False
-    tell: Tell = lambda _: None
-
-
 class Session(AbstractContextManager["Session"]):
-    """One codebase, kept warm. `prepare` comes before the first question, and again when time has passed.
+    """One codebase, kept open to be asked. It reads and never writes, but for a note that its store was used.
 
-    With `trouble` set it is the answer to every question until the next `prepare`. A session that is `read_only` takes
-    an index of a later format too, and then no step before the read is done.
+    `prepare` of `cairn.ask.prepare` comes before the first question, and again when time has passed. With `trouble` set
+    it is the answer to every question until the next look. A session that is `read_only` takes an index of a later
+    format too, and then no step before the read is done.
     """
 
     def __init__(
@@ -117,24 +102,26 @@ class Session(AbstractContextManager["Session"]):
         self.target = target
         self.read_only = read_only
         self._later: tuple[str, ...] = ()
-        self._environ = environ
-        self._clock = clock
+        self.environ = environ
+        self.clock = clock
         codebase = target.codebase
         self._place = place_of(codebase, cairn_home(environ))
-        self._embedder = embedder or choose(codebase.config.embedding, environ)
-        self._remote = RemoteView(codebase.config, self._place, environ, self._embedder.identity, clock)
+        self.embedder = embedder or choose(codebase.config.embedding, environ)
+        self._remote = RemoteView(codebase.config, self._place, environ, self.embedder.identity, clock)
         self._standing = Standing(State.NOT_INDEXED)
         self._searcher: Searcher | None = None
         self._kept: dict[Callable[[SnapshotView], object], object] = {}
         self._fresh = Freshness("not_checked")
         self._gate = decide(GateFacts(self.root, State.NOT_INDEXED))
         self._next_check = self._next_note = -1.0
-        self._probe_failed = False
+        self.probe_failed = False
         self.trouble: CairnError | None = None
+        # How long the step before the read took, where somebody has measured it.
+        self.step_seconds = 0.0
 
     def now(self) -> float:
         """What the session's clock says."""
-        return self._clock.monotonic()
+        return self.clock.monotonic()
 
     @property
     def root(self) -> str:
@@ -158,27 +145,16 @@ class Session(AbstractContextManager["Session"]):
 
     # --- before a question --------------------------------------------------------------------------------------------
 
-    def prepare(self, steps: Steps) -> None:
-        """Do what may be done before the read and hold the newest snapshot. A recent check is not repeated."""
-        self.trouble = None
-        now = self._clock.monotonic()
-        if self._gate.is_open and now < self._next_check:
-            self._fresh = Freshness("skipped_recent", 0, self._fresh.checked_at)
-            return
-        if self.read_only:
-            steps = replace(steps, create=False, sync=False)
-        try:
-            self._hold(self._stand())
-            self._fresh, why = self._step(steps)
-            self._probe_failed = False
-        except StoreError as problem:
-            if self._searcher is None:
-                raise
-            # What was open and whole still answers.
-            self._probe_failed = True
-            self._fresh, why = Freshness("sync_failed", trouble=problem.code), ""
-        self._decide(steps.stale_ok, why)
-        self._next_check = self._clock.monotonic() + RECENT_SYNC_SECONDS
+    def rests(self) -> bool:
+        """Whether the files were compared a moment ago, so that an open snapshot answers without another look."""
+        if not (self._gate.is_open and self.trouble is None and self.now() < self._next_check):
+            return False
+        self._fresh = Freshness("skipped_recent", 0, self._fresh.checked_at)
+        return True
+
+    def rest(self, seconds: float) -> None:
+        """Compare no files for this long."""
+        self._next_check = self.now() + seconds
 
     def look(
         self,
@@ -187,62 +163,35 @@ class Session(AbstractContextManager["Session"]):
         stale_ok: bool = False,
         starting: WriterInfo | None = None,
         why: str = "",
+        again: bool = True,
     ) -> None:
-        """Hold the newest snapshot as it is, for a server that does the step before a search by itself.
+        """Hold the newest snapshot, and decide whether it may answer.
 
-        `fresh` says what that step did, `why` why there is no index. `starting` is a full run that may not have taken
-        its lease yet: the gate is closed from its start on.
+        `fresh` says what the step before the read did, `why` why there is no index. `starting` is a full run that may
+        not have taken its lease yet: the gate is closed from its start on. Without `again` what is open is known to be
+        the newest.
         """
         self.trouble = None
         self._next_check = -1.0
         rules = self._rules
         try:
-            standing = self._stand()
+            standing = self._stand() if again else self._standing
         except StoreError as problem:
             if self._searcher is None:
                 raise
             # What was open and whole still answers.
-            self._probe_failed = True
+            self.probe_failed = True
             self._fresh = Freshness("sync_failed", trouble=problem.code)
         else:
-            self._probe_failed = False
+            self.probe_failed = False
             if starting is not None and standing.writer is None:
                 standing = replace(standing, state=State.INDEXING, writer=starting)
-            self._hold(standing)
+            if standing is not self._standing:
+                self._hold(standing)
             if fresh.mode == "synced" and rules is not None and self._rules != rules:
                 fresh = replace(fresh, mode="reconciled_ignore_change")
             self._fresh = Freshness("stale_ok") if standing.state is State.INDEXING and standing.view else fresh
         self._decide(stale_ok, why)
-
-    def _step(self, steps: Steps) -> tuple[Freshness, str]:
-        """What the step before the read did; or why there is nothing to read."""
-        standing = self._standing
-        options = RunOptions(self._place.home, wait_seconds=_WAIT_SECONDS, embedder=self._embedder)
-        codebase = self.target.codebase
-        if standing.state is State.INDEXED:
-            if not steps.sync:
-                return Freshness("not_checked"), ""
-            rules = self._rules
-            fresh = before.catch_up(codebase, standing, options, steps.tell, clock=self._clock)
-            # Most syncs find nothing: what is open is then the newest, and is not opened a second time.
-            if fresh.mode == "synced" and fresh.snapshot != self._held:
-                self._hold(self._stand())
-                if self._rules != rules:
-                    fresh = replace(fresh, mode="reconciled_ignore_change")
-            return fresh, ""
-        never = standing.state is State.NOT_INDEXED and not (standing.failed or standing.differs or standing.stale)
-        if not (never and steps.create):
-            return Freshness("stale_ok" if standing.view else "not_checked"), ""
-        try:
-            fresh = before.create(
-                codebase, options, steps.tell, consent=steps.consent, environ=self._environ, clock=self._clock
-            )
-        except NotIndexed as refused:
-            return Freshness("not_checked"), str(refused.fields["why"])
-        except StoreBusy:
-            fresh = Freshness("skipped_busy")
-        self._hold(self._stand())
-        return fresh, ""
 
     def _stand(self, snapshot: str | None = None) -> Standing:
         with reading(self.read_only) as met:
@@ -267,12 +216,12 @@ class Session(AbstractContextManager["Session"]):
             self._standing = replace(standing, view=held)
             rows = self._rows_there(self._standing)
             if self._searcher is not None and rows is not self._searcher.remote:
-                self._searcher = Searcher(held, self._embedder, rows)
+                self._searcher = Searcher(held, self.embedder, rows)
             return
         self.close()
         self._standing = standing
         if new is not None:
-            self._searcher = Searcher(new, self._embedder, self._rows_there(standing))
+            self._searcher = Searcher(new, self.embedder, self._rows_there(standing))
 
     def _rows_there(self, standing: Standing) -> RowSearch | None:
         """What the server has of the snapshot that answers. While an index is made anew nobody asks for its proof."""
@@ -291,7 +240,7 @@ class Session(AbstractContextManager["Session"]):
             differs,
             standing.failed,
             standing.writer,
-            self._held,
+            self.held,
             why,
             proof=standing.proof,
             stale=standing.stale,
@@ -300,7 +249,8 @@ class Session(AbstractContextManager["Session"]):
         self._gate = decide(facts, stale_ok=stale_ok)
 
     @property
-    def _held(self) -> str | None:
+    def held(self) -> str | None:
+        """The id of the snapshot that is open, whether or not it may answer."""
         view = self._standing.view
         return view.manifest.snapshot_id if view is not None else None
 
@@ -318,7 +268,7 @@ class Session(AbstractContextManager["Session"]):
     @property
     def snapshot(self) -> str | None:
         """The snapshot that answers."""
-        return self._held if self._gate.is_open else None
+        return self.held if self._gate.is_open else None
 
     def asked_here(self, request: SearchRequest) -> SearchRequest:
         """The question with what this codebase adds to it."""
@@ -362,11 +312,11 @@ class Session(AbstractContextManager["Session"]):
         return cast("Made", self._kept[make])
 
     def _note_use(self) -> None:
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         if self.read_only or now < self._next_note:
             return
         self._next_note = now + LAST_USED_SECONDS
-        note_use(self._place, self._clock)
+        note_use(self._place, self.clock)
 
     def _source(self) -> Source:
         view = self._standing.view
@@ -382,7 +332,7 @@ class Session(AbstractContextManager["Session"]):
             writer=self._standing.writer,
             damaged=bool(view.damage),
             later=(*self._later, *self._remote.said(self._searcher.engine_trouble if self._searcher else None)),
-            probe_failed=self._probe_failed or self._remote.probe_failed,
+            probe_failed=self.probe_failed or self._remote.probe_failed,
             engine_proof=self._remote.unproven,
         )
 

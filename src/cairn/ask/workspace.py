@@ -14,62 +14,36 @@ from typing import Self
 
 from cairn.ask.allowed import Allowed
 from cairn.ask.freshness import Freshener
-from cairn.ask.runs import Action, Run, Runs
+from cairn.ask.prepare import Policy, step
+from cairn.ask.runs import Action, Patience, Run, Runs
 from cairn.ask.session import NOT_CHECKED, Session, Target
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.config import cairn_home
-from cairn.core.limits import AGENT_SYNC_SECONDS, AGENT_WAIT_SECONDS, SERVE_SESSIONS
+from cairn.core.limits import SERVE_SESSIONS
 from cairn.embedding.choose import Models
 from cairn.errors import Cancelled, StoreBusy, StoreError
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.jobs import failed_refreshes
 from cairn.store.standing import Freshness, State, StoreStatus
-from cairn.sync.report import Tell
+from cairn.sync.codebase import Codebase
 from cairn.sync.status import look
 from cairn.sync.tracking import Codebases, Members
 
-_TICK_SECONDS = 0.1
 _MOST_SEEN = 256
 _LAST_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a call waits for a run, whom it tells how far that is, and how it learns that nobody waits any more."""
-
-    seconds: float = AGENT_WAIT_SECONDS
-    sync_seconds: float = AGENT_SYNC_SECONDS
-    progress: Tell = lambda _: None
-    cancelled: Callable[[], bool] = lambda: False
-    clock: Clock = SYSTEM_CLOCK
-
-    def wait(self, run: Run, seconds: float | None = None) -> bool:
-        """Whether the run is over in time. `Cancelled` when nobody waits for the answer."""
-        until = self.clock.monotonic() + (self.seconds if seconds is None else seconds)
-        told = None
-        while not run.wait(min(_TICK_SECONDS, until - self.clock.monotonic())):
-            if self.cancelled():
-                raise Cancelled
-            now = run.progress
-            if now is not None and now != told:
-                self.progress(now)
-                told = now
-            if self.clock.monotonic() >= until:
-                return False
-        return True
-
-
 @dataclass(slots=True, eq=False)
-class _Seat:
-    """One codebase's place at the desk. `users` counts who has it or waits for it: then it is not taken away."""
+class _Slot:
+    """One codebase's place in the pool. `users` counts who has it or waits for it: then it is not taken away."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     session: Session | None = None
     users: int = 0
 
 
-class Reading:
-    """Codebases to read from. Nothing can be written with it but that a store was used."""
+class SessionPool:
+    """Open sessions of many codebases. Nothing can be written with it but a note that a store was used."""
 
     def __init__(
         self,
@@ -88,7 +62,7 @@ class Reading:
         self._starting = starting
         self._models = models or Models(environ, clock)
         self._lock = threading.Lock()
-        self._seats: dict[str, _Seat] = {}
+        self._slots: dict[str, _Slot] = {}
         self._listing, self._members = threading.Lock(), Members(self.home, clock)
         self._seen: dict[str, StoreStatus] = {}
         # Told the root of every codebase that is asked while it can answer.
@@ -106,10 +80,10 @@ class Reading:
     ) -> Iterator[Session]:
         """The codebase, ready to be asked, for one caller at a time; it holds the newest snapshot."""
         root = target.codebase.root.path
-        seat = self._taken(root)
+        slot = self._taken(root)
         try:
-            with seat.lock:
-                session = self._opened(seat, target)
+            with slot.lock:
+                session = self._opened(slot, target)
                 run = self._starting(root)
                 starting = run.writer if run is not None and run.is_starting else None
                 session.look(fresh, stale_ok=stale_ok, starting=starting, why=why)
@@ -117,7 +91,7 @@ class Reading:
                     self.used(root)
                 yield session
         finally:
-            self._let_go(seat)
+            self._let_go(slot)
 
     def status(self, target: Target) -> StoreStatus:
         """Where the store of a codebase stands; a full run closes the gate from its start on.
@@ -165,53 +139,57 @@ class Reading:
         Who takes too long keeps it: the process is about to end.
         """
         with self._lock:
-            seats = list(self._seats.values())
-            self._seats.clear()
-        for seat in seats:
-            _close(seat, _LAST_SECONDS)
+            slots = list(self._slots.values())
+            self._slots.clear()
+        for slot in slots:
+            _close(slot, _LAST_SECONDS)
 
     def shed(self) -> None:
         """Close what nobody asks just now, and let go of the models; all of it is made again when it is needed."""
         with self._lock:
-            idle = [root for root, seat in self._seats.items() if not seat.users]
-            closing = [self._seats.pop(root) for root in idle]
-        for seat in closing:
-            _close(seat)
+            idle = [root for root, slot in self._slots.items() if not slot.users]
+            closing = [self._slots.pop(root) for root in idle]
+        for slot in closing:
+            _close(slot)
         self._models.let_go()
 
-    def _taken(self, root: str) -> _Seat:
+    def _taken(self, root: str) -> _Slot:
         with self._lock:
             # The last in order is the one that was asked last.
-            seat = self._seats[root] = self._seats.pop(root) if root in self._seats else _Seat()
-            seat.users += 1
-            return seat
+            slot = self._slots[root] = self._slots.pop(root) if root in self._slots else _Slot()
+            slot.users += 1
+            return slot
 
-    def _let_go(self, seat: _Seat) -> None:
+    def _let_go(self, slot: _Slot) -> None:
         with self._lock:
-            seat.users -= 1
-            spare = len(self._seats) - self._most
-            idle = [root for root, one in self._seats.items() if not one.users][: max(0, spare)]
-            closing = [self._seats.pop(root) for root in idle]
-            if seat.users == 0 and seat not in self._seats.values():
-                closing.append(seat)
+            slot.users -= 1
+            spare = len(self._slots) - self._most
+            idle = [root for root, one in self._slots.items() if not one.users][: max(0, spare)]
+            closing = [self._slots.pop(root) for root in idle]
+            if slot.users == 0 and slot not in self._slots.values():
+                closing.append(slot)
         for one in closing:
             _close(one)
 
-    def _opened(self, seat: _Seat, target: Target) -> Session:
-        """The session of the seat; a new one when the settings of the codebase are not those that it was made with."""
-        session = seat.session
+    def _opened(self, slot: _Slot, target: Target) -> Session:
+        """The session of the slot; a new one when the settings of the codebase are not those that it was made with."""
+        session = slot.session
         if session is not None and session.target.codebase == target.codebase:
             session.target = target
             return session
         if session is not None:
             session.close()
         embedder = self._models.of(target.codebase.config.embedding)
-        seat.session = Session(target, self._environ, self._clock, embedder=embedder)
-        return seat.session
+        slot.session = Session(target, self._environ, self._clock, embedder=embedder)
+        return slot.session
 
 
-class Desk(Reading):
-    """What all faces share: sessions to ask, runs to start, and the step before a search."""
+class Workspace:
+    """What the faces of a server share: a pool of sessions to ask, runs to start, and the step before a read.
+
+    Tools that only read get the `pool`, with which nothing can be written. The step before a read is done by runs in
+    the background: nobody waits for longer than they want to, and a run that goes on serves the next question.
+    """
 
     def __init__(
         self, environ: Mapping[str, str], allowed: Allowed, clock: Clock = SYSTEM_CLOCK, *, most: int = SERVE_SESSIONS
@@ -219,43 +197,69 @@ class Desk(Reading):
         models = Models(environ, clock)
         self.runs = Runs(environ, clock, models=models)
         self.freshener = Freshener(self.runs, clock)
-        super().__init__(environ, allowed, clock, most=most, starting=self.runs.active, models=models)
+        self.pool = SessionPool(environ, allowed, clock, most=most, starting=self.runs.active, models=models)
+        self._clock = clock
+
+    def serving(self, served: Sequence[str]) -> Self:
+        """The same codebases, for somebody to whom other folders are served."""
+        view = copy(self)
+        view.pool = self.pool.serving(served)
+        return view
 
     def close(self) -> None:
         """Stop the runs and close what is open."""
         self.runs.close()
-        super().close()
+        self.pool.close()
 
-    def before_search(self, target: Target, patience: Patience) -> tuple[Freshness, str]:
-        """Compare the files, or index a folder that nobody ever did; what was done, or why there is no index."""
-        with self.session(target) as session:
+    # --- the step before a read ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def prepared(self, target: Target, policy: Policy, patience: Patience) -> Iterator[Session]:
+        """The session of a codebase, after the step that the policy allows and within the patience of the caller."""
+        began = self._clock.monotonic()
+        with self.pool.session(target, stale_ok=policy.stale_ok) as session:
             facts = session.gate.facts
-        codebase, root = target.codebase, target.codebase.root.path
-        if facts.state is State.INDEXED and not facts.differs:
-            if facts.writer is not None and self.runs.active(root) is None:
-                return Freshness("skipped_indexing"), ""
-            return self.freshener.ensure(codebase, seconds=patience.sync_seconds), ""
-        run = self.runs.active(root)
+        fresh, why = step(facts, target.codebase, policy, _InBackground(self, patience))
+        seconds = self._clock.monotonic() - began
+        with self.pool.session(target, fresh, stale_ok=policy.stale_ok, why=why) as session:
+            session.step_seconds = seconds
+            yield session
+
+
+class _InBackground:
+    """Does a step by runs of a workspace, for one caller with their patience."""
+
+    def __init__(self, workspace: Workspace, patience: Patience) -> None:
+        self._runs, self._freshener, self._patience = workspace.runs, workspace.freshener, patience
+
+    def has_run(self, root: str) -> bool:
+        return self._runs.active(root) is not None
+
+    def catch_up(self, codebase: Codebase, policy: Policy) -> Freshness:
+        wait = replace(self._patience, progress=policy.tell).wait
+        return self._freshener.ensure(codebase, seconds=policy.seconds, wait=wait, rests=policy.rests)
+
+    def create(self, codebase: Codebase, policy: Policy) -> tuple[Freshness, str]:
+        del policy
+        root = codebase.root.path
+        run = self._runs.active(root)
         if run is None:
-            if facts.state is not State.NOT_INDEXED or facts.failed or facts.differs or facts.stale:
-                # Only somebody who asks for it fills what was cleared, broken, or made with other settings.
-                return NOT_CHECKED, ""
-            refusal = self._not_by_itself(target)
+            refusal = self._not_by_itself(codebase)
             if refusal:
                 return NOT_CHECKED, refusal
             try:
-                run = self.runs.start(Action.CREATE, codebase, upkeep=False)
+                run = self._runs.start(Action.CREATE, codebase, upkeep=False)
             except StoreBusy:
-                run = self.runs.active(root)
-        if run is not None and run.action is Action.CREATE and patience.wait(run) and run.report is not None:
+                run = self._runs.active(root)
+        if run is not None and run.action is Action.CREATE and self._patience.wait(run) and run.report is not None:
             return Freshness("synced", 0, run.began_at), ""
-        return NOT_CHECKED, self._not_by_itself(target)
+        return NOT_CHECKED, self._not_by_itself(codebase)
 
-    def _not_by_itself(self, target: Target) -> str:
+    def _not_by_itself(self, codebase: Codebase) -> str:
         """Why a folder is not indexed by the way; empty when it may be."""
-        if not target.codebase.config.search.auto_index:
+        if not codebase.config.search.auto_index:
             return "the user's settings leave it to them to index a folder"
-        last = self.runs.last(target.codebase.root.path)
+        last = self._runs.last(codebase.root.path)
         if last is not None and last.action is Action.CREATE and last.error is not None:
             if isinstance(last.error, Cancelled | StoreBusy):
                 return ""
@@ -263,12 +267,12 @@ class Desk(Reading):
         return ""
 
 
-def _close(seat: _Seat, seconds: float = -1) -> None:
-    if not seat.lock.acquire(timeout=seconds):
+def _close(slot: _Slot, seconds: float = -1) -> None:
+    if not slot.lock.acquire(timeout=seconds):
         return
     try:
-        if seat.session is not None:
-            seat.session.close()
-            seat.session = None
+        if slot.session is not None:
+            slot.session.close()
+            slot.session = None
     finally:
-        seat.lock.release()
+        slot.lock.release()

@@ -10,18 +10,19 @@ import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple, TextIO, cast
 
-from cairn.ask.session import NOT_CHECKED, Session, Steps, Target, find_targets, whole
-from cairn.ask.workspace import Desk, Patience
+from cairn.ask.prepare import AS_IT_IS, Policy
+from cairn.ask.runs import Patience
+from cairn.ask.session import Session, Target, find_targets, whole
+from cairn.ask.workspace import Workspace
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.cli.surroundings import NotHere, Surroundings
 from cairn.cli.verbs import COMMANDS
-from cairn.core.limits import SYNC_BEFORE_SEARCH_SECONDS
 from cairn.daemon.frames import RENDERED
 from cairn.daemon.requests import Emit
-from cairn.store.standing import Freshness
 
 _DISPLAY = frozenset({"NO_COLOR", "TERM"})
 # A character takes twelve bytes in a frame at most, and a frame holds ten million.
@@ -40,7 +41,7 @@ class Typed(NamedTuple):
 
 
 def run_command(
-    desk: Desk, body: Mapping[str, Any], emit: Emit, cancelled: Callable[[], bool] = lambda: False
+    workspace: Workspace, body: Mapping[str, Any], emit: Emit, cancelled: Callable[[], bool] = lambda: False
 ) -> int | None:
     """The exit status of a command, once all of it has been told; None when it is to be run where it was typed.
 
@@ -50,7 +51,7 @@ def run_command(
     if typed is None or not _is_rendered(typed.arguments):
         return None
     pages = _Pages(emit)
-    around = _Elsewhere(desk, typed, cancelled)
+    around = _Elsewhere(workspace, typed, cancelled)
     stdout = cast("TextIO", _Page("out", pages, typed.stdout_is_terminal))
     stderr = cast("TextIO", _Page("err", pages, typed.stderr_is_terminal))
     try:
@@ -128,9 +129,9 @@ class _Page(io.TextIOBase):
 class _Elsewhere(Surroundings):
     """Around somebody who stands in another process: their folder, our open codebases."""
 
-    def __init__(self, desk: Desk, typed: Typed, cancelled: Callable[[], bool]) -> None:
-        super().__init__(desk.environ)
-        self._desk, self._typed, self._cancelled = desk, typed, cancelled
+    def __init__(self, workspace: Workspace, typed: Typed, cancelled: Callable[[], bool]) -> None:
+        super().__init__(workspace.pool.environ)
+        self._workspace, self._typed, self._cancelled = workspace, typed, cancelled
         self.columns = typed.columns or None
 
     @property
@@ -151,31 +152,22 @@ class _Elsewhere(Surroundings):
 
     @contextmanager
     def sessions(
-        self, targets: Sequence[Target], steps: Steps | None, output: Output, *, read_only: bool = False
+        self, targets: Sequence[Target], policy: Policy | None, output: Output, *, read_only: bool = False
     ) -> Iterator[list[Session]]:
         """The codebase as it is kept open, with the files compared first. `NotHere` when it cannot answer."""
         if read_only or len(targets) != 1:
             raise NotHere
         [target] = targets
-        fresh = self._compared(target, output) if steps is not None and steps.sync else NOT_CHECKED
-        with self._desk.session(target, fresh) as session:
-            if not session.gate.is_open:
-                raise NotHere
-            yield [session]
-
-    def _compared(self, target: Target, output: Output) -> Freshness:
-        """What the comparing came to. A person waits for it, and sees how far it is."""
-        with self._desk.session(target) as session:
-            facts = session.gate.facts
-            if not session.gate.is_open:
-                raise NotHere
-        if facts.writer is not None and self._desk.runs.active(target.codebase.root.path) is None:
-            return Freshness("skipped_indexing")
         progress = output.progress()
-        patience = Patience(SYNC_BEFORE_SEARCH_SECONDS, progress=progress.tell, cancelled=self._cancelled)
         try:
-            return self._desk.freshener.ensure(
-                target.codebase, seconds=patience.seconds, wait=patience.wait, rests=False
-            )
+            # A person waits for it, and sees how far it is. A folder is indexed for the first time only
+            # where the command was typed.
+            policy = replace(policy or AS_IT_IS, create=False, stale_ok=False, rests=False, tell=progress.tell)
+            patience = Patience(policy.seconds, cancelled=self._cancelled)
+            with self._workspace.prepared(target, policy, patience) as session:
+                progress.done()
+                if not session.gate.is_open:
+                    raise NotHere
+                yield [session]
         finally:
             progress.done()

@@ -11,15 +11,14 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import IO, Any
 
-from cairn.answer.envelope import Envelope
 from cairn.answer.envelope import error as error_envelope
-from cairn.answer.gate import closed
-from cairn.answer.search import SCHEMA, TROUBLE, nobody_answers, search_answer
+from cairn.answer.search import TROUBLE, search_envelope
 from cairn.ask.gate import gate_error
-from cairn.ask.session import Session, Steps, ask_all
+from cairn.ask.prepare import Policy
+from cairn.ask.session import Session, ask_all
 from cairn.ask.values import Answer, Page, Source
 from cairn.cli.output import Output, counted
-from cairn.cli.surroundings import prepare
+from cairn.cli.surroundings import prepare_all
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.config import SCOPES
 from cairn.core.limits import DEFAULT_RESULTS, MAX_BATCH_LINE_BYTES, MAX_CONTEXT_LINES, MAX_RESULTS
@@ -33,21 +32,6 @@ from cairn.source.root import printable
 
 _TAB = 4
 _MOST_LINES_NAMED = 10
-
-
-def envelope_of(
-    answers: Sequence[Answer], page: Page, timings: Sequence[tuple[str, float]], *, ask_id: str | int | None = None
-) -> Envelope:
-    """The one envelope that says what came of a question."""
-    if any(answer.found is not None for answer in answers):
-        return search_answer(answers, page, timings=timings, ask_id=ask_id)
-    if len(answers) > 1:
-        return nobody_answers(answers, ask_id=ask_id)
-    [only] = answers
-    if only.gate is not None:
-        return closed(SCHEMA, only.gate, path=only.path, ask_id=ask_id)
-    assert only.error is not None
-    return error_envelope(only.error, path=only.path, root=only.root, ask_id=ask_id)
 
 
 def show(answers: Sequence[Answer], page: Page, *, explain: bool, output: Output) -> None:
@@ -153,7 +137,8 @@ def source_notes(source: Source, output: Output) -> None:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cairn.ask.session import Session, Steps, Target
+    from cairn.ask.prepare import Policy
+    from cairn.ask.session import Session, Target
     from cairn.ask.values import Answer, Page
     from cairn.search.types import SearchRequest
 
@@ -200,8 +185,8 @@ def run_search(options: argparse.Namespace, output: Output) -> int:
     if request is None:
         return _answer_batch(targets, options, output)
     began = SYSTEM_CLOCK.monotonic()
-    steps = _steps(options, output) if options.continuation is None else None
-    with output.around.sessions(targets, steps, output, read_only=options.read_only) as sessions:
+    policy = _policy(options, output) if options.continuation is None else None
+    with output.around.sessions(targets, policy, output, read_only=options.read_only) as sessions:
         if options.continuation is not None:
             from cairn.ask.session import hold_page  # noqa: PLC0415
 
@@ -218,7 +203,7 @@ def _answer_batch(targets: Sequence[Target], options: argparse.Namespace, output
     # Questions are read from stdin, or from a file, which nobody else may stand in for.
     output.around.only_where_typed()
     with output.around.sessions(targets, None, output, read_only=options.read_only) as sessions:
-        return answer_all(options, sessions, _steps(options, output), output)
+        return answer_all(options, sessions, _policy(options, output), output)
 
 
 def request_of(options: argparse.Namespace, query: str, k: int | None = None) -> SearchRequest:
@@ -253,10 +238,10 @@ def _targets(paths: Sequence[str], options: argparse.Namespace, output: Output) 
         raise UsageError(problem=f"{missing}; put a query of several words in quotes.") from None
 
 
-def _steps(options: argparse.Namespace, output: Output) -> Steps:
-    from cairn.ask.session import Steps  # noqa: PLC0415
+def _policy(options: argparse.Namespace, output: Output) -> Policy:
+    from cairn.ask.prepare import Policy  # noqa: PLC0415
 
-    return Steps(
+    return Policy(
         create=not options.no_sync,
         sync=not options.no_sync,
         stale_ok=options.stale_ok,
@@ -292,7 +277,7 @@ def _tell(
 
     found = [answer for answer in answers if answer.found is not None]
     if options.json:
-        output.line(envelope_of(answers, page, timings).to_json())
+        output.line(search_envelope(answers, page, timings).to_json())
     if not found:
         grave = gravest(answers)
         problem = grave.error
@@ -315,7 +300,7 @@ _MOST_ID_CHARS = 200
 _FORM = 'a JSON object like {"query": "...", "id": "1", "k": 10}'
 
 
-def answer_all(options: argparse.Namespace, sessions: Sequence[Session], steps: Steps, output: Output) -> int:
+def answer_all(options: argparse.Namespace, sessions: Sequence[Session], policy: Policy, output: Output) -> int:
     """Answer line by line until there are no more. A bad line gets an error, and the next one is read."""
     if options.continuation is not None:
         raise UsageError(problem="`--continue` is for one query; a batch gives first pages.")
@@ -325,14 +310,14 @@ def answer_all(options: argparse.Namespace, sessions: Sequence[Session], steps: 
             ask_id: str | int | None = None
             began = SYSTEM_CLOCK.monotonic()
             try:
-                prepare(sessions, steps, output)
+                prepare_all(sessions, policy, output)
                 prepared = SYSTEM_CLOCK.monotonic()
                 given = _parsed(line)
                 ask_id = _id_of(given)
                 answers, page = ask_all(sessions, request_of(options, _query_of(given), given.get("k")))
                 ended = SYSTEM_CLOCK.monotonic()
                 timings = [("sync", prepared - began), ("search", ended - prepared), ("total", ended - began)]
-                found = envelope_of(answers, page, timings, ask_id=ask_id)
+                found = search_envelope(answers, page, timings, ask_id=ask_id)
             except CairnError as problem:
                 found = error_envelope(problem, path=sessions[0].target.asked, ask_id=ask_id)
             output.line(found.to_json())

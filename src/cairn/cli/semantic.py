@@ -22,7 +22,7 @@ from cairn.answer.semantic import (
     refresh_report,
 )
 from cairn.cli.output import Output, counted
-from cairn.cli.surroundings import prepare
+from cairn.cli.surroundings import prepare_all
 from cairn.cli.verbs import code_of
 from cairn.core.clock import rfc3339
 from cairn.core.config import cairn_home
@@ -277,10 +277,11 @@ def run_refresh(options: argparse.Namespace, output: Output) -> int:
 @contextmanager
 def _opened(target: Target, output: Output) -> Iterator[Session]:
     """The codebase at its files as they are."""
-    from cairn.ask.session import Session, Steps  # noqa: PLC0415
+    from cairn.ask.prepare import Policy  # noqa: PLC0415
+    from cairn.ask.session import Session  # noqa: PLC0415
 
     with Session(target, output.around.environ) as session:
-        prepare([session], Steps(), output)
+        prepare_all([session], Policy(), output)
         yield session
 
 

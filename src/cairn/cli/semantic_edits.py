@@ -13,7 +13,8 @@ from cairn.answer.envelope import Envelope
 from cairn.answer.semantic import DECIDE, DECIDE_NAME, MESSAGES, decision_answer, gate_answer, rename_answer
 from cairn.answer.structure import Timings
 from cairn.ask.edits import Renaming, check_edit, decide, rename
-from cairn.ask.session import Session, Steps
+from cairn.ask.prepare import Policy
+from cairn.ask.session import Session
 from cairn.ask.structure import Asked, asked_of
 from cairn.ask.values import Reply, Told
 from cairn.cli.output import Output, counted
@@ -157,7 +158,7 @@ def _answered(
     output.around.only_where_typed()
     began = SYSTEM_CLOCK.monotonic()
     targets = [output.around.target(options.root)]
-    with output.around.sessions(targets, Steps(create=False), output) as [session]:
+    with output.around.sessions(targets, Policy(create=False), output) as [session]:
         ready = SYSTEM_CLOCK.monotonic()
         reply = ask(session)
     ended = SYSTEM_CLOCK.monotonic()

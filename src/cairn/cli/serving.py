@@ -31,12 +31,12 @@ from cairn.sync.codebase import Codebase, open_codebase
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cairn.ask.runs import Run
-    from cairn.ask.workspace import Desk
+    from cairn.ask.workspace import Workspace
     from cairn.daemon.requests import Emit
     from cairn.mcp.calls import Calls
     from cairn.mcp.server import McpServer
     from cairn.sync.report import Gap
-    from cairn.watch.watcher import WatchedDesk
+    from cairn.watch.watcher import WatchedWorkspace
 
 
 _FACE = "cli"
@@ -85,10 +85,10 @@ def _run(home: str, environ: Mapping[str, str]) -> int:
     return 0
 
 
-def _render(desk: Desk, body: Mapping[str, Any], emit: Emit, cancelled: Callable[[], bool]) -> int | None:
+def _render(workspace: Workspace, body: Mapping[str, Any], emit: Emit, cancelled: Callable[[], bool]) -> int | None:
     from cairn.cli.commands import run_command  # noqa: PLC0415 - brings numpy; hello is said without it
 
-    return run_command(desk, body, emit, cancelled)
+    return run_command(workspace, body, emit, cancelled)
 
 
 def _start(home: str, environ: Mapping[str, str], output: Output) -> int:
@@ -204,50 +204,50 @@ def run_watch(options: argparse.Namespace, output: Output) -> int:
     from cairn.ask.gate import gate_error  # noqa: PLC0415 - see below
     from cairn.ask.refusing import refuse_other_model  # noqa: PLC0415
     from cairn.sync.status import look  # noqa: PLC0415
-    from cairn.watch.watcher import WatchedDesk  # noqa: PLC0415
+    from cairn.watch.watcher import WatchedWorkspace  # noqa: PLC0415
 
     root, home = codebase.root.path, cairn_home(os.environ)
     refuse_other_model(codebase, home)
     shown = _Shown(options, output, codebase)
-    desk = WatchedDesk(
+    workspace = WatchedWorkspace(
         os.environ, Allowed(os.environ, [root]), roots=[root], create=True, told=shown.run, found=shown.gap
     )
     try:
         while True:
-            _catch_up(desk, root, output)
-            watched = root in desk.watching.state()
+            _catch_up(workspace, root, output)
+            watched = root in workspace.watching.state()
             if watched:
-                output.note(f"{_how(desk, root)} {printable(os.fsencode(root))}; Ctrl-C stops it.")
+                output.note(f"{_how(workspace, root)} {printable(os.fsencode(root))}; Ctrl-C stops it.")
                 output.stderr.flush()
-                while not shown.cleared.wait(_STILL_SECONDS) and root in desk.watching.state():
+                while not shown.cleared.wait(_STILL_SECONDS) and root in workspace.watching.state():
                     pass
             # A folder that has gone is told as such by this.
             gate = status_gate(look(open_codebase(root, os.environ), home))
             if not (watched and gate.is_open):
                 raise gate_error(gate, printable(os.fsencode(root)))
             # It had gone, and is there again.
-            desk.watching.add(root, create=True)
+            workspace.watching.add(root, create=True)
     except KeyboardInterrupt:
         # How one stops it.
         return 0
     finally:
-        desk.close()
+        workspace.close()
 
 
-def _catch_up(desk: WatchedDesk, root: str, output: Output) -> None:
+def _catch_up(workspace: WatchedWorkspace, root: str, output: Output) -> None:
     """Show how far the first comparison is, until it is over."""
     progress = output.progress()
     try:
-        while not desk.watching.caught_up(root, _LOOK_SECONDS):
-            going = desk.runs.active(root)
+        while not workspace.watching.caught_up(root, _LOOK_SECONDS):
+            going = workspace.runs.active(root)
             if going is not None and going.progress is not None:
                 progress.tell(going.progress)
     finally:
         progress.done()
 
 
-def _how(desk: WatchedDesk, root: str) -> str:
-    state = desk.watching.state()[root]
+def _how(workspace: WatchedWorkspace, root: str) -> str:
+    state = workspace.watching.state()[root]
     if state["mode"] == "watching":
         return "Watching"
     return f"Changes cannot be heard here ({plain(state['why'] or '')}). Every five minutes Cairn compares"
@@ -337,9 +337,9 @@ def _refuse_other_model(root: str) -> None:
 
 def _calls(roots: list[str], options: argparse.Namespace) -> Calls:
     """Who answers: the daemon, unless the user wants none or its settings cannot be read."""
-    from cairn.mcp.calls import OwnDesk, ThroughDaemon  # noqa: PLC0415 - see above
+    from cairn.mcp.calls import InThisProcess, ThroughDaemon  # noqa: PLC0415 - see above
 
-    own = OwnDesk(lambda: _desk(roots), lambda: _is_indexed(roots))
+    own = InThisProcess(lambda: _workspace(roots), lambda: _is_indexed(roots))
     try:
         user = read_user_config(os.environ)
         path = user_config_path(os.environ)
@@ -353,11 +353,11 @@ def _calls(roots: list[str], options: argparse.Namespace) -> Calls:
     return ThroughDaemon(home, os.environ, roots, own)
 
 
-def _desk(roots: list[str]) -> Desk:
+def _workspace(roots: list[str]) -> Workspace:
     from cairn.ask.allowed import Allowed  # noqa: PLC0415 - brings numpy; hello is said without it
-    from cairn.watch.watcher import WatchedDesk  # noqa: PLC0415
+    from cairn.watch.watcher import WatchedWorkspace  # noqa: PLC0415
 
-    return WatchedDesk(os.environ, Allowed(os.environ, roots), roots=roots)
+    return WatchedWorkspace(os.environ, Allowed(os.environ, roots), roots=roots)
 
 
 def _is_indexed(roots: list[str]) -> bool:

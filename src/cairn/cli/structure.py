@@ -12,7 +12,8 @@ from collections.abc import Callable
 from cairn.answer.envelope import Envelope
 from cairn.answer.structure import MOVED, Timings, outline_answer, read_answer, similar_answer, symbols_answer
 from cairn.ask.gate import gate_error
-from cairn.ask.session import Session, Steps, hold_page
+from cairn.ask.prepare import Policy
+from cairn.ask.session import Session, hold_page
 from cairn.ask.structure import Asked, asked_of, file_outline, find_symbol, read_file, similar_code
 from cairn.ask.values import Reply, Similar, Symbols, Told
 from cairn.cli.output import Output, counted
@@ -53,9 +54,9 @@ def print_answer(
 ) -> int:
     """Ask and print. Without an answer: why, what was perhaps meant, and the exit status that says so."""
     began = SYSTEM_CLOCK.monotonic()
-    steps = Steps(create=False, sync=False, stale_ok=options.stale_ok)
+    policy = Policy(create=False, sync=False, stale_ok=options.stale_ok)
     targets = [output.around.target(options.root)]
-    with output.around.sessions(targets, steps, output, read_only=options.read_only) as [session]:
+    with output.around.sessions(targets, policy, output, read_only=options.read_only) as [session]:
         ready = SYSTEM_CLOCK.monotonic()
         reply = ask(session)
     ended = SYSTEM_CLOCK.monotonic()

@@ -10,7 +10,8 @@ from cairn.errors import CairnError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cairn.ask.session import Session, Steps, Target
+    from cairn.ask.prepare import Policy
+    from cairn.ask.session import Session, Target
     from cairn.cli.output import Output
 
 
@@ -57,26 +58,28 @@ class Surroundings:
 
     @contextmanager
     def sessions(
-        self, targets: Sequence[Target], steps: Steps | None, output: Output, *, read_only: bool = False
+        self, targets: Sequence[Target], policy: Policy | None, output: Output, *, read_only: bool = False
     ) -> Iterator[list[Session]]:
-        """The codebases opened, and prepared unless there are no steps to do; each step with a bar when it is long."""
+        """The codebases opened, and prepared unless there is no policy; each step with a bar when it is long."""
         from cairn.ask.session import Session  # noqa: PLC0415
 
         with ExitStack() as stack:
             opened = [stack.enter_context(Session(one, self.environ, read_only=read_only)) for one in targets]
-            if steps is not None:
-                prepare(opened, steps, output)
+            if policy is not None:
+                prepare_all(opened, policy, output)
             yield opened
 
 
-def prepare(sessions: Sequence[Session], steps: Steps, output: Output) -> None:
+def prepare_all(sessions: Sequence[Session], policy: Policy, output: Output) -> None:
     """Do the step before the read for every codebase, with a bar when it takes long."""
     from dataclasses import replace  # noqa: PLC0415
+
+    from cairn.ask.prepare import prepare  # noqa: PLC0415 - numpy takes a tenth of a second
 
     for session in sessions:
         progress = output.progress()
         try:
-            session.prepare(replace(steps, tell=progress.tell))
+            prepare(session, replace(policy, tell=progress.tell))
         except CairnError as problem:
             if len(sessions) == 1:
                 raise

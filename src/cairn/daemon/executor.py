@@ -1,4 +1,4 @@
-"""Where the daemon's requests are done: the desk with the open codebases, and whoever watches their files.
+"""Where the daemon's requests are done: the workspace with the open codebases, and whoever watches their files.
 
 All of it is heavy, so it is loaded beside the first hello, not before it.
 """
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from cairn.ask.runs import Run
     from cairn.sync.report import Gap, Progress
     from cairn.tools.table import Tool
-    from cairn.watch.watcher import WatchedDesk
+    from cairn.watch.watcher import WatchedWorkspace
 
 Done = tuple[Line, bytes]
 
 
 class Workshop:
-    """The desk, opened when it is first needed."""
+    """The workspace, opened when it is first needed."""
 
     def __init__(self, environ: Mapping[str, str], clock: Clock, log: Log, render: Render) -> None:
         self._environ, self._clock, self._log, self._render = environ, clock, log, render
         self._lock = threading.Lock()
-        self._desk: WatchedDesk | None = None
+        self._workspace: WatchedWorkspace | None = None
         self._closed = False
         self._ways: dict[str, Callable[[Guest, Request, Ticket], Done]] = {
             "tool": self._tool,
@@ -49,24 +49,24 @@ class Workshop:
             "command": self._command,
         }
 
-    def desk(self) -> WatchedDesk:
-        """The desk of all clients; `Cancelled` when it is closed for good."""
+    def workspace(self) -> WatchedWorkspace:
+        """The workspace of all clients; `Cancelled` when it is closed for good."""
         with self._lock:
             if self._closed:
                 raise Cancelled
-            if self._desk is None:
+            if self._workspace is None:
                 from cairn.ask.allowed import Allowed  # noqa: PLC0415 - brings numpy; hello is said without it
-                from cairn.watch.watcher import WatchedDesk  # noqa: PLC0415
+                from cairn.watch.watcher import WatchedWorkspace  # noqa: PLC0415
 
-                desk = WatchedDesk(self._environ, Allowed(self._environ), self._clock, found=self._note_gap)
-                desk.runs.observe = self._note
-                self._desk = desk
-            return self._desk
+                workspace = WatchedWorkspace(self._environ, Allowed(self._environ), self._clock, found=self._note_gap)
+                workspace.runs.observe = self._note
+                self._workspace = workspace
+            return self._workspace
 
     def warm_up(self) -> None:
         """Load what the first request needs, before it comes."""
         try:
-            self.desk()
+            self.workspace()
             import_module("cairn.tools.table")
         except CairnError:
             # Settings that cannot be read, which whoever asks is told.
@@ -79,33 +79,33 @@ class Workshop:
     def is_at_work(self) -> bool:
         """Whether a run goes on."""
         with self._lock:
-            return self._desk is not None and bool(self._desk.runs.at_work())
+            return self._workspace is not None and bool(self._workspace.runs.at_work())
 
     def roots(self) -> list[RootRow]:
         """The codebases whose files are watched or written."""
         with self._lock:
-            desk = self._desk
-        if desk is None:
+            workspace = self._workspace
+        if workspace is None:
             return []
-        runs = {run.root: run.action.value for run in desk.runs.at_work()}
-        watched = desk.watching.state()
+        runs = {run.root: run.action.value for run in workspace.runs.at_work()}
+        watched = workspace.watching.state()
         return [RootRow(root, watched.get(root), runs.get(root)) for root in sorted({*runs, *watched})]
 
     def shed(self) -> None:
         """Let go of whatever can be made again."""
         with self._lock:
-            desk = self._desk
-        if desk is not None:
-            desk.shed()
+            workspace = self._workspace
+        if workspace is not None:
+            workspace.pool.shed()
         give_back()
 
     def close(self) -> None:
         """Stop watching, stop the runs, close what is open."""
         with self._lock:
             self._closed = True
-            desk, self._desk = self._desk, None
-        if desk is not None:
-            desk.close()
+            workspace, self._workspace = self._workspace, None
+        if workspace is not None:
+            workspace.close()
 
     # --- kinds of requests --------------------------------------------------------------------------------------------
 
@@ -117,21 +117,21 @@ class Workshop:
                 guest.send({"id": request.number, "progress": progress_message(at)})
 
         body = request.body
-        view = self.desk().serving(body.get("served", []))
+        view = self.workspace().serving(body.get("served", []))
         envelope = call(view, body["name"], body.get("arguments", {}), progress=tell, cancelled=ticket.cancelled)
         code = dict(envelope.body)["error"]["code"] if envelope.status is Status.ERROR else None
         line = Line("request", envelope.root, outcome=envelope.status.value, code=code)
         return line, text_frame(request.number, "envelope", envelope.to_json())
 
     def _tools(self, _: Guest, request: Request, __: Ticket) -> Done:
-        from cairn.tools.reading import is_set_up  # noqa: PLC0415 - see above
+        from cairn.tools.searching import is_set_up  # noqa: PLC0415 - see above
         from cairn.tools.table import listed  # noqa: PLC0415
 
-        view = self.desk().serving(request.body.get("served", []))
-        return _plain(request, [_described(tool) for tool in listed(semantic=is_set_up(view))])
+        view = self.workspace().serving(request.body.get("served", []))
+        return _plain(request, [_described(tool) for tool in listed(semantic=is_set_up(view.pool))])
 
     def _roots(self, _: Guest, request: Request, __: Ticket) -> Done:
-        return _plain(request, list(self.desk().serving(request.body.get("served", [])).allowed.roots()))
+        return _plain(request, list(self.workspace().serving(request.body.get("served", [])).pool.allowed.roots()))
 
     def _command(self, guest: Guest, request: Request, ticket: Ticket) -> Done:
         number = request.number
@@ -141,14 +141,14 @@ class Workshop:
                 raise Cancelled
             guest.send({"id": number, kind: text})
 
-        desk, roots = self.desk(), [""]
+        workspace, roots = self.workspace(), [""]
 
         def used(root: str) -> None:
             roots.append(root)
-            desk.used(root)
+            workspace.pool.used(root)
 
-        view = desk.serving(())
-        view.used = used
+        view = workspace.serving(())
+        view.pool.used = used
         status = self._render(view, request.body, emit, ticket.cancelled)
         outcome = "direct" if status is None else f"exit {status}"
         reply: dict[str, object] = {"direct": "Run it yourself."} if status is None else {"exit": status}

@@ -12,12 +12,12 @@ from cairn.sync.report import Progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cairn.ask.workspace import Desk
+    from cairn.ask.workspace import Workspace
 
 Message = dict[str, Any]
 Emit = Callable[[str, str], None]
 """Called with `out` or `err` and a text to be printed there."""
-Render = Callable[["Desk", Mapping[str, Any], Emit, Callable[[], bool]], int | None]
+Render = Callable[["Workspace", Mapping[str, Any], Emit, Callable[[], bool]], int | None]
 """Runs what was typed elsewhere: its exit status, or None when it is to be run where it was typed."""
 
 KINDS = ("tool", "command", "tools", "roots", "status", "leave")

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from cairn.ask.gate import gate_error
-from cairn.ask.session import Session, Steps, Target
+from cairn.ask.prepare import Policy, prepare
+from cairn.ask.session import Session, Target
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.config import cairn_home
 from cairn.core.types import Root
@@ -47,7 +48,7 @@ def ask(
     # Somebody has asked for this folder by name, so it is not refused like one that is searched by the way.
     sync(codebase, RunOptions(cairn_home(environ)), tell)
     with Session(Target(codebase.root.path, codebase), environ) as session:
-        session.prepare(Steps(create=False, sync=False))
+        prepare(session, Policy(create=False, sync=False))
         if not session.gate.is_open:
             raise gate_error(session.gate, printable(os.fsencode(codebase.root.path)))
         scored = []

@@ -20,7 +20,7 @@ from cairn.sync.report import Phase, Progress, Tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cairn.ask.workspace import Desk
+    from cairn.ask.workspace import Workspace
 
 _FACE = "mcp"
 # After a try that came to nothing the daemon is let alone for so long.
@@ -58,16 +58,16 @@ class Calls(Protocol):
     def close(self) -> None: ...
 
 
-class OwnDesk:
-    """Answers in this process, from a desk that is opened with the first call.
+class InThisProcess:
+    """Answers in this process, from a workspace that is opened with the first call.
 
     `semantic` says whether an indexer has been set up for what is served.
     """
 
-    def __init__(self, open_desk: Callable[[], Desk], semantic: Callable[[], bool] = lambda: False) -> None:
-        self._open, self._semantic = open_desk, semantic
+    def __init__(self, open_workspace: Callable[[], Workspace], semantic: Callable[[], bool] = lambda: False) -> None:
+        self._open, self._semantic = open_workspace, semantic
         self._lock = threading.Lock()
-        self._desk: Desk | None = None
+        self._workspace: Workspace | None = None
 
     def tools(self) -> Sequence[Described]:
         """All tools that are of use here."""
@@ -89,29 +89,34 @@ class OwnDesk:
     def roots(self) -> Sequence[str]:
         """The folders that may be used."""
         try:
-            return self._opened().allowed.roots()
+            return self._opened().pool.allowed.roots()
         except CairnError:
             return ()
 
     def close(self) -> None:
-        """Close the desk, if it was opened."""
+        """Close the workspace, if it was opened."""
         with self._lock:
-            desk, self._desk = self._desk, None
-        if desk is not None:
-            desk.close()
+            workspace, self._workspace = self._workspace, None
+        if workspace is not None:
+            workspace.close()
 
-    def _opened(self) -> Desk:
+    def _opened(self) -> Workspace:
         with self._lock:
-            if self._desk is None:
-                self._desk = self._open()
-            return self._desk
+            if self._workspace is None:
+                self._workspace = self._open()
+            return self._workspace
 
 
 class ThroughDaemon:
     """Asks the daemon, which is started when there is none; what it does not answer is answered by `own`."""
 
     def __init__(
-        self, home: str, environ: Mapping[str, str], served: Sequence[str], own: OwnDesk, clock: Clock = SYSTEM_CLOCK
+        self,
+        home: str,
+        environ: Mapping[str, str],
+        served: Sequence[str],
+        own: InThisProcess,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._home, self._environ, self._served, self._own = home, environ, list(served), own
         self._clock = clock

@@ -8,26 +8,26 @@ from typing import Any
 from cairn.answer.envelope import Envelope, error, retry_later, status_call, with_hints
 from cairn.answer.runs import repair_envelope, run_envelope, status_gate
 from cairn.ask.gate import Status
-from cairn.ask.runs import Action, Run, retry_after_ms
+from cairn.ask.runs import Action, Patience, Run, retry_after_ms
 from cairn.ask.session import Target
-from cairn.ask.workspace import Desk, Patience
+from cairn.ask.workspace import Workspace
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.errors import CairnError, Cancelled, NotIndexed, StoreBusy
 from cairn.sync.report import RunReport
 from cairn.tools.reading import index_status
 
 
-def manage_index(desk: Desk, arguments: Mapping[str, Any], patience: Patience) -> Envelope:
+def manage_index(workspace: Workspace, arguments: Mapping[str, Any], patience: Patience) -> Envelope:
     """Do something to an index, or say where it stands. Only one run is at work on a codebase."""
     if arguments["action"] == "status":
-        return _standing(desk, desk.allowed.resolve(arguments.get("path")))
-    target = desk.allowed.resolve(arguments.get("path"))
+        return _standing(workspace, workspace.pool.allowed.resolve(arguments.get("path")))
+    target = workspace.pool.allowed.resolve(arguments.get("path"))
     action = Action(arguments["action"])
     if action is Action.CREATE and arguments["force"]:
         action = Action.REINDEX
-    if action is Action.SYNC and (closed := _nothing_to_sync(desk, target)) is not None:
+    if action is Action.SYNC and (closed := _nothing_to_sync(workspace, target)) is not None:
         return closed
-    begun = _begin(desk, target, action, arguments, patience)
+    begun = _begin(workspace, target, action, arguments, patience)
     if isinstance(begun, Envelope):
         return begun
     try:
@@ -35,43 +35,43 @@ def manage_index(desk: Desk, arguments: Mapping[str, Any], patience: Patience) -
     except Cancelled:
         begun.cancel()
         raise
-    return _outcome(desk, target, begun) if over else _standing(desk, target)
+    return _outcome(workspace, target, begun) if over else _standing(workspace, target)
 
 
-def _nothing_to_sync(desk: Desk, target: Target) -> Envelope | None:
+def _nothing_to_sync(workspace: Workspace, target: Target) -> Envelope | None:
     """Why there is no index to bring up to date: only a create or a reindex makes one, never a sync by the way."""
-    if status_gate(desk.status(target)).status in (Status.OK, Status.NOT_READY):
+    if status_gate(workspace.pool.status(target)).status in (Status.OK, Status.NOT_READY):
         return None
-    return _standing(desk, target)
+    return _standing(workspace, target)
 
 
 def _begin(
-    desk: Desk, target: Target, action: Action, arguments: Mapping[str, Any], patience: Patience
+    workspace: Workspace, target: Target, action: Action, arguments: Mapping[str, Any], patience: Patience
 ) -> Run | Envelope:
     """The run, begun; or who is in the way. Our own syncs before searches are waited for: they are over soon."""
     until = patience.clock.monotonic() + patience.seconds
     while True:
-        ours = desk.runs.active(target.codebase.root.path)
+        ours = workspace.runs.active(target.codebase.root.path)
         late = patience.clock.monotonic() >= until
         if ours is not None and ours.action is Action.SYNC and not late and patience.wait(ours):
             continue
-        refused = _refused(desk, target)
+        refused = _refused(workspace, target)
         if refused is not None:
             return refused
         try:
-            return desk.runs.start(action, target.codebase, allow_degraded=arguments["allowDegraded"])
+            return workspace.runs.start(action, target.codebase, allow_degraded=arguments["allowDegraded"])
         except StoreBusy as problem:
             # Somebody's search was faster.
             if late:
-                return _busy(desk, target, problem)
+                return _busy(workspace, target, problem)
 
 
-def _outcome(desk: Desk, target: Target, run: Run) -> Envelope:
+def _outcome(workspace: Workspace, target: Target, run: Run) -> Envelope:
     problem = run.error
     if isinstance(problem, NotIndexed):
-        return _standing(desk, target)
+        return _standing(workspace, target)
     if isinstance(problem, StoreBusy):
-        return _refused(desk, target) or _busy(desk, target, problem)
+        return _refused(workspace, target) or _busy(workspace, target, problem)
     if problem is not None:
         return _failed(target, problem)
     report = run.report
@@ -81,26 +81,26 @@ def _outcome(desk: Desk, target: Target, run: Run) -> Envelope:
     return repair_envelope(target.asked, target.codebase, report.plan, report, budget=DEFAULT_ENVELOPE_BYTES)
 
 
-def _refused(desk: Desk, target: Target) -> Envelope | None:
+def _refused(workspace: Workspace, target: Target) -> Envelope | None:
     """Why nothing can be begun: a run is at work, ours or that of another process."""
-    run = desk.runs.active(target.codebase.root.path)
-    status = desk.status(target)
+    run = workspace.runs.active(target.codebase.root.path)
+    status = workspace.pool.status(target)
     writer = run.writer if run is not None else status.writer
     if writer is None or not writer.alive:
         return None
     if run.is_starting if run is not None else writer.kind in (Action.CREATE, Action.REINDEX):
-        return _standing(desk, target)
-    return _busy(desk, target, StoreBusy(kind=writer.kind, pid=writer.pid))
+        return _standing(workspace, target)
+    return _busy(workspace, target, StoreBusy(kind=writer.kind, pid=writer.pid))
 
 
-def _standing(desk: Desk, target: Target) -> Envelope:
+def _standing(workspace: Workspace, target: Target) -> Envelope:
     """Where the index stands, and when to ask again while a run closes its gate."""
-    envelope = index_status(desk, {"path": target.asked})
-    return retry_later(envelope, retry_after_ms(desk.runs.active(target.codebase.root.path)))
+    envelope = index_status(workspace.pool, {"path": target.asked})
+    return retry_later(envelope, retry_after_ms(workspace.runs.active(target.codebase.root.path)))
 
 
-def _busy(desk: Desk, target: Target, problem: CairnError) -> Envelope:
-    later = retry_after_ms(desk.runs.active(target.codebase.root.path))
+def _busy(workspace: Workspace, target: Target, problem: CairnError) -> Envelope:
+    later = retry_after_ms(workspace.runs.active(target.codebase.root.path))
     return with_hints(_failed(target, problem), retryAfterMs=later)
 
 

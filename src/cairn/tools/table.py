@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cairn.answer.envelope import Envelope, error, retry_later
-from cairn.ask.runs import Action, retry_after_ms
-from cairn.ask.workspace import Desk, Patience
+from cairn.ask.runs import Action, Patience, retry_after_ms
+from cairn.ask.workspace import SessionPool, Workspace
 from cairn.core.config import SCOPES
 from cairn.core.limits import (
     AGENT_OUTLINE,
@@ -43,13 +43,12 @@ from cairn.graph.scopes import Tier
 from cairn.search.types import Group, Mode
 from cairn.sync.report import Tell
 from cairn.tools import reading
-from cairn.tools import reading as editing
 from cairn.tools.arguments import checked
 from cairn.tools.managing import manage_index
-from cairn.tools.reading import SEARCH_TOOL, search_codebase
+from cairn.tools.searching import EDIT_TOOL, SEARCH_TOOL, check_edit, search_codebase
 
 Schema = dict[str, Any]
-Handler = Callable[[Desk, Mapping[str, Any], Patience], Envelope]
+Handler = Callable[[Workspace, Mapping[str, Any], Patience], Envelope]
 
 _MOST_PATH = 4_096
 _MOST_NAME = 500
@@ -148,10 +147,12 @@ _SYMBOL: Schema = {
 # --- the table --------------------------------------------------------------------------------------------------------
 
 
-def _reads(handler: Callable[[Desk, Mapping[str, Any]], Envelope]) -> Handler:
-    def answer(desk: Desk, arguments: Mapping[str, Any], _: Patience) -> Envelope:
-        found = handler(desk, arguments)
-        return retry_later(found, retry_after_ms(desk.runs.active(found.root or "")))
+def _reads(handler: Callable[[SessionPool, Mapping[str, Any]], Envelope]) -> Handler:
+    """A tool that only reads: it gets the pool of sessions, with which nothing can be written."""
+
+    def answer(workspace: Workspace, arguments: Mapping[str, Any], _: Patience) -> Envelope:
+        found = handler(workspace.pool, arguments)
+        return retry_later(found, retry_after_ms(workspace.runs.active(found.root or "")))
 
     return answer
 
@@ -275,12 +276,12 @@ TOOLS: tuple[Tool, ...] = (
     ),
 )
 CHECK_EDIT = Tool(
-    editing.EDIT_TOOL,
+    EDIT_TOOL,
     "May this be edited",
     "How fresh and how sure what indexers know of files is, and whether they may be edited together by it. Ask before "
     "you rename or move something that other files use.",
     _arguments("files", path=_PATH, files=_files("The files, from the root of the codebase.")),
-    editing.check_edit,
+    check_edit,
 )
 _BY_NAME = {tool.name: tool for tool in (*TOOLS, CHECK_EDIT)}
 
@@ -294,7 +295,7 @@ def listed(*, semantic: bool) -> tuple[Tool, ...]:
 
 
 def call(
-    desk: Desk,
+    workspace: Workspace,
     name: str,
     arguments: object,
     *,
@@ -309,7 +310,7 @@ def call(
         if tool is None:
             raise InvalidRequest(field="name", why=f"there is no such tool; there are {', '.join(_BY_NAME)}")
         waiting = patience or Patience(progress=progress or (lambda _: None), cancelled=cancelled or (lambda: False))
-        return tool.handler(desk, checked(tool.schema, arguments), waiting)
+        return tool.handler(workspace, checked(tool.schema, arguments), waiting)
     except CairnError as problem:
         return error(problem, path=path if isinstance(path, str) else None)
     except Exception:

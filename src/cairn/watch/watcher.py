@@ -17,7 +17,7 @@ from typing import Any
 from cairn.ask.allowed import Allowed
 from cairn.ask.freshness import Hinted
 from cairn.ask.runs import Run
-from cairn.ask.workspace import Desk
+from cairn.ask.workspace import Workspace
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.limits import MAX_WATCHED_ROOTS, WATCH_RECONCILE_SECONDS
 from cairn.errors import CairnError, NotIndexed, RootNotFound, WatchFailed
@@ -79,13 +79,13 @@ class Watching:
 
     def __init__(
         self,
-        desk: Desk,
+        workspace: Workspace,
         clock: Clock = SYSTEM_CLOCK,
         *,
         told: Callable[[Run], None] = lambda _: None,
         found: Callable[[str, Gap], None] = lambda _, __: None,
     ) -> None:
-        self._desk, self._clock, self._told, self._found = desk, clock, told, found
+        self._workspace, self._clock, self._told, self._found = workspace, clock, told, found
         self._lock = threading.Lock()
         self._roots: dict[str, _Root] = {}
         self._let_alone: dict[str, float] = {}
@@ -116,7 +116,7 @@ class Watching:
             if self._closed or root in self._roots:
                 return
             found = self._roots[root] = _Root(self, root, self._clock, create=create)
-        self._desk.runs.remember(root)
+        self._workspace.runs.remember(root)
         self._begin(found)
 
     def remove(self, root: str) -> None:
@@ -124,8 +124,8 @@ class Watching:
         with self._lock:
             found = self._roots.pop(root, None)
         if found is not None:
-            self._desk.freshener.unwatch(root)
-            self._desk.runs.forget(root)
+            self._workspace.freshener.unwatch(root)
+            self._workspace.runs.forget(root)
             self._ears.forget(found)
             found.hearing.close()
             found.caught_up.set()
@@ -160,7 +160,7 @@ class Watching:
     def _subscribe(self, found: _Root) -> None:
         root = found.hearing.root
         try:
-            codebase = open_codebase(root, self._desk.environ)
+            codebase = open_codebase(root, self._workspace.pool.environ)
             if not self._may_be_watched(codebase, create=found.create):
                 self._leave(root)
                 return
@@ -192,7 +192,7 @@ class Watching:
         self.remove(root)
 
     def _may_be_watched(self, codebase: Codebase, *, create: bool) -> bool:
-        status = look(codebase, self._desk.home)
+        status = look(codebase, self._workspace.pool.home)
         if status.differs or status.state in (State.CLEARED, State.CORRUPT):
             return False
         if status.tracked is not None and status.tracked.cleared:
@@ -264,7 +264,7 @@ class Watching:
 
     def _start(self, found: _Root) -> None:
         try:
-            codebase = open_codebase(found.hearing.root, self._desk.environ)
+            codebase = open_codebase(found.hearing.root, self._workspace.pool.environ)
         except RootNotFound:
             # Should it come back, whoever asks about it has it watched again.
             self.remove(found.hearing.root)
@@ -273,7 +273,7 @@ class Watching:
             # Its settings cannot be read: that may pass.
             found.put_back(frozenset())
             return
-        if self._desk.freshener.start(codebase, found) is None:
+        if self._workspace.freshener.start(codebase, found) is None:
             found.hearing.wait(_AGAIN_SECONDS)
 
     def ended(self, found: _Root, run: Run, hinted: Hinted) -> None:
@@ -287,10 +287,10 @@ class Watching:
                 found.hearing.done()
             if hinted is None:
                 self._cover(found)
-            self._desk.freshener.unwatch(root)
+            self._workspace.freshener.unwatch(root)
             with self._lock:
                 if self._roots.get(root) is found and found.hearing.watch is not None:
-                    self._desk.freshener.watch(root, found)
+                    self._workspace.freshener.watch(root, found)
         self._told(run)
         found.caught_up.set()
         self._ears.wake()
@@ -304,7 +304,7 @@ class Watching:
             # Its time to be tried again stays.
             return
         found.reconcile_at = self._clock.monotonic() + WATCH_RECONCILE_SECONDS
-        seen = self._desk.runs.remember(found.hearing.root).tree
+        seen = self._workspace.runs.remember(found.hearing.root).tree
         if seen is not None:
             self.listen_anew(found, partial(found.hearing.cover, seen.folders))
 
@@ -340,8 +340,8 @@ def _state(found: _Root) -> dict[str, Any]:
 # --- How a server begins: it catches up with what it slept through.
 
 
-class WatchedDesk(Desk):
-    """A desk whose codebases are watched: those that are named at once, others from the first question on."""
+class WatchedWorkspace(Workspace):
+    """A workspace whose codebases are watched: those that are named at once, others from the first question on."""
 
     def __init__(
         self,
@@ -356,7 +356,7 @@ class WatchedDesk(Desk):
     ) -> None:
         super().__init__(environ, allowed, clock)
         self.watching = Watching(self, clock, told=told, found=found)
-        self.used = self.watching.add
+        self.pool.used = self.watching.add
         for root in roots:
             self.watching.add(root, create=create)
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import cairn.sync.before as before_module
+import cairn.ask.prepare as prepare_module
+from cairn.ask.prepare import catch_up, create, unwanted
 from cairn.core.types import Root
 from cairn.errors import NotIndexed
-from cairn.sync.before import catch_up, create, unwanted
-from cairn.sync.reading import stand
 from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here, silent
 
@@ -59,7 +58,7 @@ def test_a_first_index_says_what_it_found(desk: Desk) -> None:
 
 
 def test_a_large_folder_needs_consent(desk: Desk, faults: Faults) -> None:
-    faults.limit(before_module, AUTO_INDEX_FILES=0)
+    faults.limit(prepare_module, AUTO_INDEX_FILES=0)
     asked: list[int] = []
 
     def go(consent: Callable[[int], bool]) -> None:
@@ -83,10 +82,7 @@ def test_who_wants_no_folder_indexed_by_the_way_says_so_in_the_settings(desk: De
 def test_catching_up_counts_what_has_changed(desk: Desk) -> None:
     desk.index()
     desk.put("b.py", "y = 1\n")
-    standing = stand(desk.place)
-    assert standing.view is not None
-    with standing.view:
-        fresh = catch_up(desk.codebase, standing, desk.options(), silent, clock=desk.clock)
+    fresh = catch_up(desk.codebase, desk.options(), silent, clock=desk.clock)
     assert (fresh.mode, fresh.changed) == ("synced", 1)
     assert sorted(desk.texts()) == ["a.py", "b.py"]
 
@@ -95,10 +91,7 @@ def test_a_sync_that_takes_too_long_is_stopped_and_the_old_snapshot_stays(desk: 
     desk.index()
     desk.put("b.py", "y = 1\n")
     before = desk.manifest()
-    standing = stand(desk.place)
-    assert standing.view is not None
-    with standing.view:
-        fresh = catch_up(desk.codebase, standing, desk.options(), silent, seconds=-1.0, clock=desk.clock)
+    fresh = catch_up(desk.codebase, desk.options(), silent, seconds=-1.0, clock=desk.clock)
     assert (fresh.mode, fresh.trouble) == ("sync_failed", "timeout")
     assert desk.manifest() == before
     assert desk.sync().changes.added == 1
@@ -107,8 +100,5 @@ def test_a_sync_that_takes_too_long_is_stopped_and_the_old_snapshot_stays(desk: 
 def test_an_error_of_the_sync_is_told_by_its_code_alone(desk: Desk) -> None:
     desk.index()
     desk.put("A.py", "x = 1\n")
-    standing = stand(desk.place)
-    assert standing.view is not None
-    with standing.view:
-        fresh = catch_up(desk.codebase, standing, desk.options(), silent, clock=desk.clock)
+    fresh = catch_up(desk.codebase, desk.options(), silent, clock=desk.clock)
     assert (fresh.mode, fresh.trouble) == ("sync_failed", "name_collision")

@@ -1,0 +1,233 @@
+"""The one step before a read, the same for every face: compare the files, or index a folder that was never indexed.
+
+What may be done is a `Policy`. Who does it is a `Worker`: the thread that asks (`prepare`), or the background runs of a
+server (`Workspace.prepared`). The step may fail without failing the read: then what is there answers, and the answer
+says so. Some folders are never indexed by the way, because nobody would want that: the root of the disk, a home, what
+belongs to the system.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from cairn.ask.gate import GateFacts
+from cairn.ask.session import NOT_CHECKED, Session
+from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.core.limits import AUTO_INDEX_FILES, RECENT_SYNC_SECONDS, SYNC_BEFORE_SEARCH_SECONDS
+from cairn.core.types import Root
+from cairn.errors import CairnError, NotIndexed, SourceError, StoreBusy
+from cairn.source.beneath import Tree
+from cairn.source.root import printable
+from cairn.source.walk import walk
+from cairn.store.standing import Freshness, State
+from cairn.sync import run
+from cairn.sync.codebase import Codebase
+from cairn.sync.report import Phase, Progress, Tell
+
+# A read does not wait for another run: it answers from what is there.
+_WAIT_SECONDS = 0.2
+
+# Of these and what is below them nothing is indexed by the way, unless somebody keeps a repository there.
+_OF_THE_SYSTEM = frozenset({
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/lost+found", "/nix", "/proc", "/run",
+    "/sbin", "/snap", "/sys", "/usr", "/var/cache", "/var/lib", "/var/log", "/var/spool", "/Applications", "/Library",
+    "/System", "/private/etc",
+})  # fmt: skip
+# These hold folders of people and of projects; they are none themselves.
+_SHARED = frozenset({
+    "/home", "/media", "/mnt", "/opt", "/srv", "/tmp", "/var", "/var/tmp", "/var/www",  # noqa: S108 - names, not used
+    "/Users", "/Volumes", "/private", "/private/tmp",
+})  # fmt: skip
+
+# What is published is not taken back, so a run that has come this far may end.
+_TO_THE_END = frozenset({Phase.PUBLISHING, Phase.COMPACTING, Phase.COLLECTING})
+
+Consent = Callable[[int], bool]
+"""Asked with the number of files whether a large folder may be indexed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What may be done before a read, and how long its caller waits for it.
+
+    `create` allows to index a folder that was never indexed (`consent` is asked before a large one), `sync` to compare
+    the files and take in what has changed, for at most `seconds`. `stale_ok` takes an old snapshot while a new index is
+    built. With `rests` a tree that was compared a moment ago is not compared again. `tell` hears how far the work is.
+    """
+
+    create: bool = True
+    sync: bool = True
+    stale_ok: bool = False
+    rests: bool = True
+    seconds: float = SYNC_BEFORE_SEARCH_SECONDS
+    consent: Consent = lambda _: False
+    tell: Tell = lambda _: None
+
+
+AS_IT_IS = Policy(create=False, sync=False)
+"""Read the newest snapshot and do nothing before."""
+
+
+class Worker(Protocol):
+    """Who carries out a step: the thread that asks, or the background runs of a server."""
+
+    def has_run(self, root: str) -> bool:
+        """Whether a run of this worker is writing the index of a root."""
+
+    def catch_up(self, codebase: Codebase, policy: Policy) -> Freshness:
+        """Bring an index that can answer up to date. Whatever goes wrong, it can still answer."""
+
+    def create(self, codebase: Codebase, policy: Policy) -> tuple[Freshness, str]:
+        """Index a folder that never was; or say why it is not done by the way."""
+
+
+def step(facts: GateFacts, codebase: Codebase, policy: Policy, worker: Worker) -> tuple[Freshness, str]:
+    """Do what the policy allows and the index needs. Returns how fresh it is now, and why there is none if so.
+
+    Only somebody who asks for it fills an index that was cleared, is broken, or was made with other settings.
+    """
+    root = codebase.root.path
+    if facts.state is State.INDEXED and not facts.differs:
+        if not policy.sync:
+            return NOT_CHECKED, ""
+        if facts.writer is not None and not worker.has_run(root):
+            return Freshness("skipped_indexing"), ""
+        return worker.catch_up(codebase, policy), ""
+    never = facts.state is State.NOT_INDEXED and not (facts.failed or facts.differs or facts.stale)
+    if not policy.create or not (never or worker.has_run(root)):
+        return NOT_CHECKED, ""
+    return worker.create(codebase, policy)
+
+
+def prepare(session: Session, policy: Policy) -> None:
+    """Do the step in this thread, then let the session hold the newest snapshot. A recent check is not repeated."""
+    if session.rests():
+        return
+    session.look(stale_ok=policy.stale_ok)
+    if session.probe_failed:
+        # What was open and whole still answers.
+        session.rest(RECENT_SYNC_SECONDS)
+        return
+    if session.read_only:
+        policy = replace(policy, create=False, sync=False)
+    fresh, why = step(session.gate.facts, session.target.codebase, policy, _InThisThread(session))
+    # Most syncs find nothing: what is open is then the newest, and is not opened a second time.
+    if fresh is not NOT_CHECKED or why:
+        newer = fresh.mode == "synced" and fresh.snapshot != session.held
+        session.look(fresh, stale_ok=policy.stale_ok, why=why, again=newer or session.held is None)
+    session.rest(RECENT_SYNC_SECONDS)
+
+
+class _InThisThread:
+    """Does a step in the thread that asks."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._options = run.RunOptions(session.home, wait_seconds=_WAIT_SECONDS, embedder=session.embedder)
+
+    def has_run(self, root: str) -> bool:
+        del root
+        return False
+
+    def catch_up(self, codebase: Codebase, policy: Policy) -> Freshness:
+        return catch_up(codebase, self._options, policy.tell, seconds=policy.seconds, clock=self._session.clock)
+
+    def create(self, codebase: Codebase, policy: Policy) -> tuple[Freshness, str]:
+        environ, clock = self._session.environ, self._session.clock
+        try:
+            fresh = create(codebase, self._options, policy.tell, consent=policy.consent, environ=environ, clock=clock)
+        except NotIndexed as refused:
+            return NOT_CHECKED, str(refused.fields["why"])
+        except StoreBusy:
+            fresh = Freshness("skipped_busy")
+        return fresh, ""
+
+
+class _TooLong(Exception):
+    """The files have been compared for long enough."""
+
+
+def create(
+    codebase: Codebase,
+    options: run.RunOptions,
+    tell: Tell,
+    *,
+    consent: Consent,
+    environ: Mapping[str, str],
+    clock: Clock = SYSTEM_CLOCK,
+) -> Freshness:
+    """Index a folder that was never indexed. `NotIndexed` says why it is not done by the way."""
+    shown = printable(os.fsencode(codebase.root.path))
+    why = unwanted(codebase.root, environ, options.home)
+    if why is not None:
+        raise NotIndexed(path=shown, why=f"{why} is not indexed unless you ask for it")
+    if not codebase.config.search.auto_index:
+        raise NotIndexed(path=shown, why="your settings leave it to you to index a folder")
+    files = _count(codebase, tell)
+    if files > AUTO_INDEX_FILES and not consent(files):
+        raise NotIndexed(path=shown, why=f"it holds {files:,} files, which takes a while")
+    checked = rfc3339(clock.wall_ns())
+    report = run.index(codebase, options, tell, clock=clock)
+    return Freshness("synced", report.changes.total, checked, snapshot=report.snapshot_id)
+
+
+def catch_up(
+    codebase: Codebase,
+    options: run.RunOptions,
+    tell: Tell,
+    *,
+    seconds: float = SYNC_BEFORE_SEARCH_SECONDS,
+    clock: Clock = SYSTEM_CLOCK,
+) -> Freshness:
+    """Bring an index that can answer up to date, within these seconds. Whatever goes wrong, it can still answer."""
+    until = clock.monotonic() + seconds
+
+    def tell_in_time(at: Progress) -> None:
+        if at.phase not in _TO_THE_END and clock.monotonic() > until:
+            raise _TooLong
+        tell(at)
+
+    checked = rfc3339(clock.wall_ns())
+    try:
+        report = run.sync(codebase, replace(options, upkeep=False), tell_in_time, clock=clock)
+    except StoreBusy:
+        return Freshness("skipped_busy")
+    except _TooLong:
+        return Freshness("sync_failed", trouble="timeout")
+    except CairnError as problem:
+        return Freshness("sync_failed", trouble=problem.code)
+    except OSError:
+        return Freshness("sync_failed", trouble=SourceError.code)
+    return Freshness("synced", report.changes.total, checked, snapshot=report.snapshot_id)
+
+
+def unwanted(root: Root, environ: Mapping[str, str], home: str) -> str | None:
+    """What a folder is that is never indexed by the way; None for every other one."""
+    path = root.path
+    if path == "/":
+        return "the root of the disk"
+    homes = {os.path.realpath(known) for known in (environ.get("HOME"), os.path.expanduser("~")) if known}
+    if any(known == path or known.startswith(f"{path}/") for known in homes if known != "/"):
+        return "a home folder"
+    if path in _SHARED or path in _OF_THE_SYSTEM:
+        return "a folder of the system"
+    if not root.is_git and any(path.startswith(f"{known}/") for known in _OF_THE_SYSTEM):
+        return "a folder of the system"
+    own = os.path.realpath(home)
+    if path == own or path.startswith(f"{own}/"):
+        return "the folder of Cairn's own data"
+    return None
+
+
+def _count(codebase: Codebase, tell: Tell) -> int:
+    with Tree(codebase.root) as tree:
+        walked = walk(
+            tree,
+            codebase.config,
+            tracked=codebase.tracked,
+            progress=lambda names: tell(Progress(Phase.WALKING, names)),
+        )
+    return len(walked.candidates)

@@ -1,0 +1,83 @@
+"""Tools that may write before they read: the files are compared or the folder is indexed, then the snapshot answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from cairn.answer.envelope import Envelope, lean, retry_later, with_hints, with_proof
+from cairn.answer.search import search_envelope
+from cairn.answer.semantic import gate_answer
+from cairn.ask.edits import check_edit as checked_files
+from cairn.ask.prepare import AS_IT_IS, Policy
+from cairn.ask.runs import Patience, retry_after_ms
+from cairn.ask.session import Session, ask_all, hold_page
+from cairn.ask.structure import Asked
+from cairn.ask.workspace import SessionPool, Workspace
+from cairn.core.clock import SYSTEM_CLOCK
+from cairn.search.searcher import check
+from cairn.search.types import Group, Mode, SearchRequest
+from cairn.semantic.catalog import has_contexts
+from cairn.semantic.database import SemanticDatabase
+
+SEARCH_TOOL = "search_codebase"
+
+
+def search_codebase(workspace: Workspace, arguments: Mapping[str, Any], patience: Patience) -> Envelope:
+    """Code that fits a question. A question that nobody could answer is refused before anything is indexed."""
+    request = _request(arguments)
+    check(request)
+    target = workspace.pool.allowed.resolve(arguments.get("path"))
+    token = arguments.get("continuation")
+    policy = AS_IT_IS if token is not None else Policy(seconds=patience.sync_seconds)
+    with workspace.prepared(target, replace(policy, stale_ok=arguments["allowStale"]), patience) as session:
+        if token is not None:
+            hold_page([session], token)
+        envelope = _answer(session, request, token)
+        present = session.gate.facts.last_good is not None
+        shown = target.asked if "path" in arguments else session.root
+    envelope = with_proof(envelope, present=present) if arguments["debug"] else lean(envelope)
+    following = dict(envelope.body).get("continuation")
+    if following is not None:
+        call = {"tool": SEARCH_TOOL, "args": {**arguments, "path": shown, "continuation": following}}
+        envelope = with_hints(envelope, continuation=call)
+    return retry_later(envelope, retry_after_ms(workspace.runs.active(target.codebase.root.path)))
+
+
+def _request(arguments: Mapping[str, Any]) -> SearchRequest:
+    return SearchRequest(
+        query=arguments["query"],
+        mode=Mode(arguments["mode"]),
+        limit=arguments["limit"],
+        languages=tuple(arguments["languages"]),
+        include=tuple(arguments["include"]),
+        exclude=tuple(arguments["exclude"]),
+        scope=arguments.get("scope"),
+        max_tokens=arguments["maxTokens"],
+        group=Group(arguments["groupBy"]),
+        explain=arguments["debug"],
+    )
+
+
+def _answer(session: Session, request: SearchRequest, token: str | None) -> Envelope:
+    began = SYSTEM_CLOCK.monotonic()
+    answers, page = ask_all([session], request, token)
+    before, searched = session.step_seconds, SYSTEM_CLOCK.monotonic() - began
+    return search_envelope(answers, page, [("sync", before), ("search", searched), ("total", before + searched)])
+
+
+EDIT_TOOL = "check_edit"
+
+
+def check_edit(workspace: Workspace, arguments: Mapping[str, Any], patience: Patience) -> Envelope:
+    """Freshness and certainty of files, and what may be edited; what was saved a moment before closes the gate."""
+    target = workspace.pool.allowed.resolve(arguments.get("path"))
+    root = target.codebase.root.path
+    with workspace.prepared(target, Policy(seconds=patience.sync_seconds), patience) as session:
+        return lean(gate_answer(checked_files(session, [Asked(file, file, root) for file in arguments["files"]])))
+
+
+def is_set_up(pool: SessionPool) -> bool:
+    """Whether an indexer has been set up for one of the codebases that may be asked about."""
+    return any(has_contexts(SemanticDatabase(pool.home, root)) for root in pool.allowed.roots())
