@@ -22,9 +22,8 @@ from bench.search_scale import at_scale
 from cairn.ask.prepare import Policy, prepare
 from cairn.ask.session import Session, Target
 from cairn.embedding.static import StaticEmbedder
-from cairn.evaluation.asking import Way, ask, folder_as_codebase
 from cairn.evaluation.judged import load
-from cairn.evaluation.metric import Lines, Scored, ndcg
+from cairn.evaluation.scoring import Lines, Scored, Way, ask, folder_as_codebase, ndcg
 from cairn.search.types import Group, Mode, SearchRequest
 from cairn.store.postings import PostingsBuilder
 

@@ -15,11 +15,9 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from cairn.semantic.catalog import register
-from cairn.semantic.database import SemanticDatabase
+from cairn.semantic.database import SemanticDatabase, register
 from cairn.semantic.model import Context, Family
-from cairn.semantic.picture import picture_of
-from cairn.semantic.state import Known, Now, standings
+from cairn.semantic.state import Known, Now, picture_of, standings
 
 _CONTEXT = Context("python:.", Family.PYTHON, "", "bench", "pyproject.toml", "settings")
 _NOW = Now("h" * 64, "i" * 64)

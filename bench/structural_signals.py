@@ -23,9 +23,8 @@ from bench.search_measures import SETS, QualitySet
 from cairn.ask.prepare import Policy, prepare
 from cairn.ask.session import Session, Target
 from cairn.errors import InvalidQuery
-from cairn.evaluation.asking import Way, ask, folder_as_codebase
 from cairn.evaluation.judged import Repository, load
-from cairn.evaluation.metric import Lines, Question, ndcg
+from cairn.evaluation.scoring import Lines, Question, Way, ask, folder_as_codebase, ndcg
 from cairn.graph.centrality import Centrality
 from cairn.graph.references import Graph
 from cairn.search.types import SearchRequest

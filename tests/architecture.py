@@ -109,22 +109,23 @@ DOORS = (
         # clock: what the kernel says of processes.
         # batch: a file of questions that the user names.
         # fs: the store, which nothing else opens, not even to read. checkup: what the kernel says of watches.
-        # footprint: what the kernel says of the memory of an indexer.
-        # judged: questions and their answers in a folder that the user names. revision: writes, see below.
+        # semantic/process: what the kernel says of the memory of an indexer.
+        # judged: questions and their answers in a folder that the user names. history: writes, see below.
         # agents/files: settings of coding agents, which `cairn install` edits; each a plain file of the user's own.
         # address: the folder of the daemon's socket, whose name may be too long. memory: what the kernel says of it.
-        "evaluation/judged.py evaluation/revision.py install/files.py daemon/address.py daemon/memory.py"
+        "evaluation/judged.py evaluation/history.py install/files.py daemon/address.py daemon/memory.py"
         " source/beneath.py source/git.py core/config.py syntax/languages.py answer/envelope.py cli/main.py"
-        " sync/pool.py core/clock.py sync/checkup.py semantic/footprint.py"
+        " sync/pool.py core/clock.py sync/checkup.py semantic/process.py"
         " store/disk.py store/fs.py embedding/static.py cli/search.py thin.py",
     ),
     _door(
         "lists a folder",
         "os.scandir os.listdir os.walk os.fwalk .iterdir .rglob",
         # Walk, listing and watch list by a descriptor that beneath has opened; fs lists the store. The pool lists the
-        # descriptors of its own process, which a fork must let go of; memory counts them. Footprint lists processes.
+        # descriptors of its own process, which a fork must let go of; memory counts them.
+        # semantic/process lists processes.
         "source/walk.py source/listing.py source/watch.py store/disk.py sync/pool.py daemon/memory.py"
-        " semantic/footprint.py",
+        " semantic/process.py",
     ),
     # memory: gives freed memory back to the system.
     _door("asks the system directly", "ctypes.", "source/beneath.py source/watch.py daemon/memory.py"),
@@ -150,9 +151,9 @@ DOORS = (
         " os.chmod os.fchmod os.lchmod os.chown os.fchown os.lchown os.utime os.O_CREAT os.O_TRUNC os.O_RDWR"
         " os.O_APPEND open-for-writing .write_text .write_bytes shutil. tempfile.",
         # Everything that lasts goes through here, so a disk that fails or loses power can stand in for the real one.
-        # revision: an old revision as a temporary folder, gone when it has been asked; nothing there lasts.
+        # history: an old revision as a temporary folder, gone when it has been asked; nothing there lasts.
         # agents/files: replaces settings of coding agents, which are no part of any store.
-        "store/disk.py evaluation/revision.py install/files.py",
+        "store/disk.py evaluation/history.py install/files.py",
     ),
     # disk, fs: open a database of the store. rows: builds one in memory. segment: asks one. registry: writes its own,
     # and so does semantic/database.
@@ -192,13 +193,11 @@ DOORS = (
         "numpy.",
         "store/postings.py store/vectors.py"
         " store/soundness.py store/merge_plan.py store/merge_columns.py store/merge_tables.py store/merge_postings.py"
-        " embedding/model.py embedding/fake.py embedding/pieces.py embedding/static.py embedding/pack.py"
-        " embedding/http.py"
+        " embedding/model.py embedding/static.py embedding/http.py"
         " search/pathtable.py search/places.py search/filters.py search/searcher.py"
         " embedding/cache.py store/build.py search/nearness.py search/excerpts.py search/pattern.py"
         " engine/local.py search/filenames.py search/lexical.py search/rank.py search/signals.py store/live.py"
-        " engine/scan.py engine/contract.py engine/rows.py engine/candidates.py engine/local_rows.py"
-        " engine/milvus_rows.py"
+        " engine/scan.py engine/contract.py engine/rows.py engine/candidates.py engine/milvus_rows.py"
         " search/nearby.py search/exact.py search/fuzzy.py search/paths.py search/symbols.py"
         " search/similar.py graph/centrality.py",
     ),

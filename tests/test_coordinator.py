@@ -16,16 +16,14 @@ from cairn.graph.outline import Definition
 from cairn.graph.repo_map import RepoMap
 from cairn.graph.uses import Use
 from cairn.search.types import Hit, Mode
-from cairn.semantic import coordinator as contracts
-from cairn.semantic.coordinator import RefreshJobs
-from cairn.semantic.gate import Verdict
-from cairn.semantic.model import Freshness, JobStatus
-from cairn.semantic.scopes import FULL, NOTHING
-from cairn.semantic.service import FileStateService
+from cairn.semantic.editing import FileStateService, Verdict
+from cairn.semantic.model import FULL, NOTHING, Freshness, JobStatus
 from cairn.sync.report import RunReport
 from tests.conformance import conforms
 from tests.semantic.test_worker import World as Worker
 from tests.semantic.worlds import World
+from tests.support import contracts
+from tests.support.contracts import RefreshJobs
 from tests.sync.desk import extract_here
 
 # That these fit is proven by the type checker, which reads tests too.

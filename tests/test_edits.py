@@ -15,11 +15,9 @@ from cairn.core.limits import MAX_EDIT_FILES, MAX_PARSE_BYTES
 from cairn.errors import NotFound, UsageError
 from cairn.semantic import jobs
 from cairn.semantic.ambiguity import Source
-from cairn.semantic.decisions import ACCEPT, Decision
-from cairn.semantic.gate import MutationGate, Reach, Verdict
-from cairn.semantic.model import Certainty, Freshness
+from cairn.semantic.editing import ACCEPT, Decision, MutationGate, Reach, Verdict
+from cairn.semantic.model import FULL, Certainty, Freshness
 from cairn.semantic.rename import RenamePlan
-from cairn.semantic.scopes import FULL
 from tests.answer.test_envelope import valid
 from tests.conformance import conforms
 from tests.semantic.worlds import TREE, World

@@ -19,8 +19,7 @@ from cairn.graph.informed import PinnedView
 from cairn.semantic import jobs
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.facts import SemanticFacts
-from cairn.semantic.model import Family, Freshness, JobStatus
-from cairn.semantic.scopes import FULL, Scope, of_files
+from cairn.semantic.model import FULL, Family, Freshness, JobStatus, Scope, of_files
 from tests.semantic import fake_indexer
 from tests.semantic.indexers import real_indexer
 from tests.support.repos import commit, make_repo

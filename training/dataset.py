@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cairn.embedding.pieces import WordPieces
+from cairn.embedding.static import WordPieces
 from training.records import read, repositories
 
 FIELDS = ("text", "name", "path", "code")

@@ -19,7 +19,7 @@ from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 
 from cairn.embedding.identity import DIMENSION
-from cairn.embedding.pieces import INNER
+from cairn.embedding.static import INNER
 
 _PIECES_AT_ONCE = 4096
 

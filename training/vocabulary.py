@@ -2,7 +2,7 @@
 
     python -m training.vocabulary --records TRAIN --out VOCABULARY
 
-Words are cut as `cairn.embedding.pieces` cuts them. VOCABULARY gets one piece per line, in the order of the table's
+Words are cut as `cairn.embedding.static` cuts them. VOCABULARY gets one piece per line, in the order of the table's
 rows; a piece that goes on inside a word starts with `##`.
 """
 
@@ -17,7 +17,7 @@ from math import log1p
 from pathlib import Path
 from typing import NamedTuple
 
-from cairn.embedding.pieces import INNER, PIECE_BITS, words
+from cairn.embedding.static import INNER, PIECE_BITS, words
 from training.records import read, repositories
 
 SIZE = 1 << PIECE_BITS

@@ -15,11 +15,9 @@ from cairn.ask.values import Miss
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.errors import NotFound
 from cairn.semantic.ambiguity import Ambiguity, Candidate, Source
-from cairn.semantic.decisions import Decision
-from cairn.semantic.gate import GateFile, MutationGate, Reach, Verdict, Witness
-from cairn.semantic.model import Certainty, FileState, Freshness, Job, JobStatus
+from cairn.semantic.editing import Decision, GateFile, MutationGate, Reach, Verdict, Witness
+from cairn.semantic.model import FULL, Certainty, FileState, Freshness, Job, JobStatus
 from cairn.semantic.rename import FileEdit, RenamePlan
-from cairn.semantic.scopes import FULL
 from cairn.store.standing import State
 from tests.answer.test_envelope import valid
 from tests.answer.test_runs import WRITER

@@ -24,7 +24,7 @@ from cairn.graph.outline import Definition, FileOutline
 from cairn.graph.passage import FileText
 from cairn.search.fuzzy import Way
 from cairn.search.types import ChunkSpan, Found
-from cairn.source.moved import DiskState
+from cairn.source.fresh import DiskState
 from cairn.store.standing import Freshness, State
 from tests.answer.test_envelope import MANY, WILD, valid
 from tests.answer.test_runs import WRITER

@@ -19,7 +19,7 @@ from bench.structural_signals import (
     tables,
 )
 
-from cairn.evaluation.metric import Lines, Question
+from cairn.evaluation.scoring import Lines, Question
 
 
 def asked(

@@ -26,7 +26,6 @@ import cairn.sync.run
 import tests.sync.desk as desk_module
 from cairn.core.config import Config
 from cairn.core.types import FileStat, Root
-from cairn.embedding.fake import FakeEmbedder
 from cairn.search.searcher import Searcher
 from cairn.search.types import Mode, SearchRequest
 from cairn.source.beneath import Tree
@@ -40,6 +39,7 @@ from cairn.sync.codebase import Codebase
 from tests.faults.operations import steady
 from tests.store.little import FewProcesses
 from tests.support.clock import ManualClock
+from tests.support.fake_embedder import FakeEmbedder
 from tests.sync.desk import extract_here, silent
 
 HERE = Path(__file__).parent

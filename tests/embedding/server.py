@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cairn.core.config import EmbeddingConfig, load_config
-from cairn.embedding.fake import FakeEmbedder
+from tests.support.fake_embedder import FakeEmbedder
 
 DIMENSION = 8
 # Of no use to anybody, but nobody may see it.

@@ -19,7 +19,6 @@ import cairn.store.collect as collect_module
 import cairn.store.publish as publish_module
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.engine.contract import RowSearch, Scope
-from cairn.engine.local_rows import LocalRows
 from cairn.engine.rows import scope_of, segments_of, term_number
 from cairn.errors import EngineDamaged
 from cairn.store.generations import published, read_claims
@@ -30,6 +29,7 @@ from cairn.sync.collect import gc
 from cairn.sync.run import RunOptions, reindex
 from tests.search.corpora import MODEL, engine_of, project
 from tests.support.faults import Faults
+from tests.support.local_rows import LocalRows
 from tests.sync.team import Person
 
 TREE = project(3, 24)

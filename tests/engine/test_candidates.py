@@ -10,11 +10,11 @@ import cairn.engine.candidates as candidates_module
 from cairn.core.limits import ENGINE_REST_SECONDS
 from cairn.engine.candidates import CandidateEngine
 from cairn.engine.contract import Held, Near, Scope, Vector
-from cairn.engine.local_rows import LocalRows
 from cairn.errors import EngineDamaged, EngineUnreachable
 from tests.search.corpora import MODEL, engine_of, project
 from tests.support.clock import ManualClock
 from tests.support.faults import Faults
+from tests.support.local_rows import LocalRows
 
 VECTOR: Vector = MODEL.embed_query("lease token")
 

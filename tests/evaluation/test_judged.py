@@ -10,7 +10,7 @@ import pytest
 
 from cairn.errors import UsageError
 from cairn.evaluation.judged import load
-from cairn.evaluation.metric import Lines
+from cairn.evaluation.scoring import Lines
 
 
 def lay(folder: Path, **files: Any) -> Path:

@@ -16,13 +16,10 @@ from cairn.graph.informed import READ, InformedGraph, PinnedView
 from cairn.graph.references import Graph
 from cairn.graph.scopes import SEMANTIC, SYNTACTIC, Tier
 from cairn.graph.uses import Use, uses_of
-from cairn.semantic.catalog import register
-from cairn.semantic.database import SemanticDatabase
+from cairn.semantic.database import SemanticDatabase, register
 from cairn.semantic.facts import SemanticFacts
-from cairn.semantic.importing import Import, Indexed, import_index
-from cairn.semantic.looking import Seen
-from cairn.semantic.model import Context, Family
-from cairn.semantic.scopes import FULL
+from cairn.semantic.importing import Import, Indexed, Seen, import_index
+from cairn.semantic.model import FULL, Context, Family
 from tests.graph.trees import graph_of
 from tests.semantic.indices import document, index, occurrence
 from tests.semantic.small_indexer import Memory, Spot, refresh, spots

@@ -21,7 +21,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cairn.core.clock import SYSTEM_CLOCK, wall_seconds
-from cairn.embedding.fake import FakeEmbedder
 from cairn.errors import CairnError, StoreBusy
 from cairn.store import collect as collecting
 from cairn.store.collect import collect
@@ -36,6 +35,7 @@ from cairn.sync import run
 from cairn.sync.codebase import open_codebase
 from cairn.sync.compact import compact_store
 from cairn.sync.place import place_of
+from tests.support.fake_embedder import FakeEmbedder
 from tests.support.waiting import PATIENCE
 
 FILES = 10

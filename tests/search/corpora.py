@@ -11,7 +11,6 @@ from hashlib import sha256
 from cairn.core.clock import rfc3339
 from cairn.core.filetypes import language_of
 from cairn.core.types import FileFacts
-from cairn.embedding.fake import FakeEmbedder
 from cairn.engine.local import LocalEngine
 from cairn.store.build import SegmentBuilder
 from cairn.store.draft import Draft, Layer
@@ -25,6 +24,7 @@ from tests.store.disks import MemoryDisk
 from tests.store.little import DIMENSION, FINGERPRINT, GIT, IGNORE, ROOT, STORE_ID, FewProcesses, contents
 from tests.store.segments import analyzed
 from tests.support.clock import ManualClock
+from tests.support.fake_embedder import FakeEmbedder
 
 MODEL = FakeEmbedder(DIMENSION)
 Tree = Mapping[str, bytes]

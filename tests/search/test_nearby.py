@@ -7,11 +7,11 @@ import pytest
 
 from cairn.engine import candidates
 from cairn.engine.candidates import CandidateEngine
-from cairn.engine.local_rows import LocalRows
 from cairn.search.query import parse
 from cairn.search.rank import Ranking, rank
 from tests.search.corpora import MODEL, engine_of, project
 from tests.support.faults import Faults
+from tests.support.local_rows import LocalRows
 
 QUESTIONS = (
     "lease token of a snapshot",

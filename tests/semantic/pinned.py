@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from cairn.core.types import FileStat, Import, ParseState, StoredFile, Symbol
-from cairn.semantic.looking import Seen, look
+from cairn.semantic.importing import Seen, look
 from cairn.semantic.model import Context, Family
 from cairn.source.root import find_root
 from cairn.syntax.analyze import analyze

@@ -15,14 +15,11 @@ from typing import NamedTuple
 
 from cairn.core.types import FileStat, ParseState, StoredFile, Symbol, Syntax
 from cairn.core.types import Import as ImportLine
-from cairn.semantic.anchors import lines_of
-from cairn.semantic.catalog import register
-from cairn.semantic.database import SemanticDatabase
+from cairn.semantic.database import SemanticDatabase, register
 from cairn.semantic.facts import FileSyntax
-from cairn.semantic.importing import Import, Imported, Indexed, import_index
-from cairn.semantic.looking import Seen
-from cairn.semantic.model import Context, Family
-from cairn.semantic.scopes import FULL, of_files
+from cairn.semantic.importing import Import, Imported, Indexed, Seen, import_index
+from cairn.semantic.model import FULL, Context, Family, of_files
+from cairn.semantic.places import lines_of
 from cairn.semantic.state import Now
 from cairn.syntax.analyze import analyze
 from tests.semantic.indices import document, field, index, occurrence

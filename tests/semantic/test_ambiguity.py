@@ -14,7 +14,7 @@ from cairn.semantic.ambiguity import (
     Source,
     ambiguities,
 )
-from cairn.semantic.families import family_of
+from cairn.semantic.model import family_of
 from cairn.syntax.analyze import analyze
 from tests.conformance import conforms
 

@@ -7,15 +7,69 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cairn.errors import SemanticUnreadable
-from cairn.semantic.catalog import register
-from cairn.semantic.database import Connection, SemanticDatabase
-from cairn.semantic.importing import Import, Imported, Indexed, import_index, owns
-from cairn.semantic.model import Context, Family
-from cairn.semantic.scopes import FULL, NOTHING
+from cairn.semantic.database import Connection, SemanticDatabase, register
+from cairn.semantic.importing import Import, Imported, Indexed, import_index, owns, reaches
+from cairn.semantic.model import FULL, NOTHING, Context, Family
 from tests.semantic.indices import document, field, index, occurrence
 from tests.semantic.pinned import APP, CONTEXT, LIB, Codebase, index_of_demo, name
+
+# --- A fresh look sees every change of a file, even one that was taken back.
+
+
+def test_what_is_there_is_seen_and_what_is_not_is_left_out(tmp_path: Path) -> None:
+    code = Codebase(tmp_path / "code", {"a.py": "x = 1\n"})
+    (code.folder / "link.py").symlink_to("/etc/passwd")
+    (code.folder / "folder.py").mkdir()
+    first = code.look(["a.py", "gone.py", "link.py", "folder.py"])
+    assert list(first) == ["a.py"]
+    assert code.look(["a.py"]) == first
+
+
+def test_a_change_that_was_taken_back_is_seen(tmp_path: Path) -> None:
+    code = Codebase(tmp_path / "code", {"a.py": "x = 1\n"})
+    first = code.look(["a.py"])
+    code.write("a.py", "x = 2\n")
+    code.write("a.py", "x = 1\n")
+    again = code.look(["a.py"])
+    assert again["a.py"].file_hash == first["a.py"].file_hash
+    assert again != first
+
+
+# --- The reach of a file is another one exactly when something that it rests on is.
+
+
+NAMES = st.integers(0, 7)
+LEANS = st.dictionaries(NAMES, st.frozensets(NAMES, max_size=4), max_size=8)
+
+
+def beneath(start: int, leans: dict[int, frozenset[int]]) -> set[int]:
+    """All that it rests on, itself included."""
+    found, following = {start}, [start]
+    for each in following:
+        fresh = leans.get(each, frozenset()) - found
+        found |= fresh
+        following += fresh
+    return found
+
+
+@settings(derandomize=True, max_examples=150, deadline=None)
+@given(leans=LEANS, changed=NAMES)
+def test_a_change_reaches_those_who_rest_on_it_and_nobody_else(leans: dict[int, frozenset[int]], changed: int) -> None:
+    own = {key: f"shows {key}" for key in range(8)}
+    before, after = reaches(own, leans), reaches(own | {changed: "shows something else"}, leans)
+    for key in own:
+        assert (before[key] != after[key]) is (changed in beneath(key, leans))
+
+
+def test_what_nothing_is_known_of_is_not_rested_on_and_a_long_chain_is_no_trouble() -> None:
+    assert reaches({1: "a"}, {1: frozenset({2})}) == reaches({1: "a"}, {})
+    own = {name: str(name) for name in range(5_000)}
+    chain = {name: frozenset({name + 1}) for name in range(4_999)}
+    assert len(set(reaches(own, chain).values())) == 5_000
 
 
 @pytest.fixture

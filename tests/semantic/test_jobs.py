@@ -19,15 +19,12 @@ from cairn.core.clock import ProcessId, SystemProcesses
 from cairn.core.limits import JOB_ATTEMPTS, JOB_LEASE_SECONDS, JOBS_KEPT
 from cairn.errors import SemanticUnreadable
 from cairn.semantic import jobs
-from cairn.semantic.catalog import register
-from cairn.semantic.database import Connection, SemanticDatabase
+from cairn.semantic.database import TABLES, Connection, SemanticDatabase, register
 from cairn.semantic.jobs import Asked
-from cairn.semantic.model import Job, JobStatus
-from cairn.semantic.schema import TABLES
-from cairn.semantic.scopes import FULL, NOTHING, Scope, of_files
+from cairn.semantic.model import FULL, NOTHING, Job, JobStatus, Scope, of_files
 from tests.conformance import conforms
 from tests.semantic.pinned import CONTEXT
-from tests.semantic.test_scopes import scopes
+from tests.semantic.test_model import scopes
 from tests.support.clock import ManualClock
 
 OTHER = replace(CONTEXT, id="python:other", root="other")

@@ -21,8 +21,8 @@ from cairn.graph.references import Graph
 from cairn.graph.scopes import SEMANTIC, Tier
 from cairn.graph.uses import uses_of
 from cairn.semantic import worker
+from cairn.semantic.editing import Verdict
 from cairn.semantic.facts import SemanticFacts
-from cairn.semantic.gate import Verdict
 from cairn.semantic.model import Freshness
 from cairn.semantic.scip import ScipIndex, byte_column
 from cairn.semantic.symbols import Normaliser

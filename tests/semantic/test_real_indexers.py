@@ -12,10 +12,9 @@ import pytest
 from cairn.core.config import SemanticConfig
 from cairn.errors import IndexerFailed
 from cairn.semantic.contexts import Discovery, discover
-from cairn.semantic.model import Context
+from cairn.semantic.model import FULL, Context, Scope
 from cairn.semantic.running import Runner
 from cairn.semantic.scip import Document, ScipIndex
-from cairn.semantic.scopes import FULL, Scope
 from tests.semantic.indexers import real_indexer
 from tests.support.repos import make_repo, run_git
 from tests.support.trees import write_tree

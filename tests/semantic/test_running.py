@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import cairn.semantic.running as running_module
+import cairn.semantic.tools as tools_module
 from cairn.errors import (
     CairnError,
     Cancelled,
@@ -22,10 +22,9 @@ from cairn.errors import (
 )
 from cairn.semantic.contexts import discover
 from cairn.semantic.indexers import BY_FAMILY
-from cairn.semantic.model import Family
-from cairn.semantic.running import Beat, tool_version
-from cairn.semantic.scopes import FULL
-from cairn.semantic.tools import Tool
+from cairn.semantic.model import FULL, Family
+from cairn.semantic.running import Beat
+from cairn.semantic.tools import Tool, tool_version
 from tests.semantic.fakes import WHOLE, Project
 from tests.semantic.indices import index
 from tests.support.faults import Faults
@@ -231,7 +230,7 @@ def test_an_indexer_says_its_version_or_why_not(tmp_path: Path, body: str, versi
 
 
 def test_an_indexer_that_never_says_its_version_is_not_waited_for(tmp_path: Path, faults: Faults) -> None:
-    faults.limit(running_module, INDEXER_VERSION_SECONDS=0.3)
+    faults.limit(tools_module, INDEXER_VERSION_SECONDS=0.3)
     slow = tmp_path / "slow"
     slow.write_text("#!/bin/sh\nexec sleep 600\n")
     slow.chmod(0o755)

@@ -15,11 +15,9 @@ import pytest
 from cairn.core.limits import JOB_HEARTBEAT_SECONDS
 from cairn.errors import SemanticUnreadable
 from cairn.semantic import jobs
-from cairn.semantic.catalog import register
-from cairn.semantic.database import Connection, SemanticDatabase
+from cairn.semantic.database import Connection, SemanticDatabase, register
 from cairn.semantic.importing import Indexed
-from cairn.semantic.model import Context, Job, JobStatus
-from cairn.semantic.scopes import FULL, Scope, of_files
+from cairn.semantic.model import FULL, Context, Job, JobStatus, Scope, of_files
 from cairn.semantic.worker import Cancelled, Step, Surroundings, run_job
 from tests.conformance import conforms
 from tests.semantic.pinned import APP, CONTEXT, LIB, Codebase, index_of_demo

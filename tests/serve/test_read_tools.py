@@ -18,9 +18,8 @@ from cairn.ask.session import Session
 from cairn.ask.workspace import SessionPool, Workspace
 from cairn.errors import CairnError
 from cairn.semantic import jobs
-from cairn.semantic.catalog import register
-from cairn.semantic.database import SemanticDatabase
-from cairn.semantic.scopes import FULL
+from cairn.semantic.database import SemanticDatabase, register
+from cairn.semantic.model import FULL
 from cairn.store.disk import Disk
 from cairn.tools import reading
 from cairn.tools.table import TOOLS, _reads, call

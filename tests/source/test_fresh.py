@@ -6,23 +6,188 @@ import errno
 import os
 import unicodedata
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+import cairn.source.fresh as dirty_module
+from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.config import Config
-from cairn.core.types import FileRecord, Root, SourceFile
+from cairn.core.types import FileRecord, FileStat, Root, SourceFile, StoredFile
 from cairn.errors import GitFailed
 from cairn.source.beneath import Tree
 from cairn.source.changes import NO_HINTS, detect
-from cairn.source.fresh import Look, still, take
+from cairn.source.fresh import DiskState, Look, disk_state, find_dirt, spellings, still, take
 from cairn.source.git import Git
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
-from tests.source.test_git import git_of
+from tests.conformance import conforms
+from tests.source.test_git import Canary, canary, git_of, hostile
 from tests.source.test_listing import LONG_AFTER, age, become_file, chmod_until_it_shows
+from tests.support.faults import Faults
 from tests.support.repos import commit, run_git
 from tests.support.trees import write_tree
+
+# --- Whether a file on disk still is the one that was indexed: bytes decide, and nothing is followed.
+
+
+DATA = b"def steal(): ...\n"
+
+
+def state_of(folder: Path, name: str = "a.py") -> DiskState:
+    """How the file stands against `DATA`, indexed under a stat that says nothing."""
+    held = StoredFile(
+        name, FileStat(len(DATA), 1, 1, 1), sha256(DATA).hexdigest(), "python", "parsed", None, "", len(DATA), 1, ""
+    )
+    with Tree(Root(str(folder), is_git=False)) as tree:
+        return disk_state(tree, spellings(name.encode(), name), held)
+
+
+def test_the_same_bytes_are_the_same_file_whatever_its_times_say(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes(DATA)
+    os.utime(tmp_path / "a.py", ns=(5, 5))
+    assert state_of(tmp_path) is DiskState.SAME
+
+
+def test_other_bytes_are_noticed_also_when_there_are_as_many(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes(DATA + b"\n")
+    assert state_of(tmp_path) is DiskState.CHANGED
+    (tmp_path / "a.py").write_bytes(DATA.replace(b"steal", b"leave"))
+    assert state_of(tmp_path) is DiskState.CHANGED
+
+
+def test_a_file_that_is_gone_or_lies_below_what_is_no_folder_is_missing(tmp_path: Path) -> None:
+    assert state_of(tmp_path) is DiskState.MISSING
+    (tmp_path / "src").write_bytes(b"")
+    assert state_of(tmp_path, "src/a.py") is DiskState.MISSING
+
+
+def test_what_is_no_file_any_more_has_changed_and_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "real.py").write_bytes(DATA)
+    (tmp_path / "a.py").symlink_to("real.py")
+    assert state_of(tmp_path) is DiskState.CHANGED
+    (tmp_path / "a.py").unlink()
+    (tmp_path / "a.py").mkdir()
+    assert state_of(tmp_path) is DiskState.CHANGED
+    (tmp_path / "folder").symlink_to("elsewhere")
+    assert state_of(tmp_path, "folder/a.py") is DiskState.UNKNOWN
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_bytes(DATA)
+    (tmp_path / "a.py").chmod(0)
+    assert state_of(tmp_path) is DiskState.UNKNOWN
+
+
+def test_a_decomposed_name_is_found_under_its_composed_key(tmp_path: Path) -> None:
+    composed = "café.py"
+    (tmp_path / unicodedata.normalize("NFD", composed)).write_bytes(DATA)
+    assert state_of(tmp_path, composed) is DiskState.SAME
+
+
+# --- Dirty means that a tracked file differs from the commit, and nothing that a repository names is run to
+# find out.
+
+
+__all__ = ["canary", "hostile"]
+
+
+def look(folder: Path) -> bool:
+    root = Root(str(folder), is_git=True)
+    with Tree(root) as tree:
+        git = Git(root, clock=SYSTEM_CLOCK)
+        walked = {one.raw: one.stat for one in walk(tree, Config()).candidates}
+        dirty = bool(find_dirt(git, tree, walked))
+        assert bool(find_dirt(git, tree, {})) is dirty, "what the walk has seen only saves looking again"
+        return dirty
+
+
+@conforms("003.GIT1")
+def test_a_tree_is_dirty_when_a_tracked_file_is_another(repo: Path) -> None:
+    commit(repo, {b"a.py": b"one\n", b"pkg/b.py": b"two\n"})
+    assert not look(repo)
+    (repo / "loose.py").write_bytes(b"nobody tracks it\n")
+    assert not look(repo)
+    (repo / "a.py").write_bytes(b"six\n")
+    assert look(repo)
+    (repo / "a.py").write_bytes(b"one\n")
+    assert not look(repo)
+    (repo / "pkg/b.py").unlink()
+    assert look(repo)
+
+
+def test_a_file_that_was_only_touched_is_the_same(repo: Path) -> None:
+    commit(repo, {b"a.py": b"one\n"})
+    os.utime(repo / "a.py", (1, 1))
+    assert not look(repo)
+
+
+def test_what_is_staged_counts_even_when_the_tree_is_as_it_was(repo: Path) -> None:
+    commit(repo, {b"a.py": b"one\n"})
+    (repo / "a.py").write_bytes(b"two\n")
+    run_git(repo, "add", "a.py")
+    (repo / "a.py").write_bytes(b"one\n")
+    assert look(repo)
+
+
+def test_a_file_that_became_a_link_is_another(repo: Path) -> None:
+    commit(repo, {b"a.py": b"one\n", b"b.py": b"one\n"})
+    (repo / "a.py").unlink()
+    (repo / "a.py").symlink_to("b.py")
+    assert look(repo)
+
+
+def test_a_repository_with_long_ids_is_understood(tmp_path: Path) -> None:
+    run_git(tmp_path, "init", "-q", "-b", "main", "--object-format=sha256")
+    commit(tmp_path, {b"a.py": b"one\n"})
+    os.utime(tmp_path / "a.py", (1, 1))
+    assert not look(tmp_path)
+    (tmp_path / "a.py").write_bytes(b"two\n")
+    assert look(tmp_path)
+
+
+def test_in_doubt_it_is_dirty(repo: Path, faults: Faults) -> None:
+    commit(repo, {b"a.py": b"one\n", b"b.py": b"one\n"})
+    for name in ("a.py", "b.py"):
+        os.utime(repo / name, (1, 1))
+    assert not look(repo)
+    with Faults.meanwhile() as busy:
+        busy.limit(dirty_module, MAX_DIRTY_CHECKS=1)
+        assert look(repo)
+    faults.fail(Git, "index_entries", GitFailed(what="the index", path="here", why="it would not"))
+    assert look(repo)
+
+
+def test_links_and_submodules_and_what_is_not_checked_out_do_not_make_a_tree_dirty(repo: Path) -> None:
+    (repo / "link").symlink_to("a.py")
+    commit(repo, {b"a.py": b"one\n", b"b.py": b"two\n"})
+    assert not look(repo)
+    run_git(repo, "update-index", "--skip-worktree", "b.py")
+    (repo / "b.py").unlink()
+    run_git(repo, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},sub")
+    run_git(repo, "commit", "-qm", "a submodule")
+    assert not look(repo)
+    (repo / "link").unlink()
+    (repo / "link").symlink_to("b.py")
+    assert look(repo)
+    (repo / "link").unlink()
+    assert look(repo)
+
+
+@pytest.mark.parametrize("age", [0, 5])
+def test_nothing_the_repository_names_is_run_to_find_out(
+    hostile: tuple[Path, str, str], canary: Canary, age: int
+) -> None:
+    # A file that is as young as the index makes git itself read it, through a filter that the repository names.
+    for name in ("a.txt",):
+        seen = (hostile[0] / name).stat().st_mtime_ns - age * 10**9
+        os.utime(hostile[0] / name, ns=(seen, seen))
+    assert not look(hostile[0])
+    (hostile[0] / "a.txt").write_bytes(b"9\n")
+    assert look(hostile[0])
+    assert canary.sang == ""
 
 
 class Draft:

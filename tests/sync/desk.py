@@ -15,7 +15,6 @@ import cairn.sync.status as status_module
 from cairn.core.clock import Clock
 from cairn.core.config import LimitConfig
 from cairn.core.types import Candidate, ExtractOutcome, ReadOutcome, Root
-from cairn.embedding.fake import FakeEmbedder
 from cairn.embedding.model import Vectors
 from cairn.errors import EmbeddingFailed
 from cairn.source.beneath import Tree
@@ -31,6 +30,7 @@ from cairn.sync.place import Place, place_of
 from cairn.sync.report import Progress, RunReport
 from cairn.sync.status import look
 from tests.support.clock import ManualClock
+from tests.support.fake_embedder import FakeEmbedder
 from tests.support.repos import commit, make_repo, run_git
 from tests.support.trees import write_tree
 

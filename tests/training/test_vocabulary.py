@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.embedding.pieces import WordPieces
+from cairn.embedding.static import WordPieces
 from training.dataset import arrays, counted
 from training.records import Record, write
 from training.vocabulary import WordCounts, choose, count, main, parts

@@ -15,8 +15,7 @@ from cairn.core.clock import rfc3339
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.core.text import plain
 from cairn.semantic.ambiguity import SENTENCES, Ambiguity
-from cairn.semantic.decisions import Decision
-from cairn.semantic.gate import GateFile, MutationGate, Verdict
+from cairn.semantic.editing import Decision, GateFile, MutationGate, Verdict
 from cairn.semantic.rename import RenamePlan
 
 CONTEXTS = "cairn.contexts/1"

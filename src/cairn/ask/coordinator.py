@@ -1,4 +1,4 @@
-"""One codebase for programs that wait for many things at once: the calls of `semantic.coordinator.IndexCoordinator`.
+"""One codebase for programs that wait for many things at once.
 
 Each call works in a thread of its own, and one after the other, so that whoever awaits it can go on meanwhile.
 """

@@ -25,15 +25,24 @@ from cairn.graph.outline import Definition, has_outline
 from cairn.graph.references import Graph
 from cairn.search.searcher import Searcher
 from cairn.semantic.ambiguity import Ambiguity
-from cairn.semantic.decisions import ACCEPT, Decision, record
-from cairn.semantic.families import family_of
-from cairn.semantic.gate import GateFile, MutationGate, Reach, Verdict, Witness, reach_of, verdict_of
-from cairn.semantic.model import Certainty, FileState, Freshness
+from cairn.semantic.editing import (
+    ACCEPT,
+    Decision,
+    FileStateService,
+    GateFile,
+    MutationGate,
+    Reach,
+    Verdict,
+    Witness,
+    reach_of,
+    record,
+    verdict_of,
+)
+from cairn.semantic.model import Certainty, FileState, Freshness, family_of
 from cairn.semantic.rename import RenamePlan, checked_name, plan_rename
-from cairn.semantic.service import FileStateService
 from cairn.semantic.state import state_of
 from cairn.source.beneath import Tree
-from cairn.source.moved import DiskState, disk_state, spellings
+from cairn.source.fresh import DiskState, disk_state, spellings
 from cairn.syntax.named import places_of_name
 
 T = TypeVar("T")

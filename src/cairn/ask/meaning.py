@@ -16,7 +16,7 @@ from cairn.graph.references import Graph
 from cairn.graph.scopes import SEMANTIC
 from cairn.semantic.database import Connection, SemanticDatabase
 from cairn.semantic.facts import SemanticFacts
-from cairn.semantic.picture import Picture, stamp_of
+from cairn.semantic.state import Picture, stamp_of
 from cairn.store.snapshot import SnapshotView
 
 T = TypeVar("T")

@@ -17,15 +17,12 @@ from cairn.core.limits import MAX_PROJECT_FILE_BYTES, REFRESH_ROUNDS
 from cairn.errors import CairnError, IndexerMissing, IndexerRefused, NoContext
 from cairn.graph.informed import PinnedView
 from cairn.semantic import jobs
-from cairn.semantic.catalog import register
 from cairn.semantic.contexts import Discovery, discover
-from cairn.semantic.database import Connection, SemanticDatabase
+from cairn.semantic.database import Connection, SemanticDatabase, register
 from cairn.semantic.facts import SemanticFacts
-from cairn.semantic.families import family_of
-from cairn.semantic.looking import look
-from cairn.semantic.model import Context, Freshness, Job, JobStatus
+from cairn.semantic.importing import look
+from cairn.semantic.model import FULL, NOTHING, Context, Freshness, Job, JobStatus, Scope, family_of, of_files
 from cairn.semantic.running import Beat, Runner
-from cairn.semantic.scopes import FULL, NOTHING, Scope, of_files
 from cairn.semantic.worker import Ended, Step, Surroundings, run_job
 from cairn.source.beneath import Tree
 from cairn.source.git import Git

@@ -25,7 +25,7 @@ from cairn.search.continuation import decode, question_digest
 from cairn.search.found import SymbolMatch
 from cairn.search.searcher import Searcher
 from cairn.source.beneath import Tree
-from cairn.source.moved import disk_state, spellings
+from cairn.source.fresh import disk_state, spellings
 from cairn.source.root import path_key, printable, relative_to_root
 from cairn.source.walk import walk_to
 

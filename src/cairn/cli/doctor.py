@@ -93,7 +93,7 @@ def _extras() -> Iterator[Check]:
 
 
 def _indexers(environ: Mapping[str, str], settings: Config, root: str) -> list[IndexerRow]:
-    from cairn.semantic.reports import indexer_table  # noqa: PLC0415
+    from cairn.semantic.tools import indexer_table  # noqa: PLC0415
 
     # What a repository brings is not run, not even to be asked for its version.
     found = indexer_table(environ, settings.semantic, root=os.path.realpath(root))

@@ -17,8 +17,7 @@ from cairn.source.root import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cairn.evaluation.asking import Way
-    from cairn.evaluation.metric import Mean, Scored
+    from cairn.evaluation.scoring import Mean, Scored, Way
 
 SCHEMA = "cairn.eval/1"
 _DIGITS = 4
@@ -71,7 +70,7 @@ def run_eval(options: argparse.Namespace, output: Output) -> int:
 
 def _way(options: argparse.Namespace) -> Way:
     """How is asked; what is wrong with the command is said before anything is indexed."""
-    from cairn.evaluation.asking import Way  # noqa: PLC0415 - numpy takes a tenth of a second
+    from cairn.evaluation.scoring import Way  # noqa: PLC0415 - numpy takes a tenth of a second
     from cairn.search.searcher import check  # noqa: PLC0415
     from cairn.search.types import SearchRequest  # noqa: PLC0415
 
@@ -90,8 +89,8 @@ def _way(options: argparse.Namespace) -> Way:
 
 
 def _judged(options: argparse.Namespace, way: Way, progress: Progress) -> Measured:
-    from cairn.evaluation.asking import ask, folder_as_codebase  # noqa: PLC0415
     from cairn.evaluation.judged import load  # noqa: PLC0415
+    from cairn.evaluation.scoring import ask, folder_as_codebase  # noqa: PLC0415
 
     judged = load(options.data, options.repos or os.path.join(options.data, "repos"), options.half)
     total = sum(len(repository.questions) for repository in judged.repositories)
@@ -105,10 +104,13 @@ def _judged(options: argparse.Namespace, way: Way, progress: Progress) -> Measur
 
 
 def _from_git(options: argparse.Namespace, way: Way, progress: Progress) -> Measured:
-    from cairn.evaluation.asking import ask, folder_as_codebase  # noqa: PLC0415
-    from cairn.evaluation.history import DEFAULT_COMMITS, history_of  # noqa: PLC0415
-    from cairn.evaluation.revision import exported  # noqa: PLC0415
-    from cairn.source.git_history import GitHistory  # noqa: PLC0415
+    from cairn.evaluation.history import (  # noqa: PLC0415
+        DEFAULT_COMMITS,
+        exported,
+        history_of,
+    )
+    from cairn.evaluation.scoring import ask, folder_as_codebase  # noqa: PLC0415
+    from cairn.source.git import GitHistory  # noqa: PLC0415
     from cairn.sync.codebase import open_codebase  # noqa: PLC0415
 
     here = open_codebase(options.root, os.environ)
@@ -141,7 +143,7 @@ _TITLES = {
 
 
 def _show(name: str, scored: Sequence[Scored], k: int, output: Output) -> None:
-    from cairn.evaluation.metric import mean_of  # noqa: PLC0415
+    from cairn.evaluation.scoring import mean_of  # noqa: PLC0415
 
     whole = mean_of("", scored)
     error = f" ± {1.96 * whole.error:.3f}" if whole.error is not None else ""
@@ -165,7 +167,7 @@ def _show(name: str, scored: Sequence[Scored], k: int, output: Output) -> None:
 
 
 def _groups(scored: Sequence[Scored]) -> dict[str, list[Mean]]:
-    from cairn.evaluation.metric import grouped  # noqa: PLC0415
+    from cairn.evaluation.scoring import grouped  # noqa: PLC0415
 
     return {
         "category": grouped(scored, lambda question: question.category),
@@ -199,7 +201,7 @@ def _envelope(options: argparse.Namespace, way: Way, measured: Measured) -> Enve
 
 
 def _result(name: str, scored: Sequence[Scored], limits_hit: list[dict[str, Any]]) -> dict[str, Any]:
-    from cairn.evaluation.metric import mean_of  # noqa: PLC0415
+    from cairn.evaluation.scoring import mean_of  # noqa: PLC0415
 
     whole = mean_of("", scored)
     found: dict[str, Any] = {"set": name, **_mean(whole)}

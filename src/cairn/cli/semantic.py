@@ -33,8 +33,7 @@ from cairn.semantic import jobs
 from cairn.semantic.contexts import Discovery, discover
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.indexers import BY_FAMILY
-from cairn.semantic.model import Context, Job, JobStatus
-from cairn.semantic.scopes import FULL, NOTHING, Scope, of_files
+from cairn.semantic.model import FULL, NOTHING, Context, Job, JobStatus, Scope, of_files
 from cairn.semantic.tools import find_tool, install_command
 from cairn.source.beneath import Tree
 from cairn.source.root import find_root, path_key, printable, relative_to_root

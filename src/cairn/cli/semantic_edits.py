@@ -24,8 +24,7 @@ from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.limits import MAX_ENVELOPE_BYTES
 from cairn.core.text import plain
 from cairn.semantic.ambiguity import SENTENCES, Ambiguity
-from cairn.semantic.decisions import ACCEPT, Decision
-from cairn.semantic.gate import GateFile, MutationGate, Verdict
+from cairn.semantic.editing import ACCEPT, Decision, GateFile, MutationGate, Verdict
 from cairn.semantic.rename import RenamePlan
 
 # --- `cairn semantic decide SIGNATURE CHOICE…`: keep what somebody has decided about something ambiguous.

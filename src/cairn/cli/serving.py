@@ -362,8 +362,10 @@ def _workspace(roots: list[str]) -> Workspace:
 
 def _is_indexed(roots: list[str]) -> bool:
     """Whether an indexer has been set up for one of the codebases that are served."""
-    from cairn.semantic.catalog import has_contexts  # noqa: PLC0415 - only a list of tools needs it
-    from cairn.semantic.database import SemanticDatabase  # noqa: PLC0415
+    from cairn.semantic.database import (  # noqa: PLC0415 - only a list of tools needs it
+        SemanticDatabase,
+        has_contexts,
+    )
 
     return any(has_contexts(SemanticDatabase(cairn_home(os.environ), root)) for root in roots)
 

@@ -7,19 +7,202 @@ with, so they do not lean on the names of the files as judged questions often do
 
 from __future__ import annotations
 
+import os
+import re
+import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import NamedTuple
 
 from cairn.core.filetypes import language_of
+from cairn.core.limits import MIB
 from cairn.errors import BadPathKey, UsageError
-from cairn.evaluation.metric import Lines, Question
-from cairn.evaluation.subjects import masked, names_its_file, question
+from cairn.evaluation.scoring import Lines, Question
 from cairn.search.places import Place, place_of
-from cairn.source.git import GitChange
-from cairn.source.git_history import GitCommit, GitFile, GitHistory
+from cairn.source.git import GitChange, GitCommit, GitFile, GitHistory
 from cairn.source.root import path_key
+
+# --- From the subject of a commit to a question, as far as it is one; and the same without what gives the file
+# away.
+
+
+def _set_of(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_LONGEST = 160
+_FEWEST_WORDS, _FEWEST_TELLING, _FEWEST_LEFT = 4, 2, 3
+
+# `fix(parser)!: ` and its kin; of the second group nothing is asked that the source answers.
+_TYPE = re.compile(r"([A-Za-z]{2,12})(?:\([^)]{1,40}\))?!?:\s+")
+_CODE_TYPES = _set_of(
+    "fix fixes fixed feat feature refactor perf bug bugfix hotfix improvement security enhance enhancement types minor"
+    " update new breaking major"
+)
+_OTHER_TYPES = _set_of(
+    "doc docs test tests testing ci build chore style release revert dep deps bench lint fmt format typo version"
+    " changelog merge wip website example examples"
+)
+# Ticket numbers, tags in brackets and emoji before the words; numbers of issues and addresses anywhere.
+_BEFORE = re.compile(
+    r"\s*(?:\[[^\]]{1,40}\]|:[a-z0-9_+-]+:|[^\x00-\x7f]+|[*+-]\s|[A-Z][A-Z0-9]{1,11}-\d+\s*[:.-]?|#\d+:?)\s*"
+)
+_NUMBER = re.compile(
+    r"[(\[]?\s*(?<!\w)(?:(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?|refs?|see|issue|pr):?\s*)?(?:[\w./-]*#|gh-)\d+\s*[)\]]?",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"https?://\S+")
+# What is done around the code, or to its looks.
+_AROUND = re.compile(
+    r"\b(?:bump\w*|reverts?|reverted|backport\w*|cherry.?pick\w*|change ?log|releases?|released|typos?|spelling|lint\w*"
+    r"|clippy|\w+fmt|white ?spaces?|(?:re)?format(?:s|ted|ting)?|code ?style|indentation|copyright|licen[cs]es?"
+    r"|read ?me|docs?|docstrings?|documentation|comments?|dependenc(?:y|ies)|deps|requirements|workflows?|ci|docker\w*"
+    r"|tests?|testing|specs?|coverage|benchmarks?|wip|fixup|squash|translations?|versions?|todos?|nits?|warnings"
+    r"|unused imports?|merge)\b|\bv?\d+\.\d+\.\d+\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[A-Za-z][\w'.:/-]*")
+_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_LITTLE = _set_of(
+    "a an and are as at be been by can do does for from had has have how if in into is it its no not of on only or our"
+    " per should so some than that the their them then there these they this to up use used uses using via was we were"
+    " what when where which while who why will with without you your"
+)
+_DEEDS = _set_of(
+    "add adds added adding fix fixes fixed fixing remove removes removed make makes made update updates updated allow"
+    " allows ensure improve improves change changes changed support handle handles avoid refactor move set get simplify"
+    " prevent cleanup clean introduce implement drop more all also minor small better new old issue bug"
+)
+_ENDINGS = ("ations", "ation", "ings", "ing", "ers", "ies", "ed", "er", "es", "s", "y", "e")
+
+
+def question(subject: str) -> str | None:
+    """What a subject asks; None when it does not say what in the code has changed."""
+    text = subject.strip()
+    if len(text) > _LONGEST or text.endswith(("...", "\u2026")):
+        return None
+    before = ""
+    while text != before:
+        before = text
+        text = _BEFORE.sub("", text, count=1) if _BEFORE.match(text) else text
+        kind = _TYPE.match(text)
+        if kind and kind[1].lower() in _OTHER_TYPES:
+            return None
+        if kind and kind[1].lower() in _CODE_TYPES:
+            text = text[kind.end() :]
+    text = re.sub(r"[`\"]", "", _NUMBER.sub(" ", _ADDRESS.sub(" ", text)))
+    text = " ".join(text.split()).strip(" .:;,-")
+    words = _WORD.findall(text)
+    telling = [word for word in words if word.lower() not in _LITTLE and word.lower() not in _DEEDS]
+    if not text.isascii() or _AROUND.search(text) or len(words) < _FEWEST_WORDS or len(telling) < _FEWEST_TELLING:
+        return None
+    return text
+
+
+def names_its_file(text: str, paths: Iterable[str]) -> bool:
+    """Whether a word of the question is in the name of a file."""
+    known = _parts_of_names(paths)
+    return any(_gives_away(word, known) for word in text.split())
+
+
+def masked(text: str, paths: Iterable[str]) -> str | None:
+    """The question without the words that are in a file's name; None when too little is left to ask with."""
+    known = _parts_of_names(paths)
+    kept = " ".join(word for word in text.split() if not _gives_away(word, known))
+    left = [word for word in _WORD.findall(kept) if word.lower() not in _LITTLE]
+    return kept if len(left) >= _FEWEST_LEFT else None
+
+
+def _parts_of_names(paths: Iterable[str]) -> frozenset[str]:
+    names = [path.rpartition("/")[2].partition(".")[0] for path in paths]
+    return frozenset(part for name in names for part in (*_parts(name), _flat(name)) if len(part) > 1)
+
+
+def _gives_away(word: str, known: frozenset[str]) -> bool:
+    own = [part for part in (*_parts(word), _flat(word)) if part and part not in _LITTLE]
+    return any(_alike(part, name) for part in own for name in known)
+
+
+def _alike(one: str, other: str) -> bool:
+    if one == other or _root(one) == _root(other):
+        return True
+    return min(len(one), len(other)) >= 4 and (one.startswith(other) or other.startswith(one))
+
+
+def _root(word: str) -> str:
+    ending = next((one for one in _ENDINGS if word.endswith(one) and len(word) - len(one) >= 3), "")
+    return word[: len(word) - len(ending)]
+
+
+def _parts(text: str) -> list[str]:
+    return [part.lower() for part in _PART.findall(text)]
+
+
+def _flat(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+# --- An old revision of a repository as a folder that is there for a while.
+
+
+# git is asked for so much at once: far below what is taken from it.
+_STEP_BYTES = 32 * MIB
+
+
+class Exported(NamedTuple):
+    """Where the files lie, and a home for the index that is made of them; both are gone afterwards."""
+
+    tree: str
+    home: str
+
+
+@contextmanager
+def exported(
+    git: GitHistory, files: Sequence[GitFile], done: Callable[[int], None] = lambda _: None
+) -> Iterator[Exported]:
+    """Write the files, as their blobs are, into a folder of their own."""
+    with tempfile.TemporaryDirectory(prefix="cairn-eval-") as scratch:
+        tree = os.path.join(scratch, "tree")
+        os.mkdir(tree)
+        written = 0
+        for step in _steps(files):
+            blobs = git.blobs([file.blob for file in step])
+            for file in step:
+                if file.blob in blobs:
+                    _write(tree, file.raw, blobs[file.blob])
+                written += 1
+                done(written)
+        yield Exported(tree, os.path.join(scratch, "home"))
+
+
+def _steps(files: Sequence[GitFile]) -> Iterator[list[GitFile]]:
+    step: list[GitFile] = []
+    size = 0
+    for file in files:
+        if step and size + file.size > _STEP_BYTES:
+            yield step
+            step, size = [], 0
+        step.append(file)
+        size += file.size
+    if step:
+        yield step
+
+
+def _write(tree: str, raw: bytes, data: bytes) -> None:
+    try:
+        # A tree object may hold any name, `..` and `/etc/passwd` too.
+        path_key(raw)
+    except BadPathKey:
+        return
+    path = os.path.join(os.fsencode(tree), raw)
+    # One name may be a file and a folder at once, or too long, in a tree that git itself would not check out.
+    with suppress(OSError):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "xb") as file:
+            file.write(data)
+
 
 DEFAULT_COMMITS = 400
 MOST_QUESTIONS = 200

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from cairn.core.limits import MIB
 from cairn.errors import BadPathKey, UsageError
-from cairn.evaluation.metric import Lines, Question
+from cairn.evaluation.scoring import Lines, Question
 from cairn.source.root import path_key, printable
 
 _MOST_BYTES = 16 * MIB

@@ -15,9 +15,9 @@ from cairn.graph.importers import ImportSite, name_in_list
 from cairn.graph.outline import has_outline
 from cairn.graph.references import Graph, References, Site
 from cairn.graph.scopes import Bound, Tier
-from cairn.semantic.anchors import lines_of, spot
 from cairn.semantic.facts import FileSyntax, SemanticFacts
 from cairn.semantic.model import Occurrence, OccurrenceRole
+from cairn.semantic.places import lines_of, spot
 from cairn.semantic.state import Now
 from cairn.store.snapshot import SnapshotView
 

@@ -232,33 +232,3 @@ def scope_of(path: str) -> Scope:
 def is_test(path: str) -> bool:
     """A test, or what only tests use: fixtures, mocks, helpers."""
     return Place.TEST in place_of(path)
-
-
-def is_example(path: str) -> bool:
-    """Code that shows how the rest is used."""
-    return Place.EXAMPLE in place_of(path)
-
-
-def is_doc(path: str) -> bool:
-    """Prose for people, and what stands beside it."""
-    return Place.DOC in place_of(path)
-
-
-def is_config(path: str) -> bool:
-    """Settings of the project, of its build or of its tools."""
-    return Place.CONFIG in place_of(path)
-
-
-def is_vendored(path: str) -> bool:
-    """Code of others, kept here."""
-    return Place.VENDORED in place_of(path)
-
-
-def is_generated(path: str) -> bool:
-    """Written by a program."""
-    return Place.GENERATED in place_of(path)
-
-
-def is_package_index(path: str) -> bool:
-    """The file that stands for its folder."""
-    return Place.PACKAGE_INDEX in place_of(path)

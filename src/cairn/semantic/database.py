@@ -9,19 +9,194 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.limits import MIB, SEMANTIC_WAIT_SECONDS
 from cairn.errors import CairnError, SemanticBusy, SemanticUnreadable, StoreError, StoreNotOurs, Unsupported
-from cairn.semantic.schema import TABLES, VERSION
+from cairn.semantic.model import Context, Family
 from cairn.source.root import printable
 from cairn.store.disk import Disk
 from cairn.store.files import remove_file
 from cairn.store.fs import SHARED, database_of, store_trouble
+
+# --- The tables of a codebase's semantic database, as SQL: this page is the agreement between who writes and
+# who asks.
+
+
+VERSION = 1
+
+TABLES: tuple[str, ...] = (
+    """CREATE TABLE contexts (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    language TEXT NOT NULL,
+    root TEXT NOT NULL,
+    name TEXT NOT NULL,
+    fence TEXT NOT NULL,
+    config_hash TEXT NOT NULL,
+    include TEXT NOT NULL,
+    punched TEXT NOT NULL,
+    why TEXT NOT NULL,
+    tool_version TEXT NOT NULL DEFAULT '',
+    enabled INTEGER NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),
+    refreshed_at REAL
+)""",
+    """CREATE TABLE files (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL UNIQUE,
+    language TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    syntactic_interface_hash TEXT NOT NULL,
+    indexed_at REAL NOT NULL
+)""",
+    """CREATE TABLE file_semantic_facts (
+    file_id INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+    context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
+    semantic_interface_hash TEXT NOT NULL,
+    content_hash_at_index TEXT NOT NULL,
+    ambiguity_flags TEXT NOT NULL DEFAULT '[]',
+    refreshed_at REAL NOT NULL,
+    reach_hash TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (file_id, context_id)
+) WITHOUT ROWID""",
+    """CREATE TABLE settings_files (
+    context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
+    path TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    PRIMARY KEY (context_id, path)
+) WITHOUT ROWID""",
+    """CREATE TABLE silent_files (
+    context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
+    path TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    PRIMARY KEY (context_id, path)
+) WITHOUT ROWID""",
+    """CREATE TABLE identities (
+    id INTEGER PRIMARY KEY,
+    symbol TEXT NOT NULL UNIQUE
+)""",
+    """CREATE TABLE symbols (
+    id INTEGER PRIMARY KEY,
+    file_id INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+    context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
+    identity_id INTEGER NOT NULL REFERENCES identities(id),
+    name TEXT NOT NULL,
+    qualified_name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    column INTEGER NOT NULL,
+    body_start_line INTEGER,
+    body_end_line INTEGER,
+    signature TEXT NOT NULL,
+    layer TEXT NOT NULL CHECK (layer IN ('syntactic', 'semantic'))
+)""",
+    """CREATE TABLE symbol_interface_hashes (
+    symbol_id INTEGER PRIMARY KEY REFERENCES symbols(id) ON DELETE CASCADE,
+    interface_hash TEXT NOT NULL
+)""",
+    """CREATE TABLE exports (
+    file_id INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+    context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
+    identity_id INTEGER NOT NULL REFERENCES identities(id),
+    name TEXT NOT NULL,
+    PRIMARY KEY (file_id, context_id, identity_id)
+) WITHOUT ROWID""",
+    """CREATE TABLE occurrences (
+    id INTEGER PRIMARY KEY,
+    file_id INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+    context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
+    identity_id INTEGER NOT NULL REFERENCES identities(id),
+    start_line INTEGER NOT NULL,
+    start_col INTEGER NOT NULL,
+    end_line INTEGER NOT NULL,
+    end_col INTEGER NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('definition', 'reference', 'import')),
+    layer TEXT NOT NULL CHECK (layer IN ('syntactic', 'semantic')),
+    anchor_before TEXT NOT NULL,
+    anchor_after TEXT NOT NULL
+)""",
+    """CREATE TABLE relationships (
+    file_id INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+    context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
+    identity_id INTEGER NOT NULL REFERENCES identities(id),
+    target_id INTEGER NOT NULL REFERENCES identities(id),
+    kind TEXT NOT NULL CHECK (kind IN ('reference', 'implementation', 'type_definition', 'definition')),
+    PRIMARY KEY (file_id, context_id, identity_id, target_id, kind)
+) WITHOUT ROWID""",
+    """CREATE TABLE edges (
+    id INTEGER PRIMARY KEY,
+    source_file INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+    target_file INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+    dependency_type TEXT NOT NULL,
+    context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
+    layer TEXT NOT NULL CHECK (layer IN ('syntactic', 'semantic')),
+    interface_hash_at_index TEXT NOT NULL,
+    semantic_hash_at_index TEXT NOT NULL DEFAULT '',
+    UNIQUE (source_file, target_file, context_id)
+)""",
+    """CREATE TABLE imported_keys (
+    key TEXT NOT NULL,
+    context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
+    file_id INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+    PRIMARY KEY (key, context_id, file_id)
+) WITHOUT ROWID""",
+    """CREATE TABLE refresh_jobs (
+    id INTEGER PRIMARY KEY,
+    context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
+    status TEXT NOT NULL CHECK (status IN ('queued', 'running', 'completed', 'superseded', 'failed')),
+    scope TEXT NOT NULL,
+    trigger_reason TEXT NOT NULL,
+    priority INTEGER NOT NULL,
+    head_at_enqueue TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    started_at REAL,
+    finished_at REAL,
+    superseded_reason TEXT,
+    error TEXT,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    holder TEXT,
+    pid INTEGER,
+    heartbeat_at REAL
+)""",
+    """CREATE TABLE repo_state (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    last_seen_head TEXT NOT NULL,
+    last_seen_snapshot TEXT NOT NULL,
+    checked_at REAL NOT NULL
+)""",
+    """CREATE TABLE decision_cache (
+    id INTEGER PRIMARY KEY,
+    ambiguity_signature TEXT NOT NULL,
+    repo_head TEXT NOT NULL,
+    file_hashes TEXT NOT NULL,
+    file_hashes_digest TEXT NOT NULL,
+    decision TEXT NOT NULL,
+    proof_payload TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    UNIQUE (ambiguity_signature, repo_head, file_hashes_digest)
+)""",
+    # What a job needs: at most one that runs and one that waits for each context, whoever asks at the same time.
+    "CREATE UNIQUE INDEX one_running ON refresh_jobs (context_id) WHERE status = 'running'",
+    "CREATE UNIQUE INDEX one_queued ON refresh_jobs (context_id) WHERE status = 'queued'",
+    # What answers ask, and what a cascade walks.
+    "CREATE INDEX facts_of_context ON file_semantic_facts (context_id)",
+    "CREATE INDEX symbols_of_identity ON symbols (identity_id)",
+    "CREATE INDEX symbols_of_file ON symbols (file_id, context_id)",
+    "CREATE INDEX symbols_by_name ON symbols (name)",
+    "CREATE INDEX occurrences_of_identity ON occurrences (identity_id)",
+    "CREATE INDEX occurrences_of_file ON occurrences (file_id, context_id, start_line)",
+    "CREATE INDEX exports_of_identity ON exports (identity_id)",
+    "CREATE INDEX relationships_of_identity ON relationships (identity_id)",
+    "CREATE INDEX relationships_of_target ON relationships (target_id)",
+    "CREATE INDEX edges_of_target ON edges (target_file)",
+    "CREATE INDEX imported_keys_of_file ON imported_keys (file_id, context_id)",
+)
+
 
 Connection = sqlite3.Connection
 Answer = TypeVar("Answer")
@@ -276,3 +451,61 @@ def _has_tables(db: Connection) -> bool:
     if found and sorted(found) != sorted(TABLES):
         raise sqlite3.DatabaseError("its tables are not those that we make")
     return bool(found)
+
+
+# --- The contexts of a codebase as they are kept in its semantic database.
+
+
+_ALL = "SELECT key, language, root, name, fence, config_hash, include, punched, why FROM contexts ORDER BY key"
+_PUT = (
+    "INSERT INTO contexts (key, language, root, name, fence, config_hash, include, punched, why)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET language = excluded.language,"
+    " root = excluded.root, name = excluded.name, fence = excluded.fence, config_hash = excluded.config_hash,"
+    " include = excluded.include, punched = excluded.punched, why = excluded.why"
+)
+
+
+def register(db: Connection, contexts: Iterable[Context]) -> None:
+    """Keep exactly these contexts. What was known of a file under another setting, or by a lost context, goes."""
+    known = {context.id: context for context in stored(db)}
+    found = {context.id: context for context in contexts}
+    for lost in known.keys() - found.keys():
+        db.execute("DELETE FROM contexts WHERE key = ?", (lost,))
+    for key, context in found.items():
+        before = known.get(key)
+        if before is not None and _settings(before) != _settings(context):
+            _disbelieve(db, key)
+        lists = json.dumps(context.include), json.dumps(context.punched)
+        head = key, context.family, context.root, context.name, context.fence, context.config_hash
+        db.execute(_PUT, (*head, *lists, context.why))
+
+
+def stored(db: Connection) -> tuple[Context, ...]:
+    """The contexts that are kept, by their ids."""
+    return tuple(context for row in db.execute(_ALL) if (context := _context(row)) is not None)
+
+
+def has_contexts(database: SemanticDatabase) -> bool:
+    """Whether indexers have been set up for a codebase."""
+    return database.ask(lambda db: db.execute("SELECT 1 FROM contexts WHERE enabled").fetchone()) is not None
+
+
+def _settings(context: Context) -> tuple[object, ...]:
+    """What decides how its files are understood."""
+    return context.family, context.root, context.config_hash, context.include, context.punched
+
+
+def _disbelieve(db: Connection, key: str) -> None:
+    # Without this row nothing else that is kept of a file is believed; the next refresh replaces the rest.
+    of_context = "DELETE FROM file_semantic_facts WHERE context_id = (SELECT id FROM contexts WHERE key = ?)"
+    db.execute(of_context, (key,))
+
+
+def _context(row: tuple[Any, ...]) -> Context | None:
+    """What a row says; None for one that we would not have written."""
+    key, family, root, name, fence, config_hash, include, punched, why = row
+    try:
+        folders = tuple(map(str, json.loads(include))), tuple(map(str, json.loads(punched)))
+        return Context(key, Family(family), root, name, fence, config_hash, *folders, why)
+    except (ValueError, TypeError):
+        return None

@@ -12,11 +12,10 @@ from functools import cache, cached_property
 from typing import NamedTuple, Protocol
 
 from cairn.core.types import Import, Reference, Symbol
-from cairn.semantic.anchors import verified
 from cairn.semantic.database import Connection
 from cairn.semantic.model import Freshness, Occurrence, OccurrenceRole
-from cairn.semantic.picture import ContextRow, Key, Picture, picture_of, stamp_of
-from cairn.semantic.state import Now, Standing
+from cairn.semantic.places import verified
+from cairn.semantic.state import ContextRow, Key, Now, Picture, Standing, picture_of, stamp_of
 
 # How the descriptor of a class, an interface or another type ends.
 _TYPE = "#"

@@ -7,27 +7,131 @@ it had before, and those of the snapshot. All others keep what was known of them
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.types import Candidate, FileStat, Root, SourceFile, StoredFile
 from cairn.core.types import Import as Written
-from cairn.core.types import StoredFile
 from cairn.core.types import Symbol as Defined
 from cairn.errors import SemanticUnreadable
-from cairn.semantic.anchors import Span, anchors, lines_of
+from cairn.semantic.contexts import project_files, settings_of
 from cairn.semantic.database import Connection
-from cairn.semantic.families import family_of
-from cairn.semantic.looking import Seen
-from cairn.semantic.model import Context, Family, OccurrenceRole
-from cairn.semantic.places import MARK, folder_of, is_counted_alike, is_empty, path_of, span_of, text_at
-from cairn.semantic.reach import keep_reaches
+from cairn.semantic.model import Context, Family, OccurrenceRole, Scope, family_of
+from cairn.semantic.places import (
+    MARK,
+    Span,
+    anchors,
+    folder_of,
+    is_counted_alike,
+    is_empty,
+    lines_of,
+    path_of,
+    span_of,
+    text_at,
+)
 from cairn.semantic.scip import Document, Range, ScipIndex
-from cairn.semantic.scopes import Scope
-from cairn.semantic.settings import project_files, settings_of
-from cairn.semantic.shadows import imported_keys, offered_keys
-from cairn.semantic.symbols import LOCAL, Normaliser, Symbol
+from cairn.semantic.symbols import LOCAL, Normaliser, Symbol, imported_keys, offered_keys
+from cairn.source.beneath import Tree
+from cairn.source.stable_read import read_stable
+
+# --- What a file shows to others, with all that this rests on: another hash as soon as any of it is another.
+
+
+K = TypeVar("K", bound=Hashable)
+Key = tuple[int, int]
+
+_OWN = "SELECT context_id, file_id, semantic_interface_hash FROM file_semantic_facts"
+_EDGES = "SELECT context_id, source_file, target_file FROM edges"
+_KEEP = "UPDATE file_semantic_facts SET reach_hash = ? WHERE context_id = ? AND file_id = ? AND reach_hash != ?"
+_KNOWN_AS = "UPDATE edges SET semantic_hash_at_index = ? WHERE context_id = ? AND source_file = ? AND target_file = ?"
+
+
+def keep_reaches(db: Connection, read: Set[Key]) -> None:
+    """Write down the reach of every file, and for those that were just read the reach of all that they lean on."""
+    own: dict[Key, str] = {(context, file): said for context, file, said in db.execute(_OWN)}
+    # A file that another context understands shows what it shows there.
+    owners = {key[1]: key for key in sorted(own, reverse=True)}
+    edges: list[tuple[Key, int, Key]] = []
+    for context, source, target in db.execute(_EDGES):
+        at = (context, target) if (context, target) in own else owners.get(target)
+        if at is not None:
+            edges.append(((context, source), target, at))
+    leans: dict[Key, set[Key]] = {}
+    for key, _, at in edges:
+        leans.setdefault(key, set()).add(at)
+    found = reaches(own, leans)
+    db.executemany(_KEEP, [(reach, *key, reach) for key, reach in found.items()])
+    db.executemany(_KNOWN_AS, [(found[at], *key, target) for key, target, at in edges if key in read])
+
+
+def reaches(own: Mapping[K, str], leans: Mapping[K, Set[K]]) -> dict[K, str]:
+    """The reach of each, by what it shows itself and what it leans on; files that lean on each other share one."""
+    found: dict[K, str] = {}
+    for together in _components(own, leans):
+        beneath = {found[to] for key in together for to in leans.get(key, ()) if to in found}
+        shown = sorted(own[key] for key in together)
+        reach = sha256("\n".join([*shown, "", *sorted(beneath)]).encode("utf-8", "surrogateescape")).hexdigest()
+        found.update(dict.fromkeys(together, reach))
+    return found
+
+
+def _components(own: Mapping[K, str], leans: Mapping[K, Set[K]]) -> Iterator[list[K]]:
+    """Those that lead to each other, together; what they lead to comes before them."""
+    order: dict[K, int] = {}
+    low: dict[K, int] = {}
+    waiting: list[K] = []
+    done: set[K] = set()
+    for start in own:
+        walk = [(start, iter(leans.get(start, ())))] if start not in order else []
+        while walk:
+            key, following = walk[-1]
+            if key not in order:
+                order[key] = low[key] = len(order)
+                waiting.append(key)
+            step = next((to for to in following if to in own and to not in done), None)
+            if step is not None and step not in order:
+                walk.append((step, iter(leans.get(step, ()))))
+            elif step is not None:
+                low[key] = min(low[key], order[step])
+            else:
+                walk.pop()
+                if walk:
+                    low[walk[-1][0]] = min(low[walk[-1][0]], low[key])
+                if low[key] == order[key]:
+                    together = [waiting.pop()]
+                    while together[-1] != key:
+                        together.append(waiting.pop())
+                    done.update(together)
+                    yield together
+
+
+# --- A fresh look at files of the tree: what they hold at this moment, asked before an indexer runs and after
+# it.
+
+
+_UNSEEN = FileStat(0, 0, 0, 0)
+
+
+class Seen(NamedTuple):
+    """A file at a moment. Two equal ones say that nobody touched it in between, not even to put it back."""
+
+    stat: FileStat
+    file_hash: str
+
+
+def look(root: Root, paths: Iterable[str], *, clock: Clock = SYSTEM_CLOCK) -> Mapping[str, Seen]:
+    """These files as they are; what is gone, unreadable or will not hold still is not among them."""
+    found = {}
+    with Tree(root) as tree:
+        for path in paths:
+            read = read_stable(tree, Candidate(path, path.encode(), _UNSEEN), clock=clock)
+            if isinstance(read, SourceFile):
+                found[path] = Seen(read.stat, read.file_hash)
+    return found
+
 
 _FILE = (
     "INSERT INTO files (path, language, content_hash, syntactic_interface_hash, indexed_at) VALUES (?, ?, ?, ?, ?)"

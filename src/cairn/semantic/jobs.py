@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, ProcessId
 from cairn.core.limits import JOB_ATTEMPTS, JOB_LEASE_SECONDS, JOBS_KEPT
 from cairn.semantic.database import Connection, SemanticDatabase
-from cairn.semantic.model import Job, JobStatus
-from cairn.semantic.scopes import FULL, Scope, from_json
+from cairn.semantic.model import FULL, Job, JobStatus, Scope, from_json
 
 HEAD_CHANGED = "the commit has changed"
 CANCELLED = "it was cancelled"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import NamedTuple
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.config import SemanticConfig
-from cairn.core.limits import INDEXER_SCRATCH_SECONDS, INDEXER_VERSION_SECONDS, MAX_SCIP_BYTES, MIB
+from cairn.core.limits import INDEXER_SCRATCH_SECONDS, MAX_SCIP_BYTES, MIB
 from cairn.errors import (
     Cancelled,
     IndexerEmpty,
@@ -27,13 +26,11 @@ from cairn.errors import (
     IndexerTimeout,
     SemanticUnreadable,
 )
-from cairn.semantic.footprint import machine_bytes, session_bytes
 from cairn.semantic.importing import Indexed
 from cairn.semantic.indexers import BY_FAMILY, OUTPUT, Plan, Work
-from cairn.semantic.model import Context
-from cairn.semantic.process import Ended, run_to_end
+from cairn.semantic.model import Context, Scope
+from cairn.semantic.process import Ended, machine_bytes, run_to_end, session_bytes
 from cairn.semantic.scip import ScipIndex
-from cairn.semantic.scopes import Scope
 from cairn.semantic.tools import Tool, find_tool
 from cairn.source.root import printable
 from cairn.store.disk import Disk
@@ -162,26 +159,6 @@ class _Run:
 
     def _failed(self, kind: type[IndexerFailed], why: str) -> IndexerFailed:
         return kind(indexer=self._tool.indexer.name, context=printable(self._work.context.id.encode()), why=why)
-
-
-class _TooLong(Exception):
-    """It did not say its version in time."""
-
-
-def tool_version(tool: Tool, clock: Clock = SYSTEM_CLOCK) -> tuple[str, str]:
-    """The version that an indexer says, or nothing and why it does not."""
-    until = clock.monotonic() + INDEXER_VERSION_SECONDS
-
-    def look(_: int) -> None:
-        if clock.monotonic() > until:
-            raise _TooLong
-
-    try:
-        ended = run_to_end([*tool.command, "--version"], cwd="/", environ=tool.environ, look=look, clock=clock)
-    except _TooLong:
-        return "", f"it did not say its version in {INDEXER_VERSION_SECONDS:g} seconds"
-    found = re.search(rb"[0-9]+\.[0-9]+[0-9A-Za-z.+-]*", ended.said)
-    return ("", ended.reason) if ended.status or found is None else (found[0].decode(), "")
 
 
 @contextlib.contextmanager

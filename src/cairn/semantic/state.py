@@ -9,10 +9,17 @@ wait for it clean again, and none of them is indexed for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Generic, NamedTuple, TypeVar
+import json
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from cairn.semantic.model import Certainty, FileState, Freshness
+from cairn.semantic.contexts import project_files, settings_of
+from cairn.semantic.database import Connection, stored
+from cairn.semantic.importing import owns
+from cairn.semantic.model import Certainty, Context, Family, FileState, Freshness, family_of
+from cairn.semantic.symbols import offered_keys
 
 K = TypeVar("K", bound=Hashable)
 
@@ -97,3 +104,167 @@ _BECAUSE = {
     Freshness.STALE: "What {cause} offers has changed since it was indexed.",
     Freshness.PENDING_CHECK: "It depends on {cause}, and whether what that offers has changed is not known yet.",
 }
+
+
+# --- How fresh every file of a codebase is at a snapshot: one look at the database, kept until one of the two
+# changes.
+
+
+Key = tuple[int, int]
+"""A context and a file."""
+_Known = Known[Key]
+_Look = Callable[[str], Now | None]
+
+_STAMP = """SELECT count(*), total(refreshed_at), max(refreshed_at),
+    (SELECT max(id) FROM refresh_jobs WHERE status = 'completed'),
+    (SELECT group_concat(key || ' ' || config_hash || ' ' || enabled) FROM contexts) FROM file_semantic_facts"""
+_FACTS = """SELECT context_id, file_id, content_hash_at_index, ambiguity_flags, reach_hash
+    FROM file_semantic_facts"""
+_SILENT = "SELECT s.context_id, f.id, s.content_hash FROM silent_files s JOIN files f ON f.path = s.path"
+_EDGES = "SELECT context_id, source_file, target_file, interface_hash_at_index, semantic_hash_at_index FROM edges"
+_OTHER = "the project files were others"
+_IMPORTERS = "SELECT file_id FROM imported_keys WHERE key = ? AND context_id = ?"
+_CONTEXTS = "SELECT id, key, language, root, name FROM contexts WHERE enabled = 1 ORDER BY id"
+
+
+class ContextRow(NamedTuple):
+    """A context of the database that is in use."""
+
+    id: int
+    key: str
+    language: str
+    root: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The contexts in use, the files by number, how fresh each is, where facts of a path are, and their flags."""
+
+    contexts: dict[int, ContextRow]
+    paths: dict[int, str]
+    standings: dict[Key, Standing[Key]]
+    keys: dict[str, list[Key]]
+    flags: dict[Key, tuple[str, ...]]
+
+
+def stamp_of(db: Connection) -> str:
+    """Another one after every import, and when contexts change."""
+    return json.dumps(db.execute(_STAMP).fetchone())
+
+
+class Files(Protocol):
+    """The files of a snapshot."""
+
+    def now(self, path: str) -> Now | None:
+        """A file as it is there."""
+
+    def paths(self) -> Iterable[str]:
+        """All of them."""
+
+
+def picture_of(db: Connection, files: Files) -> Picture:
+    """The picture at a snapshot."""
+    contexts = {row[0]: ContextRow(*row) for row in db.execute(_CONTEXTS)}
+    paths: dict[int, str] = dict(db.execute("SELECT id, path FROM files"))
+    indexed: dict[Key, str] = {}
+    flags: dict[Key, tuple[str, ...]] = {}
+    semantic: dict[Key, str] = {}
+    for context, file, at, said, interface in db.execute(_FACTS):
+        if context in contexts:
+            indexed[context, file] = at
+            semantic[context, file] = interface
+            if said != "[]":
+                flags[context, file] = _flags(said)
+    # A file of which an indexer had nothing to say can be leaned on, for as long as it is the same.
+    silent = {(context, file): at for context, file, at in db.execute(_SILENT) if context in contexts}
+    known = _known(db, silent | indexed, semantic)
+    look, present = cache(files.now), list(files.paths())
+    numbers = {path: number for number, path in paths.items()}
+    met = {paths[file] for _, file in known}
+    knowing = {context: contexts[context] for context in {context for context, _ in known}}
+    for context, path, is_now in _arrivals(db, knowing, met, look, present):
+        # Whoever may import it leans on it; one that has no number gets one below 0.
+        number = numbers.setdefault(path, -len(numbers) - 1)
+        paths[number] = path
+        for word in offered_keys(path):
+            for (user,) in db.execute(_IMPORTERS, (word, context)):
+                if (context, user) in known:
+                    known[context, user].depends.setdefault((context, number), is_now.interface_hash)
+
+    for context, path in _other_settings(db, knowing, look, present).items():
+        # All of the context leans on what has become another, which is as it is.
+        number = numbers.setdefault(path, -len(numbers) - 1)
+        paths[number] = path
+        for key in [key for key in known if key[0] == context]:
+            known[key].depends[context, number] = _OTHER
+        seen = look(path)
+        known[context, number] = Known(seen.content_hash if seen else "", {})
+
+    def now(key: Key) -> Now | None:
+        is_now = look(paths[key[1]])
+        return is_now and Now(is_now.content_hash, is_now.interface_hash + semantic.get(key, ""))
+
+    keys: dict[str, list[Key]] = {}
+    for key in sorted(indexed):
+        keys.setdefault(paths[key[1]], []).append(key)
+    return Picture(contexts, paths, standings(known, now), keys, flags)
+
+
+def _known(db: Connection, hashes: dict[Key, str], semantic: dict[Key, str]) -> dict[Key, _Known]:
+    """What was recorded of each file, and what it leans on: by its syntax, and by what an indexer says of it."""
+    # A file that another context understands is as fresh as it is there.
+    owners: dict[int, Key] = {key[1]: key for key in sorted(hashes, reverse=True)}
+    depends: dict[Key, dict[Key, str]] = {key: {} for key in hashes}
+    for context, source, target, interface, said in db.execute(_EDGES):
+        leans = depends.get((context, source))
+        if leans is not None and source != target:
+            key = (context, target) if (context, target) in hashes else owners.get(target, (context, target))
+            leans[key] = interface + (said if key in semantic else "")
+    return {key: Known(at, depends[key]) for key, at in hashes.items()}
+
+
+def _other_settings(
+    db: Connection, contexts: dict[int, ContextRow], look: _Look, present: Iterable[str]
+) -> dict[int, str]:
+    """The contexts that were read by other project files than there are, with one of those."""
+    then: dict[int, dict[str, str]] = {}
+    for context, path, at in db.execute("SELECT context_id, path, content_hash FROM settings_files"):
+        then.setdefault(context, {})[path] = at
+    candidates, found = project_files(present), {}
+    for context, row in contexts.items():
+        was = then.get(context, {})
+        here = settings_of(Family(row.language), row.root, candidates)
+        is_now = {path: seen.content_hash for path in here if (seen := look(path)) is not None}
+        others = sorted(path for path in was.keys() | is_now.keys() if was.get(path) != is_now.get(path))
+        if others:
+            found[context] = others[0]
+    return found
+
+
+def _arrivals(
+    db: Connection, contexts: dict[int, ContextRow], met: set[str], look: _Look, present: Iterable[str]
+) -> Iterator[tuple[int, str, Now]]:
+    """Files that no run of their context has seen as they are, with the number of that."""
+    silent = {(context, path): at for context, path, at in db.execute("SELECT * FROM silent_files")}
+    numbers = {row.key: number for number, row in contexts.items()}
+    owners: dict[Family, list[Context]] = {}
+    for owner in stored(db):
+        if owner.id in numbers:
+            owners.setdefault(owner.family, []).append(owner)
+    for path in present:
+        if path in met or (family := family_of(path)) not in owners or (is_now := look(path)) is None:
+            continue
+        for owner in owners[family]:
+            context = numbers[owner.id]
+            if owns(owner, path) and silent.get((context, path)) != is_now.content_hash:
+                yield context, path, is_now
+
+
+def _flags(said: str) -> tuple[str, ...]:
+    """The flags of a file; of what is none of our making only that there is something."""
+    try:
+        found = json.loads(said)
+    except ValueError:
+        found = None
+    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ("unknown",)

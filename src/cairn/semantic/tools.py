@@ -6,14 +6,22 @@ Never in the project: whatever lies below the root, `node_modules/.bin` and virt
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from cairn.core.config import TOOLS_NAME, SemanticConfig
-from cairn.errors import IndexerMissing
-from cairn.semantic.indexers import Indexer
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.config import TOOLS_NAME, SemanticConfig, cairn_home
+from cairn.core.limits import INDEXER_VERSION_SECONDS
+from cairn.errors import (
+    IndexerMissing,
+)
+from cairn.semantic.indexers import INDEXERS, Indexer
+from cairn.semantic.model import Family
+from cairn.semantic.process import run_to_end
 
 # Where npm and Go put programs below a folder that they are given.
 _BELOW = ("bin", "node_modules/.bin")
@@ -107,4 +115,77 @@ def _is_inside(path: str, root: str) -> bool:
 def _missing(indexer: Indexer, home: str, why: str) -> IndexerMissing:
     return IndexerMissing(
         indexer=indexer.name, family=indexer.family.value, why=why, install=install_command(indexer, home)
+    )
+
+
+class _TooLong(Exception):
+    """It did not say its version in time."""
+
+
+def tool_version(tool: Tool, clock: Clock = SYSTEM_CLOCK) -> tuple[str, str]:
+    """The version that an indexer says, or nothing and why it does not."""
+    until = clock.monotonic() + INDEXER_VERSION_SECONDS
+
+    def look(_: int) -> None:
+        if clock.monotonic() > until:
+            raise _TooLong
+
+    try:
+        ended = run_to_end([*tool.command, "--version"], cwd="/", environ=tool.environ, look=look, clock=clock)
+    except _TooLong:
+        return "", f"it did not say its version in {INDEXER_VERSION_SECONDS:g} seconds"
+    found = re.search(rb"[0-9]+\.[0-9]+[0-9A-Za-z.+-]*", ended.said)
+    return ("", ended.reason) if ended.status or found is None else (found[0].decode(), "")
+
+
+# --- Which indexers are here: one row for each in the table, for who wants to know what is missing.
+
+
+class IndexerReport(NamedTuple):
+    """One indexer: where it is (None: nowhere) and its version, or what is wrong; and the command that installs it.
+
+    `tested` is false for one that was never run by our own tests: it may work.
+    """
+
+    name: str
+    family: Family
+    program: str | None
+    version: str | None
+    trouble: str
+    install: str
+    tested: bool
+    runs_builds: bool
+
+
+def indexer_table(
+    environ: Mapping[str, str], settings: SemanticConfig, *, root: str = "", clock: Clock = SYSTEM_CLOCK
+) -> tuple[IndexerReport, ...]:
+    """Every indexer of the table; each that is there is asked for its version, nothing else is started.
+
+    What lies below `root` is not looked at, nor run.
+    """
+    home = cairn_home(environ)
+    return tuple(_report(indexer, root, home, environ, settings, clock) for indexer in INDEXERS)
+
+
+def _report(
+    indexer: Indexer, root: str, home: str, environ: Mapping[str, str], settings: SemanticConfig, clock: Clock
+) -> IndexerReport:
+    program, version, trouble = None, "", ""
+    try:
+        tool = find_tool(indexer, root=root, home=home, environ=environ, settings=settings)
+    except IndexerMissing as problem:
+        trouble = str(problem.fields["why"])
+    else:
+        program = tool.program
+        version, trouble = tool_version(tool, clock)
+    return IndexerReport(
+        name=indexer.name,
+        family=indexer.family,
+        program=program,
+        version=version or None,
+        trouble=trouble,
+        install=install_command(indexer, home),
+        tested=indexer.tested,
+        runs_builds=indexer.runs_builds,
     )

@@ -15,12 +15,9 @@ from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
 from cairn.core.limits import JOB_HEARTBEAT_SECONDS
 from cairn.errors import CairnError, SemanticBusy
 from cairn.semantic import jobs
-from cairn.semantic.catalog import stored
-from cairn.semantic.database import Connection, SemanticDatabase
-from cairn.semantic.importing import Import, Imported, Indexed, Pinned, import_index
-from cairn.semantic.looking import Seen
-from cairn.semantic.model import Context, Job, JobStatus
-from cairn.semantic.scopes import Scope
+from cairn.semantic.database import Connection, SemanticDatabase, stored
+from cairn.semantic.importing import Import, Imported, Indexed, Pinned, Seen, import_index
+from cairn.semantic.model import Context, Job, JobStatus, Scope
 
 Cancelled = Callable[[], bool]
 """Asked by the indexer's runner again and again, at least every second: whether to stop."""

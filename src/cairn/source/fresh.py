@@ -9,18 +9,163 @@ if it had come a moment later. Nothing is written.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import re
 import stat
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
 
-from cairn.core.limits import MAX_IGNORE_BYTES
-from cairn.core.types import ChangeSet, FileStat, IgnoreFile, WalkResult
+from cairn.core.limits import MAX_DIRTY_CHECKS, MAX_FILE_BYTES, MAX_IGNORE_BYTES
+from cairn.core.types import ChangeSet, FileStat, IgnoreFile, StoredFile, WalkResult
 from cairn.errors import OUR_TROUBLE, GitFailed
-from cairn.source.beneath import Tree
+from cairn.source.beneath import Tree, read_up_to
 from cairn.source.git import Git
 from cairn.source.walk import CAIRNIGNORE, GITIGNORE
+
+# --- Is a file on disk still the one that was indexed? Its stat can say no; only its bytes can say yes.
+
+
+_MISSING = frozenset({errno.ENOENT, errno.ENOTDIR})
+
+
+class DiskState(StrEnum):
+    """How a file stands against what was indexed of it."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    MISSING = "missing"
+    UNKNOWN = "unknown"
+
+
+def spellings(raw: bytes, key: str) -> Iterable[bytes]:
+    """The names under which a file with this key may lie: as it was typed, composed, decomposed."""
+    return dict.fromkeys((raw, key.encode(), unicodedata.normalize("NFD", key).encode()))
+
+
+def disk_state(tree: Tree, names: Iterable[bytes], held: StoredFile) -> DiskState:
+    """What the first of these names that is there holds now, compared with what was indexed. No link is followed."""
+    for raw in names:
+        try:
+            found = tree.lstat(raw)
+            if not stat.S_ISREG(found.st_mode) or found.st_size != held.size:
+                return DiskState.CHANGED
+            # Equal times prove nothing: an edit in the tick in which it was indexed leaves them as they were.
+            return DiskState.SAME if _digest(tree, raw) == held.file_hash else DiskState.CHANGED
+        except OSError as problem:
+            if problem.errno in OUR_TROUBLE:
+                raise
+            if problem.errno not in _MISSING:
+                return DiskState.UNKNOWN
+    return DiskState.MISSING
+
+
+def _digest(tree: Tree, raw: bytes) -> str:
+    descriptor = tree.open_file(raw)
+    try:
+        return hashlib.sha256(read_up_to(descriptor, MAX_FILE_BYTES + 1, MAX_FILE_BYTES + 1)).hexdigest()
+    finally:
+        os.close(descriptor)
+
+
+# --- Does the work tree differ from the last commit? Found out without starting anything that a repository
+# names.
+
+
+_SHA1_HEX = 40
+_SUBMODULE, _LINK = b"160000", b"120000"
+# A sparse checkout leaves these out on purpose.
+_NOT_CHECKED_OUT = 1 << 30
+_ENTRY = re.compile(
+    rb"([0-9]{6}) ([0-9a-f]{40,64}) [0-3]\t([^\0]+)\0  ctime: [0-9]+:[0-9]+\n  mtime: ([0-9]+):([0-9]+)\n"
+    rb"  dev: [0-9]+\tino: [0-9]+\n  uid: [0-9]+\tgid: [0-9]+\n  size: ([0-9]+)\tflags: ([0-9a-f]+)\n"
+)
+
+
+class _Entry(NamedTuple):
+    """A tracked file: the id of its bytes in the index, and when and how large it was then."""
+
+    raw: bytes
+    is_link: bool
+    blob: str
+    mtime_ns: int
+    size: int
+
+
+Dirt = bytes | bool
+"""A tracked file that differs from the commit; True when there is none to name, False when nothing differs."""
+
+
+def find_dirt(git: Git, tree: Tree, walked: Mapping[bytes, FileStat]) -> Dirt:
+    """What differs from the commit, if anything. In doubt, something does: what git could not say, or too much.
+
+    `walked` has the stat tuples that a walk has just seen, by raw path: only what it passed by is asked for again.
+
+    Of a file that was only touched, the bytes decide. One that git converts on checkout (line endings, filters) counts
+    as different once it was touched: what a filter would make of it, only running the filter could tell.
+    """
+    try:
+        if git.staged():
+            return True
+        entries, written_ns = git.index_entries(), git.index_written_ns()
+    except GitFailed:
+        return True
+    looked_at = 0
+    for entry in _entries(entries):
+        if not _is_proven(tree, entry, walked.get(entry.raw), written_ns):
+            looked_at += 1
+            if looked_at > MAX_DIRTY_CHECKS:
+                return True
+            if _blob_id(tree, entry) != entry.blob:
+                return entry.raw
+    return False
+
+
+def find_dirt_among(git: Git, tree: Tree, raws: Collection[bytes]) -> Dirt:
+    """The same for some files only, and for what is staged: of all others nothing is said."""
+    try:
+        entries = git.index_entries(raws)
+        # The files first: of one that was saved the bytes differ as a rule, and git need not be asked again.
+        differs = next((entry.raw for entry in _entries(entries) if _blob_id(tree, entry) != entry.blob), None)
+        return git.staged() if differs is None else differs
+    except GitFailed:
+        return True
+
+
+def _entries(output: bytes) -> Iterator[_Entry]:
+    for mode, blob, raw, seconds, nanoseconds, size, flags in _ENTRY.findall(output):
+        if mode != _SUBMODULE and not int(flags, 16) & _NOT_CHECKED_OUT:
+            yield _Entry(raw, mode == _LINK, blob.decode(), int(seconds) * 1_000_000_000 + int(nanoseconds), int(size))
+
+
+def _is_proven(tree: Tree, entry: _Entry, seen: FileStat | None, written_ns: int) -> bool:
+    """Whether the stat tuple alone says that the file is as it was when it was added."""
+    if seen is None:
+        try:
+            found = tree.lstat(entry.raw)
+        except OSError:
+            return False
+        size, mtime_ns = found.st_size, found.st_mtime_ns
+    else:
+        size, mtime_ns = seen.size, seen.mtime_ns
+    same = (size & 0xFFFFFFFF, mtime_ns) == (entry.size, entry.mtime_ns)
+    return same and mtime_ns < written_ns
+
+
+def _blob_id(tree: Tree, entry: _Entry) -> str | None:
+    """The id git would give to what is there now; None when it is gone, of another type or too large."""
+    try:
+        data = tree.read_link(entry.raw) if entry.is_link else tree.read_small(entry.raw, MAX_FILE_BYTES)
+    except OSError:
+        return None
+    if data is None:
+        return None
+    new = hashlib.sha1 if len(entry.blob) == _SHA1_HEX else hashlib.sha256
+    return new(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
 
 # ENOTDIR is a folder on the way that became a file, ELOOP one that became a link: nothing is indexed behind either.
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})

@@ -39,8 +39,7 @@ from cairn.embedding.model import Embedder
 from cairn.errors import FilesFailed, GitFailed, NameCollision, TreeMoving
 from cairn.source.beneath import Tree
 from cairn.source.changes import NO_HINTS, Read, detect, git_hints
-from cairn.source.dirty import Dirt, find_dirt
-from cairn.source.fresh import still, take
+from cairn.source.fresh import Dirt, find_dirt, still, take
 from cairn.source.git import Git
 from cairn.source.ignore import IGNORE_ENGINE_VERSION
 from cairn.source.listing import ListingRecorder, file_stats

@@ -16,7 +16,7 @@ from cairn.core.limits import MAX_HINTED_FILES
 from cairn.core.types import SkipReason, StoredFile, WalkResult
 from cairn.errors import BadPathKey
 from cairn.source.beneath import Tree
-from cairn.source.dirty import Dirt
+from cairn.source.fresh import Dirt
 from cairn.source.root import path_key
 from cairn.source.walk import RULE_FILES, walk_some
 

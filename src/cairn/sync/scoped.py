@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from cairn.core.types import ChangeSet
 from cairn.source.changes import NO_HINTS, detect
-from cairn.source.dirty import Dirt, find_dirt_among
+from cairn.source.fresh import Dirt, find_dirt_among
 from cairn.source.git import Git
 from cairn.source.listing import ListingRecorder
 from cairn.store.manifest import GitState, Manifest

@@ -18,8 +18,7 @@ from cairn.ask.workspace import SessionPool, Workspace
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.search.searcher import check
 from cairn.search.types import Group, Mode, SearchRequest
-from cairn.semantic.catalog import has_contexts
-from cairn.semantic.database import SemanticDatabase
+from cairn.semantic.database import SemanticDatabase, has_contexts
 
 SEARCH_TOOL = "search_codebase"
 

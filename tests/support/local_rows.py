@@ -1,8 +1,4 @@
-"""The rows of a store as they lie on this machine, asked in the words of the contract.
-
-Search itself asks `LocalEngine`, which knows more; this is what another place is compared with. What a writer and a
-keeper ask of such a place, the store does here by itself: it publishes, collects, and its manifest is the marker.
-"""
+"""Search the rows of a store on this machine by reading all of them: the plain answer that engines are held against."""
 
 from __future__ import annotations
 

@@ -11,21 +11,23 @@ import numpy as np
 import pytest
 
 import cairn
-from cairn.embedding.fake import FakeEmbedder
 from tests.conformance import conforms
+from tests.support.fake_embedder import FakeEmbedder
 
+# Where `cairn` and `tests` are imported from.
+PACKAGES = (str(Path(cairn.__file__).parents[1]), str(Path(__file__).parents[2]))
 TEXTS = [b"", b"def f(): pass", b"\xff\x00\xfe", "größe".encode()]
 
 
 @conforms("003.CIT2")
 def test_two_processes_with_different_hash_seeds_give_equal_bytes() -> None:
     code = (
-        "import sys; from cairn.embedding.fake import FakeEmbedder\n"
+        "import sys; from tests.support.fake_embedder import FakeEmbedder\n"
         f"sys.stdout.buffer.write(FakeEmbedder(100).embed({TEXTS!r}).tobytes())"
     )
     outputs = []
     for seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(cairn.__file__).parent.parent)}
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(PACKAGES)}
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
         outputs.append(done.stdout)
     assert outputs[0] == outputs[1] == FakeEmbedder(100).embed(TEXTS).tobytes()

@@ -1,27 +1,174 @@
-"""The state of files at a pinned snapshot and the gate before edits of them, for one request.
+"""Decisions that people made about ambiguities, kept with their proof and replayed only for identical inputs.
 
-Freshness is computed once for all files, by one look at the database; certainty only for the files that are asked
-about, by what is ambiguous in them.
+Identical are the ambiguity, the commit and the bytes of every file that it is about: a tree with edits at the same
+commit has a decision of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
+from hashlib import sha256
+from typing import Any
 
 from cairn.semantic import jobs
 from cairn.semantic.ambiguity import SENTENCES, Ambiguity, Evidence, ambiguities
-from cairn.semantic.anchors import spot
-from cairn.semantic.catalog import stored
-from cairn.semantic.database import Connection
-from cairn.semantic.decisions import Decision, Inputs, replay
+from cairn.semantic.database import Connection, stored
 from cairn.semantic.facts import Pinned, SemanticFacts
-from cairn.semantic.families import family_of
-from cairn.semantic.gate import GateFile, MutationGate, Verdict, Witness, reach_of, verdict_of
 from cairn.semantic.importing import owns
-from cairn.semantic.model import Certainty, Context, FileState, Freshness, Job
-from cairn.semantic.picture import Key
-from cairn.semantic.state import Standing, state_of
+from cairn.semantic.model import Certainty, Context, FileState, Freshness, Job, family_of
+from cairn.semantic.places import spot
+from cairn.semantic.state import Key, Standing, state_of
+
+ACCEPT = "accept"
+"""The choice of who takes the facts as they are: nothing else is meant."""
+
+_FIND = (
+    "SELECT decision, proof_payload, created_at, file_hashes FROM decision_cache"
+    " WHERE ambiguity_signature = ? AND repo_head = ? AND file_hashes_digest = ?"
+)
+_PUT = (
+    "INSERT INTO decision_cache (ambiguity_signature, repo_head, file_hashes, file_hashes_digest, decision,"
+    " proof_payload, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (ambiguity_signature, repo_head, file_hashes_digest) DO UPDATE SET"
+    " decision = excluded.decision, proof_payload = excluded.proof_payload, created_at = excluded.created_at"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a decision was made about: an ambiguity, a commit (empty without one), and the files by their hashes."""
+
+    signature: str
+    head: str
+    file_hashes: tuple[tuple[str, str], ...]
+
+    @property
+    def digest(self) -> str:
+        """One for all hashes."""
+        return sha256(self.hashes_json().encode()).hexdigest()
+
+    def hashes_json(self) -> str:
+        """The hashes as they are kept: one text for the same files, in whatever order they came."""
+        return _text(dict(self.file_hashes))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was chosen, by the ids of candidates or `ACCEPT`, and the proof: what was seen when it was."""
+
+    signature: str
+    selected: tuple[str, ...]
+    proof: Mapping[str, Any]
+    created_at: float
+
+
+def replay(db: Connection, inputs: Inputs) -> Decision | None:
+    """The decision that was made about exactly this; None when there is none, or what is kept is no decision."""
+    row = db.execute(_FIND, (inputs.signature, inputs.head, inputs.digest)).fetchone()
+    if row is None or row[3] != inputs.hashes_json():
+        return None
+    try:
+        selected, proof = json.loads(row[0])["selected"], json.loads(row[1])
+    except (ValueError, TypeError, KeyError):
+        return None
+    if not (isinstance(selected, list) and all(isinstance(one, str) for one in selected) and isinstance(proof, dict)):
+        return None
+    return Decision(inputs.signature, tuple(selected), proof, float(row[2]))
+
+
+def record(db: Connection, inputs: Inputs, decision: Decision) -> None:
+    """Keep a decision, in place of an earlier one about the same; whoever calls this holds the transaction."""
+    kept = _text({"selected": list(decision.selected)})
+    hashes = inputs.hashes_json()
+    row = (inputs.signature, inputs.head, hashes, inputs.digest, kept, _text(decision.proof), decision.created_at)
+    db.execute(_PUT, row)
+
+
+def _text(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+
+# --- The mutation gate: what may be edited by itself, what a person must decide first, and what is blocked and
+# why.
+
+
+class Verdict(StrEnum):
+    """What may be done with a file, the worst last."""
+
+    AUTOMATIC = "automatic"
+    NEEDS_DECISION = "needs_decision"
+    BLOCKED = "blocked"
+
+
+class Reach(StrEnum):
+    """How far edits of a file are carried by what is known of it."""
+
+    CROSS_FILE = "cross_file"
+    LOCAL = "local"
+    NONE = "none"
+
+
+_ORDER = tuple(Verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Why a file is blocked: what is not fresh, in sentences, and the job or the command that will cure it."""
+
+    reasons: tuple[str, ...]
+    cure: str
+    job: Job | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GateFile:
+    """One file at the gate. `questions` are all ambiguities, `open` those that nobody has decided."""
+
+    path: str
+    context: str | None
+    """The id of the context that knows it, or that would."""
+    state: FileState
+    verdict: Verdict
+    reach: Reach
+    questions: tuple[Ambiguity, ...] = ()
+    open: tuple[Ambiguity, ...] = ()
+    decided: tuple[Decision, ...] = ()
+    witness: Witness | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MutationGate:
+    """The files that are to be edited together; the worst of them decides."""
+
+    files: tuple[GateFile, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        return max((one.verdict for one in self.files), key=_ORDER.index, default=Verdict.BLOCKED)
+
+
+def verdict_of(state: FileState, *, decided: bool = False) -> Verdict:
+    """Clean and certain: automatic. Clean and ambiguous: a decision, unless all are made. Everything else: blocked."""
+    if state.freshness is not Freshness.CLEAN or state.certainty is Certainty.UNKNOWN:
+        return Verdict.BLOCKED
+    if state.certainty is Certainty.AMBIGUOUS and not decided:
+        return Verdict.NEEDS_DECISION
+    return Verdict.AUTOMATIC
+
+
+def reach_of(verdict: Verdict, *, parsed: bool) -> Reach:
+    """Across files only with semantic facts that hold; inside of a definition wherever the syntax is known."""
+    if verdict is Verdict.AUTOMATIC:
+        return Reach.CROSS_FILE
+    return Reach.LOCAL if parsed else Reach.NONE
+
+
+# --- The state of files at a pinned snapshot and the gate before edits of them, for one request.
+
 
 _REFRESH = "Run `cairn semantic refresh`."
 _NOT_PARSED = "It was not parsed (it may be too large), so what is ambiguous in it is not known."

@@ -1,6 +1,7 @@
-"""What a coordinator, a service of file states and a service of refresh jobs offer, as contracts; and the last of them.
+"""Contracts of a coordinator, a service of file states and a service of refresh jobs, which tests hold ours against.
 
-The others are `cairn.ask.coordinator.Coordinator` and `service.FileStateService`.
+`cairn.ask.coordinator.Coordinator` and `cairn.semantic.editing.FileStateService` keep the first two. `RefreshJobs`
+keeps the third with nothing but `cairn.semantic.jobs` and `cairn.semantic.worker`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,8 @@ from os import PathLike
 from typing import Any, Protocol, TypeVar
 
 from cairn.semantic import jobs
-from cairn.semantic.gate import MutationGate
-from cairn.semantic.model import FileState, JobStatus
-from cairn.semantic.scopes import Scope
+from cairn.semantic.editing import MutationGate
+from cairn.semantic.model import FileState, JobStatus, Scope
 from cairn.semantic.worker import Surroundings, run_job
 
 Result = TypeVar("Result")
