@@ -9,6 +9,7 @@ python3 run.py bench [ARGS…]   the benchmark of the source and syntax layers
 import fcntl
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 VENV, STAMP, PYTHON = ROOT / ".venv", ROOT / ".venv/made-by-run.py", str(ROOT / ".venv/bin/python")
 PACKAGES = VENV / f"lib/python3.{sys.version_info[1]}/site-packages"
-# One more than there are cores: many tests wait for a process or for time to pass.
-PYTEST = ["pytest", "-n", str(min(8, len(os.sched_getaffinity(0)) + 1))]
-CHECKS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"], PYTEST]
+# One more than there are cores: many tests wait for a process or for time to pass. Each gets tests that stand together,
+# so that what a file of tests prepares is prepared once.
+PYTEST = ["pytest", "-n", str(min(8, len(os.sched_getaffinity(0)) + 1)), "--dist", "worksteal"]
+LINTERS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]]
 
 
 def stamp(lock):
@@ -69,10 +71,29 @@ def main(command="", *args):
     if command == "cairn":
         os.execv(PYTHON, [PYTHON, "-m", "cairn", *args])
     os.chdir(ROOT)
-    runs = CHECKS if command == "test" and not args else [["pytest", *args]]
+    # Without the bytecode of the last run each worker would compile every test and all of Cairn anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # A shell that starts this in the background has it ignore Ctrl-C; what it starts is not to inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    whole = command == "test" and not args
+    runs = [PYTEST] if whole else [["pytest", *args]]
     runs = {"faults": [[*PYTEST, "-m", "long", *args]], "bench": [["bench.source", *args]]}.get(command, runs)
-    failed = [run[0] for run in runs if subprocess.run([PYTHON, "-m", *run], check=False).returncode]
+    failed = [*(linted() if whole else ()), *(run[0] for run in runs if start(run).wait())]
     sys.exit(f"run.py: failed: {', '.join(failed)}" if failed else 0)
+
+
+def start(run, **how):
+    return subprocess.Popen([PYTHON, "-m", *run], **how)
+
+
+def linted():
+    """Return the names of the linters that found something. The tests of a fresh checkout are compiled meanwhile."""
+    fresh = not (ROOT / "tests/__pycache__").is_dir()
+    compiling = start(["pytest", "--collect-only", "-qq"], stdout=subprocess.DEVNULL) if fresh else None
+    failed = [run[0] for run in LINTERS if start(run).wait()]
+    if compiling is not None:
+        compiling.wait()
+    return failed
 
 
 try:
