@@ -137,12 +137,12 @@ def test_a_number_that_was_given_to_another_process_does_not_keep_the_first_aliv
         assert not PROCESSES.is_gone(replace(me, pid=impossible))
 
 
-def test_a_reboot_ends_every_process_of_this_machine_and_of_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reboot_ends_every_process_of_this_machine_and_of_no_other(faults: Faults) -> None:
     before = replace(PROCESSES.me(), boot_id="00000000-0000-0000-0000-000000000000")
     assert PROCESSES.is_gone(before)
     assert not PROCESSES.is_gone(replace(before, hostname="elsewhere"))
     nameless = os.uname_result(("Linux", "", "6", "1", "x86_64"))
-    monkeypatch.setattr(os, "uname", lambda: nameless)
+    faults.answer(os, "uname", nameless)
     assert not PROCESSES.is_gone(replace(before, hostname=""))
 
 
@@ -180,9 +180,9 @@ def test_without_any_proc_nothing_is_proven(monkeypatch: pytest.MonkeyPatch) -> 
         assert not PROCESSES.is_gone(process)
 
 
-def test_a_strange_host_name_stays_itself_in_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_strange_host_name_stays_itself_in_ascii(faults: Faults) -> None:
     strange = os.uname_result(("Linux", os.fsdecode(b"h\xc3\xb6st\xff"), "6", "1", "x86_64"))
-    monkeypatch.setattr(os, "uname", lambda: strange)
+    faults.answer(os, "uname", strange)
     assert PROCESSES.me().hostname == r"h\xc3\xb6st\xff"
 
 

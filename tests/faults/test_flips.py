@@ -35,6 +35,7 @@ from tests.faults.operations import steady
 from tests.lengths import at_length
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.store.little import FewProcesses, all_files, contents, load, part_names, rewrite, save
+from tests.support.faults import Faults
 
 STATES = (
     {"a.txt": b"alpha\n", "b.txt": b"beta\n", "d.txt": b"delta\n" * 40},
@@ -99,8 +100,8 @@ def test_the_store_is_whole_before_it_is_damaged() -> None:
     the_next_run(fs)
 
 
-def test_a_reader_that_did_not_verify_would_be_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot_module, "require", lambda *_: None)
+def test_a_reader_that_did_not_verify_would_be_caught(faults: Faults) -> None:
+    faults.answer(snapshot_module, "require", None)
     (data,) = (each for each in artifacts() if each.path == f"segments/{prepared().segments[0]}/data.bin")
     with pytest.raises(AssertionError, match="data, segments/"):
         hurt(data, disk_for(data), most=300, seed=0, every=10_000)

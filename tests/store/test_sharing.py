@@ -210,10 +210,10 @@ def test_a_link_that_a_member_puts_in_place_of_a_new_folder_is_not_followed(
 @conforms("003.PERM3")
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "fuse.sshfs"])
 def test_no_store_of_a_group_is_made_or_opened_on_a_network_disk(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    home: Path, tmp_path: Path, faults: Faults, kind: str
 ) -> None:
     make_disk(str(home), STORE, shared=True).close()
-    monkeypatch.setattr(sharing, "file_system", lambda _: kind)
+    faults.answer(sharing, "file_system", kind)
     with pytest.raises(SharedUnfit, match=kind):
         open_disk(str(home), STORE)
     with pytest.raises(SharedUnfit, match=kind):

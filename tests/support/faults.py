@@ -57,6 +57,10 @@ class Faults:
 
         self.around(owner, name, call)
 
+    def answer(self, owner: object, name: str, value: object) -> None:
+        """Let a function or method return this value, whatever it is given."""
+        self._monkeypatch.setattr(owner, name, lambda *_, **__: value)
+
     def note(self, owner: object, name: str) -> list[tuple[Any, ...]]:
         """Return a list to which every call of a function or method will add its positional arguments."""
         noted: list[tuple[Any, ...]] = []

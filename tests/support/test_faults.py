@@ -47,6 +47,11 @@ def test_whoever_stands_around_a_call_gets_the_real_one_and_its_arguments(faults
     assert Door().open("a", wide=True) == "A True"
 
 
+def test_a_call_can_have_one_answer_whatever_it_is_given(faults: Faults) -> None:
+    faults.answer(Door, "open", "locked")
+    assert Door().open("a", wide=True) == "locked"
+
+
 def test_calls_are_noted_and_answered(faults: Faults) -> None:
     door = Door()
     noted = faults.note(door, "open")

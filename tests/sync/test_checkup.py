@@ -54,9 +54,9 @@ def test_a_home_that_may_not_be_written_is_told(home: Path) -> None:
     assert "chmod u+w" in check.advice
 
 
-def test_a_home_of_another_user_is_an_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_of_another_user_is_an_error(home: Path, faults: Faults) -> None:
     own = os.geteuid()
-    monkeypatch.setattr(os, "geteuid", lambda: own + 1)
+    faults.answer(os, "geteuid", own + 1)
     assert found(home)["home"].severity is Severity.ERROR
 
 

@@ -180,9 +180,7 @@ def test_while_another_run_writes_a_merge_says_so(desk: Desk) -> None:
 
 
 @conforms("003.PHY5")
-def test_a_merge_that_was_overtaken_is_begun_anew_and_given_up_at_last(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, faults: Faults
-) -> None:
+def test_a_merge_that_was_overtaken_is_begun_anew_and_given_up_at_last(desk: Desk, faults: Faults) -> None:
     lived(desk, 12)
     overtaken = []
 
@@ -199,7 +197,7 @@ def test_a_merge_that_was_overtaken_is_begun_anew_and_given_up_at_last(
     assert merge(desk).published
     assert overtaken
     assert texts().keys() == {path.name for path in desk.tree.iterdir()}
-    monkeypatch.setattr(compacting, "fits", lambda *_: False)
+    faults.answer(compacting, "fits", False)
     lived(desk, 3, seed=10)
     report = merge(desk)
     assert (report.published, report.note) == (False, "Other runs were replacing the same segments.")

@@ -65,7 +65,7 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_no_file_is_blamed_for_a_worker_that_was_killed_and_takes_its_time_to_die(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, faults: Faults
 ) -> None:
     root, candidates = tree_of(tmp_path, 1)
     with contextlib.closing(pool._Pool(pool._Duty(root, LimitConfig(), 5.0), 1, candidates)) as crew:
@@ -73,7 +73,7 @@ def test_no_file_is_blamed_for_a_worker_that_was_killed_and_takes_its_time_to_di
         assert worker.process.pid is not None
         os.kill(worker.process.pid, signal.SIGKILL)
         worker.process.join()
-        monkeypatch.setattr(worker.process, "is_alive", lambda: True)
+        faults.answer(worker.process, "is_alive", True)
         crew._waiting.append(pool._Task(0, candidates, suspect=True))
         crew._feed()
         crew._collect()

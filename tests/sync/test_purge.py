@@ -15,6 +15,7 @@ from cairn.store.standing import Purged
 from cairn.sync import purge as purge_module
 from cairn.sync.purge import purge
 from tests.conformance import conforms
+from tests.support.faults import Faults
 from tests.sync.shelf import Shelf
 from tests.sync.test_inventory import RUN_ID, from_the_future
 
@@ -72,9 +73,9 @@ def test_while_a_run_writes_nothing_at_all_is_removed(shelf: Shelf) -> None:
     assert shelf.names() == {shelf.id("one"), shelf.id("two")}
 
 
-def test_a_run_that_begins_after_the_look_keeps_its_store(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_begins_after_the_look_keeps_its_store(shelf: Shelf, faults: Faults) -> None:
     seen = shelf.look()
-    monkeypatch.setattr(purge_module, "inventory", lambda *_, **__: seen)
+    faults.answer(purge_module, "inventory", seen)
     with Disk.at(str(shelf.home), f"data/{shelf.id('two')}") as disk:
         taken = acquire(
             disk, run_id=RUN_ID, kind=RunKind.SYNC, floor_epoch=9, clock=shelf.clock, processes=SYSTEM_PROCESSES

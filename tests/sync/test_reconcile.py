@@ -17,16 +17,17 @@ from cairn.store.writer import open_writer
 from cairn.sync.reconcile import prune, reconcile_non_destructive
 from cairn.sync.tracking import remembered
 from tests.conformance import conforms
+from tests.support.faults import Faults
 from tests.sync.desk import Desk, Model, extract_here
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: Faults) -> Desk:
     desk = Desk(tmp_path)
     extract_here(monkeypatch, desk.clock)
     monkeypatch.setattr(reconcile_module, "place_of", lambda *_: desk.place)
     # A registry that knows nothing: what the stores know is not filled in by the way.
-    monkeypatch.setattr(tracking_module, "from_stores", lambda *_: [])
+    faults.answer(tracking_module, "from_stores", [])
     desk.put("a.py", "x = 1\n")
     return desk
 

@@ -19,6 +19,7 @@ from cairn.sync import stores
 from cairn.sync.stores import collect_stores
 from tests.conformance import conforms
 from tests.support.clock import ManualClock
+from tests.support.faults import Faults
 from tests.sync.shelf import DAY, Shelf
 from tests.sync.test_inventory import RUN_ID, from_the_future
 
@@ -116,10 +117,10 @@ def test_a_store_that_a_run_is_writing_stays_even_with_force(shelf: Shelf) -> No
     assert len(collect(shelf, "busy", force=True).removed) == 1
 
 
-def test_a_run_that_begins_after_the_look_keeps_its_store(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_begins_after_the_look_keeps_its_store(shelf: Shelf, faults: Faults) -> None:
     shelf.put("busy", days=400)
     seen = shelf.look()
-    monkeypatch.setattr(stores, "inventory", lambda *_, **__: seen)
+    faults.answer(stores, "inventory", seen)
     with Disk.at(str(shelf.home), f"data/{shelf.id('busy')}") as disk:
         taken = acquire(
             disk, run_id=RUN_ID, kind=RunKind.SYNC, floor_epoch=9, clock=shelf.clock, processes=SYSTEM_PROCESSES
@@ -129,21 +130,19 @@ def test_a_run_that_begins_after_the_look_keeps_its_store(shelf: Shelf, monkeypa
     assert shelf.names() == {shelf.id("busy")}
 
 
-def test_a_store_that_is_used_after_the_look_stays(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_used_after_the_look_stays(shelf: Shelf, faults: Faults) -> None:
     store = shelf.put("one", days=400)
     seen = shelf.look()
-    monkeypatch.setattr(stores, "inventory", lambda *_, **__: seen)
+    faults.answer(stores, "inventory", seen)
     (store / "last_used").write_text(rfc3339(shelf.clock.wall_ns()) + "\n")
     assert reasons(shelf, collect(shelf)) == {"one": KeptBecause.RECENT}
     assert shelf.names() == {shelf.id("one")}
 
 
-def test_a_store_that_somebody_else_removes_meanwhile_is_no_trouble(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_somebody_else_removes_meanwhile_is_no_trouble(shelf: Shelf, faults: Faults) -> None:
     shelf.put("one", days=400)
     seen = shelf.look()
-    monkeypatch.setattr(stores, "inventory", lambda *_, **__: seen)
+    faults.answer(stores, "inventory", seen)
     assert len(collect(shelf).removed) == 1
     assert reasons(shelf, collect(shelf)) == {"one": KeptBecause.BUSY}
 
@@ -181,12 +180,10 @@ def test_a_store_that_is_not_ours_or_holds_what_is_not_stays_even_with_force(she
 
 
 @pytest.mark.parametrize(("mode", "why"), [(0o500, "Permission denied"), (0o777, "others may write in it")])
-def test_a_store_whose_rights_change_after_the_look_stays(
-    shelf: Shelf, monkeypatch: pytest.MonkeyPatch, mode: int, why: str
-) -> None:
+def test_a_store_whose_rights_change_after_the_look_stays(shelf: Shelf, faults: Faults, mode: int, why: str) -> None:
     shelf.put("one", days=400)
     seen = shelf.look()
-    monkeypatch.setattr(stores, "inventory", lambda *_, **__: seen)
+    faults.answer(stores, "inventory", seen)
     shelf.path("one").chmod(mode)
     found = collect(shelf)
     shelf.path("one").chmod(0o700)

@@ -41,16 +41,17 @@ from tests.store.disks import Call, MemoryDisk, Mode, TracingDisk
 from tests.store.little import FewProcesses, load
 from tests.store.raising import SNAPSHOT, raised
 from tests.support.clock import ManualClock
+from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here, silent, texts_of
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: Faults) -> Desk:
     """Three segments and two files of tombstones, as version 1 wrote them."""
     desk = Desk(tmp_path)
     extract_here(monkeypatch, desk.clock)
     # Nothing is merged by the way: dead rows and their tombstones are what an upgrade has to deal with.
-    monkeypatch.setattr(upkeep_module, "look_after", lambda *_, **__: None)
+    faults.answer(upkeep_module, "look_after", None)
     desk.put("src/lease.py", "class Lease:\n    def steal(self):\n        return take(self)\n")
     desk.put("src/main.rs", "pub fn main() {\n    take();\n}\n")
     desk.put("gone.py", "def gone():\n    pass\n")
