@@ -21,11 +21,15 @@ if TYPE_CHECKING:
         CairnError,
         ConfigError,
         EmbeddingFailed,
+        EmbeddingModelChangedError,
+        IndexingInProgressError,
+        IndexNotReadyError,
         InvalidPattern,
         InvalidQuery,
         NotFound,
         NotIndexed,
         QueryTimeout,
+        RequiresReindex,
         SourceError,
         StoreBusy,
         StoreError,
@@ -33,9 +37,6 @@ if TYPE_CHECKING:
         Unsupported,
         UsageError,
     )
-    from cairn.errors import NotNow as IndexNotReadyError
-    from cairn.errors import NotReady as IndexingInProgressError
-    from cairn.errors import RequiresReindex as EmbeddingModelChangedError
     from cairn.graph.calls import CallGraph
     from cairn.graph.outline import Definition, FileOutline
     from cairn.graph.passage import FileText
@@ -66,6 +67,7 @@ __all__ = [
     "Progress",
     "QueryTimeout",
     "RepoMap",
+    "RequiresReindex",
     "SourceError",
     "StoreBusy",
     "StoreError",
@@ -102,12 +104,6 @@ _PLACES = {
     "Uses": "cairn.graph.uses",
     "Hit": "cairn.search.types",
 }
-# The other names of errors, for those who know them by what they wait for.
-_ALSO_CALLED = {
-    "EmbeddingModelChangedError": "RequiresReindex",
-    "IndexNotReadyError": "NotNow",
-    "IndexingInProgressError": "NotReady",
-}
 
 
 def __getattr__(name: str) -> object:
@@ -115,4 +111,4 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'cairn' has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415 - a command that a daemon answers needs none of this
 
-    return getattr(import_module(_PLACES.get(name, "cairn.errors")), _ALSO_CALLED.get(name, name))
+    return getattr(import_module(_PLACES.get(name, "cairn.errors")), name)

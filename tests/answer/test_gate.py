@@ -14,7 +14,7 @@ import pytest
 import cairn
 from cairn.answer.gate import closed
 from cairn.ask.gate import GateFacts, NonOkReason, Status, decide, first_told, gate_error
-from cairn.errors import NotIndexed, NotReady, NoValidSnapshot, RequiresReindex
+from cairn.errors import IndexingInProgressError, NotIndexed, NoValidSnapshot, RequiresReindex
 from cairn.store.standing import Proof, ProofOutcome, ProofReason, State, WriterInfo
 from tests.answer.test_envelope import valid
 from tests.conformance import conforms
@@ -75,7 +75,7 @@ def test_of_several_reasons_the_gravest_is_told() -> None:
         (facts(State.CLEARED), NotIndexed, 10, "it was cleared"),
         (facts(State.NOT_INDEXED, failed=True), NotIndexed, 10, "was stopped"),
         (facts(State.NOT_INDEXED, why="it is too large"), NotIndexed, 10, "it is too large"),
-        (facts(State.INDEXING), NotReady, 11, "being indexed"),
+        (facts(State.INDEXING), IndexingInProgressError, 11, "being indexed"),
         (facts(State.NOT_INDEXED, differs=("embeddingModel",)), RequiresReindex, 12, "embeddingModel"),
         (facts(State.CORRUPT), NoValidSnapshot, 90, "Store corrupt"),
     ],

@@ -6,7 +6,7 @@ import re
 
 from cairn.answer.envelope import load_schema
 from cairn.core import limits
-from cairn.errors import NotIndexed, NotReady, NoValidSnapshot, QueryTimeout, RequiresReindex, UsageError
+from cairn.errors import IndexingInProgressError, NotIndexed, NoValidSnapshot, QueryTimeout, RequiresReindex, UsageError
 from cairn.search.types import Mode
 from tests.docs.tables import MANUAL
 
@@ -32,7 +32,7 @@ def test_every_freshness_that_is_named_is_one_of_the_schema() -> None:
 
 
 def test_the_exit_statuses_are_those_of_the_errors() -> None:
-    errors = (UsageError, NotIndexed, NotReady, RequiresReindex, QueryTimeout, NoValidSnapshot)
+    errors = (UsageError, NotIndexed, IndexingInProgressError, RequiresReindex, QueryTimeout, NoValidSnapshot)
     assert [int(row[0]) for row in table("Exit status")] == [0, 1, *(error.exit_status for error in errors)]
 
 

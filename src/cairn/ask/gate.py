@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cairn.errors import CairnError, NotIndexed, NotReady, NoValidSnapshot, RequiresReindex
+from cairn.errors import CairnError, IndexingInProgressError, NotIndexed, NoValidSnapshot, RequiresReindex
 from cairn.store.standing import UNPROVEN, Proof, ProofReason, RunOutcome, State, Tracked, WriterInfo
 
 # --- The states of a codebase, and which may follow which: one table, shown as it is in docs/STATES.md.
@@ -180,7 +180,7 @@ def gate_error(gate: Gate, shown_root: str) -> CairnError:
     if gate.status is Status.REQUIRES_REINDEX:
         return RequiresReindex(path=shown_root, differs=", ".join(facts.differs[:MOST_FIELDS]))
     if gate.status is Status.NOT_READY:
-        return NotReady(path=shown_root)
+        return IndexingInProgressError(path=shown_root)
     if facts.state is State.CORRUPT:
         return NoValidSnapshot(path=shown_root, why="see `cairn health`")
     return NotIndexed(path=shown_root, why=_why(facts))

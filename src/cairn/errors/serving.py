@@ -56,16 +56,6 @@ class TokenUnfit(CairnError):
     exit_status = 1
 
 
-class EmbeddingModelChangedError(CairnError, RuntimeError):
-    """Embedding model changed from '{stored}' to '{configured}'; the index at {path} holds vectors of the old one.
-
-    Run `cairn reindex` to build the index anew beside it, or set the model back in your config.toml.
-    """
-
-    code = "embedding_model_changed"
-    exit_status = 1
-
-
 class AddressTaken(CairnError):
     """Port {port} cannot be used: {why}.
 

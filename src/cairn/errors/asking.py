@@ -1,0 +1,180 @@
+"""What can be wrong with a command or a question, and the index that cannot answer it now (2, 10-19, 130)."""
+
+from __future__ import annotations
+
+from cairn.errors.base import CairnError
+
+
+class UsageError(CairnError):
+    """{problem}
+
+    Run `cairn --help` for the commands and their options.
+    """
+
+    code = "usage"
+    exit_status = 2
+
+
+class RootNotUtf8(UsageError):
+    """The path of the folder {path} is not UTF-8, so no index could say where it is.
+
+    Rename what shows as an `x` and two digits in it, then run the command again; `cairn files` works without.
+    """
+
+    code = "root_not_utf8"
+
+
+class InvalidQuery(UsageError):
+    """{problem}
+
+    Put a word in double quotes to look for it as it stands; what comes after `--` is never an operator.
+    """
+
+    code = "invalid_query"
+
+
+class BadContinuation(UsageError):
+    """A continuation cannot be used here: {why}.
+
+    Run the search again without it to begin at the first page.
+    """
+
+    code = "bad_continuation"
+
+
+class InvalidPattern(UsageError):
+    """The pattern cannot be used: {why}.
+
+    Correct the pattern; to find a text just as it is written, ask for it literally instead of as a regex.
+    """
+
+    code = "invalid_pattern"
+
+
+class BatchUnreadable(UsageError):
+    """The batch {path} cannot be read: {why}.
+
+    Name a file with one question per line, or `-` for what comes in on stdin.
+    """
+
+    code = "batch_unreadable"
+
+
+class Interrupted(CairnError):
+    """Stopped by you.
+
+    Nothing is lost: what had been published stays. Run the command again when you like.
+    """
+
+    code = "interrupted"
+    exit_status = 130
+
+
+# --- 10-19: not now -----------------------------------------------------------------------------------------------
+
+
+class IndexNotReadyError(CairnError):
+    """The index cannot answer now.
+
+    `cairn status` says where it stands.
+    """
+
+    code = "not_now"
+    exit_status = 19
+    retryable = True
+
+
+class NotIndexed(IndexNotReadyError):
+    """There is no index of {path}: {why}.
+
+    Run `cairn index` to make one.
+    """
+
+    code = "not_indexed"
+    exit_status = 10
+    retryable = False
+
+
+class IndexingInProgressError(IndexNotReadyError):
+    """{path} is being indexed.
+
+    Ask again when the run has ended; `cairn status` shows how far it is.
+    """
+
+    code = "not_ready"
+    exit_status = 11
+    retryable = True
+
+
+# Another model is one of the settings in which an index can differ: `RequiresReindex` is caught as this one, too.
+class EmbeddingModelChangedError(CairnError, RuntimeError):
+    """Embedding model changed from '{stored}' to '{configured}'; the index at {path} holds vectors of the old one.
+
+    Run `cairn reindex` to build the index anew beside it, or set the model back in your config.toml.
+    """
+
+    code = "embedding_model_changed"
+    exit_status = 1
+
+
+class RequiresReindex(IndexNotReadyError, EmbeddingModelChangedError):
+    """The index of {path} was made with other settings or by another version of Cairn (it differs in {differs}).
+
+    Run `cairn reindex` to build one that fits; the old one stays until then.
+    """
+
+    code = "requires_reindex"
+    exit_status = 12
+    retryable = False
+
+
+class StoreBusy(IndexNotReadyError):
+    """Another run ({kind}, process {pid}) is writing this index.
+
+    It shows its progress in `cairn status`; run the command again when it has ended.
+    """
+
+    code = "busy"
+    exit_status = 13
+    retryable = True
+
+
+class QueryTimeout(IndexNotReadyError):
+    """The search was stopped after {seconds} seconds, when {done} of {files} files had been searched.
+
+    Search in fewer files (a path or a language), use a simpler pattern, or allow more time.
+    """
+
+    code = "timeout"
+    exit_status = 14
+    retryable = True
+
+
+class NotFound(CairnError):
+    """{problem}
+
+    {advice}.
+    """
+
+    code = "not_found"
+    exit_status = 15
+
+
+class Ambiguous(CairnError):
+    """{count} definitions are called {name}.
+
+    Name one of them by its place, such as {place}, or with more of the names around it.
+    """
+
+    code = "ambiguous"
+    exit_status = 16
+
+
+class Unsupported(CairnError):
+    """{problem}
+
+    {advice}.
+    """
+
+    code = "unsupported"
+    exit_status = 17
