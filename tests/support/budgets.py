@@ -16,6 +16,7 @@ import pytest
 BUDGETS: Mapping[str, tuple[float, float]] = {
     ".": (30, 300),
     "answer": (30, 300),
+    "ask": (30, 300),
     "bench": (30, 300),
     "cli": (30, 300),
     "compat": (30, 300),
