@@ -47,10 +47,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": INDEX
     | QUESTIONS
     | {"__init__", "ask", "answer", "evaluation", "watch", "tools", "install", "daemon", "mcp"},
+    "aio": INDEX | QUESTIONS | {"ask"},
     "__init__": {"errors", "ask", "search", "graph", "sync"},
-    "__main__": {"cli", "thin"},
     # The command before anything is loaded. Of `daemon` it takes the wire, which needs nothing.
-    "thin": {"__init__", "__main__", "daemon"},
+    "thin": {"__init__", "cli", "daemon"},
+    "__main__": {"thin"},
 }
 
 # Rows are read through a view, which knows what is live: no room can reach a segment, its tables or its columns. What a

@@ -83,7 +83,7 @@ def daemon(behave: Behave) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CAIRN_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr("cairn.__main__.main", lambda: LOADED)
+    monkeypatch.setattr(thin, "run_here", lambda: LOADED)
     return tmp_path / "home"
 
 

@@ -87,9 +87,9 @@ def open(path: str = ".", *, progress: Callable[[Progress], None] | None = None)
     `progress` is called with a `Progress` while files are indexed. Raises `IndexNotReadyError` when there is no index
     and none can be made, and `SourceError` when the folder cannot be read.
     """
-    from cairn.ask.library import open_code  # noqa: PLC0415 - numpy, the store and the grammars take a tenth of a second
+    from cairn.ask import library  # noqa: PLC0415 - numpy, the store and the grammars take a tenth of a second
 
-    return open_code(path, progress)
+    return library.Code(library.open_session(path, progress))
 
 
 _PLACES = {

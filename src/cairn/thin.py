@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from _socket import socket
     from typing import Any
 
+_INTERRUPTED = 130
 _PASSED_ON = ("NO_COLOR", "TERM")
 _HELLO_SECONDS = 1.0
 # Without a word for so long it is asked whether it lives; without one for as long again it does not.
@@ -39,12 +40,27 @@ def main() -> int:
             # Nothing has been printed yet, whatever it was.
             pass
         except KeyboardInterrupt:
-            from cairn.__main__ import stopped  # noqa: PLC0415
+            return _stopped()
+    return run_here()
 
-            return stopped()
-    from cairn.__main__ import main as run  # noqa: PLC0415
 
-    return run()
+def run_here() -> int:
+    """Load the whole program and run the command line; Ctrl-C is answered even while it is loaded."""
+    try:
+        from cairn.cli.main import main as run  # noqa: PLC0415 - loading it takes longer than some people wait
+
+        return run()
+    except KeyboardInterrupt:
+        return _stopped()
+
+
+def _stopped() -> int:
+    """Say that the person has stopped the command; the exit status for that."""
+    sys.stderr.write(
+        "cairn: Stopped by you.\n"
+        "  Nothing is lost: what had been published stays. Run the command again when you like.\n"
+    )
+    return _INTERRUPTED
 
 
 def _may_ask(arguments: list[str]) -> bool:

@@ -9,10 +9,10 @@ import pytest
 
 from cairn.answer import runs
 from cairn.answer.envelope import load_schema
-from cairn.answer.runs import FailedRow, RepairRow
-from cairn.core.limits import MAX_ENVELOPE_BYTES
 from cairn.store.remedy import FENCE, MEND, MOVE, POINT, RENEW
 from cairn.store.standing import HealthFinding, RepairAction, RepairPlan, RepairScope, Severity
+from cairn.sync.repair import RepairReport
+from cairn.sync.report import Changes, FailedFile
 from tests.answer.test_envelope import valid
 from tests.conformance import conforms
 from tests.golden_files import GOLDEN, is_golden
@@ -38,15 +38,16 @@ PLAN = RepairPlan(
     files=41,
     base=RUN_ID,
 )
-DONE = RepairRow(
+DONE = RepairReport(
+    PLAN,
     snapshot_id=RUN_ID,
-    changes={"added": 41, "modified": 0, "deleted": 1, "renamed": 0},
+    changes=Changes(added=41, deleted=1),
     quarantine="/home/me/.cairn/data/x/quarantine/" + RUN_ID,
     moved=2,
-    left=["link"],
+    left=("link",),
     fell_back=False,
-    failed=[FailedRow("a.py", "unstable", "It changed 5 times.\n")],
-    findings=[],
+    failed=(FailedFile("a.py", "unstable", "It changed 5 times.\n"),),
+    findings=(),
     seconds=0.25,
 )
 EXAMPLES = {
@@ -59,9 +60,9 @@ EXAMPLES = {
     "audit_damaged": lambda: runs.audit_report(
         path=".", root="/r", verdict="damaged", snapshot_id=None, coverage=COVERAGE, hashed=0, findings=[DRIFT, DAMAGE]
     ),
-    "repair_plan": lambda: runs.repair_report(path=".", root="/r", plan=PLAN, done=None, warnings=["One\u202e."]),
-    "repair_nothing": lambda: runs.repair_report(path=".", root="/r", plan=RepairPlan(RepairScope.NONE), done=None),
-    "repair_done": lambda: runs.repair_report(path=".", root="/r", plan=PLAN, done=DONE),
+    "repair_plan": lambda: runs.repair_envelope(".", "/r", PLAN, None, warnings=["One\u202e."]),
+    "repair_nothing": lambda: runs.repair_envelope(".", "/r", RepairPlan(RepairScope.NONE), None),
+    "repair_done": lambda: runs.repair_envelope(".", "/r", PLAN, DONE),
 }
 
 
@@ -95,6 +96,7 @@ def test_however_much_is_found_an_envelope_is_bounded_and_counts_all_of_it() -> 
     assert hit["shown"] + hit["left"] == 40_000
     actions = tuple(RepairAction(MOVE, f"segments/{n}", "Nobody." * 20) for n in range(40_000))
     plan = RepairPlan(RepairScope.TIDY, actions)
-    done = RepairRow(None, DONE.changes, None, 0, [f"x{n}" * 20 for n in range(40_000)], True, [], many, 1.0)
-    found = runs.repair_report(path=".", root="/r", plan=plan, done=done, budget=MAX_ENVELOPE_BYTES)
+    left = tuple(f"x{n}" * 20 for n in range(40_000))
+    done = RepairReport(plan, changes=DONE.changes, left=left, fell_back=True, findings=tuple(many), seconds=1.0)
+    found = runs.repair_envelope(".", "/r", plan, done)
     assert valid(found)["done"]["counts"]["warning"] == 40_000

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from jsonschema import ValidationError
 
 from cairn.answer import runs
-from cairn.answer.envelope import load_schema
-from cairn.answer.runs import FailedRow
+from cairn.answer.envelope import Envelope, load_schema
 from cairn.ask.gate import Status
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.core.types import SkipReason
 from cairn.store.standing import HealthFinding, Severity, SnapshotInfo, State, StoreStatus, WriterInfo
+from cairn.sync.report import Changes, FailedFile, RunReport
 from tests.answer.test_envelope import MANY, VALIDATORS, WILD, valid
 from tests.golden_files import GOLDEN, is_golden
 
@@ -63,17 +63,15 @@ FINDINGS = [
 ]
 
 
-def run(**changed: Any) -> dict[str, Any]:
+def run(*, root: str = "/r", budget: int = DEFAULT_ENVELOPE_BYTES, **changed: Any) -> Envelope:
     fields: dict[str, Any] = {
-        "path": ".",
-        "root": "/r",
         "kind": "sync",
         "published": True,
         "snapshot_id": RUN_ID,
         "generation": 3,
-        "changes": {"added": 12, "modified": 3, "deleted": 1, "renamed": 0},
+        "changes": Changes(12, 3, 1, 0),
         "files_indexed": 1_298,
-        "total_chunks": 18_234,
+        "chunks_live": 18_234,
         "skipped": [(SkipReason.IGNORED, 30), (SkipReason.BINARY, 7), (SkipReason.ALIAS, 0)],
         "failed": [],
         "adopted": 0,
@@ -81,15 +79,15 @@ def run(**changed: Any) -> dict[str, Any]:
         "source_bytes": 6_500_000,
         "seconds": 4.2037,
     }
-    return fields | changed
+    return runs.run_envelope(".", root, RunReport(**fields | changed), budget=budget)
 
 
 EXAMPLES = {
-    "run": lambda: runs.run_report(**run()),
-    "run_degraded": lambda: runs.run_report(
-        **run(failed=[FailedRow("src/é\x1b.py", "unstable", "It changed 5 times.\n")], warnings=["One\u202e."])
+    "run": run,
+    "run_degraded": lambda: run(
+        failed=[FailedFile("src/é\x1b.py", "unstable", "It changed 5 times.\n")], warnings=["One\u202e."]
     ),
-    "run_cleared_nothing": lambda: runs.run_report(**run(kind="clear", published=False, snapshot_id="", generation=0)),
+    "run_cleared_nothing": lambda: run(kind="clear", published=False, snapshot_id="", generation=0),
     "status": lambda: runs.store_status(INDEXED, path="src", warnings=["A setting does nothing."]),
     "status_syncing": lambda: runs.store_status(replace(INDEXED, writer=replace(WRITER, kind="sync")), path="."),
     "status_indexing": lambda: runs.store_status(
@@ -233,8 +231,8 @@ def test_findings_come_worst_first_with_the_name_they_are_about() -> None:
 
 @pytest.mark.parametrize("budget", [DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES, 100 * MAX_ENVELOPE_BYTES])
 def test_a_list_that_is_too_long_is_cut_and_counted(budget: int) -> None:
-    failed = [FailedRow("\x01" * 4_000 + str(n), "unreadable", "\x01" * 9_000) for n in range(500)]
-    found = valid(runs.run_report(**run(failed=failed, warnings=["w"] * 50, budget=budget)), most=budget)
+    failed = [FailedFile("\x01" * 4_000 + str(n), "unreadable", "\x01" * 9_000) for n in range(500)]
+    found = valid(run(failed=failed, warnings=["w"] * 50, budget=budget), most=budget)
     findings = [HealthFinding("x", Severity.NOTE, "m" * 9_000, "a", "\x01" * 4_000)] * 500
     health = valid(runs.health_report(path=".", root="/r", findings=findings, budget=budget), most=budget)
     assert health["counts"]["note"] == 500
@@ -255,9 +253,9 @@ def test_any_root_and_warning_give_a_valid_status(root: str, path: str, state: S
     assert (value["status"] == Status.OK) == (state is State.INDEXED)
 
 
-@given(st.lists(st.builds(FailedRow, WILD, st.just("unreadable"), WILD), max_size=4), WILD, st.floats(0, 1e6))
+@given(st.lists(st.builds(FailedFile, WILD, st.just("unreadable"), WILD), max_size=4), WILD, st.floats(0, 1e6))
 @MANY
-def test_any_failure_gives_a_valid_report(failed: list[FailedRow], root: str, seconds: float) -> None:
-    value = valid(runs.run_report(**run(failed=failed, root=root, seconds=seconds)))
+def test_any_failure_gives_a_valid_report(failed: list[FailedFile], root: str, seconds: float) -> None:
+    value = valid(run(failed=failed, root=root, seconds=seconds))
     assert len(value["failed"]) == len(failed)
     assert value["degraded"] == bool(failed)

@@ -13,8 +13,7 @@ import pytest
 
 from cairn import __version__
 from cairn.cli.main import main
-from cairn.cli.output import Output
-from cairn.cli.surroundings import Surroundings
+from cairn.cli.output import Output, Surroundings
 from tests.answer.test_envelope import VALIDATORS
 from tests.support.commands import Person
 

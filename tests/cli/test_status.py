@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from cairn.cli.main import main
-from cairn.cli.output import Output
+from cairn.cli.output import Output, Surroundings
 from cairn.cli.store import exit_status
-from cairn.cli.surroundings import Surroundings
 from cairn.store.standing import State, StoreStatus
 from tests.conformance import conforms
 from tests.schemas import check

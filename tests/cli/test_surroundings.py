@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from cairn.ask.session import find_targets
-from cairn.cli.output import Output
-from cairn.cli.surroundings import Surroundings
+from cairn.cli.output import Output, Surroundings
 from cairn.errors import PathNotFound
 
 

@@ -1,6 +1,6 @@
 """Contracts of a coordinator, a service of file states and a service of refresh jobs, which tests hold ours against.
 
-`cairn.ask.coordinator.Coordinator` and `cairn.semantic.editing.FileStateService` keep the first two. `RefreshJobs`
+`cairn.aio.AsyncCode` and `cairn.semantic.editing.FileStateService` keep the first two. `RefreshJobs`
 keeps the third with nothing but `cairn.semantic.jobs` and `cairn.semantic.worker`.
 """
 

@@ -7,7 +7,7 @@ other one, with `reason`, `message` and in `hints` the call that tells more.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from typing import Any
 
 from cairn.answer.envelope import Envelope, asked, cut, fit, ok, tail
@@ -29,8 +29,7 @@ from cairn.store.standing import (
     StoreStatus,
     WriterInfo,
 )
-from cairn.sync.codebase import Codebase
-from cairn.sync.report import Changes, RunReport
+from cairn.sync.report import FailedFile, RunReport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,15 +37,6 @@ if TYPE_CHECKING:
 
 
 _RANK = {severity: rank for rank, severity in enumerate(Severity)}
-
-
-@dataclass(frozen=True, slots=True)
-class FailedRow:
-    """A file that could not be indexed."""
-
-    path: str
-    code: str
-    message: str
 
 
 # --- gates ------------------------------------------------------------------------------------------------------------
@@ -116,49 +106,38 @@ def _hints(state: State, root: str) -> dict[str, Any]:
 # --- builders ---------------------------------------------------------------------------------------------------------
 
 
-def run_report(
-    *,
-    path: str,
-    root: str,
-    kind: str,
-    published: bool,
-    snapshot_id: str,
-    generation: int,
-    changes: Mapping[str, int],
-    files_indexed: int,
-    total_chunks: int,
-    skipped: Iterable[tuple[SkipReason, int]],
-    failed: Sequence[FailedRow],
-    adopted: int,
-    store_bytes: int,
-    source_bytes: int,
-    seconds: float,
-    warnings: Sequence[str] = (),
-    budget: int = DEFAULT_ENVELOPE_BYTES,
+def run_envelope(
+    path: str, root: str, report: RunReport, *, warnings: Sequence[str] = (), budget: int = MAX_ENVELOPE_BYTES
 ) -> Envelope:
-    """What a run did. Without a snapshot (there was nothing to clear) `snapshot` is null."""
-    rows = [{"path": row.path, "code": row.code, "message": plain(row.message)} for row in failed]
+    """What a run did to an index. Without a snapshot (there was nothing to clear) `snapshot` is null."""
+    rows = _failed(report.failed)
     shown = fit(rows, min(budget, MAX_ENVELOPE_BYTES) // 2)
+    snapshot = {"id": report.snapshot_id, "generation": report.generation} if report.snapshot_id else None
+    coverage = {"indexed": report.files_indexed, "chunks": report.chunks_live, "skipped": _counts(report.skipped)}
     return ok(
         "cairn.run/1",
         path=path,
         root=root,
         body=[
-            ("kind", kind),
-            ("published", published),
-            ("snapshot", {"id": snapshot_id, "generation": generation} if snapshot_id else None),
-            ("changes", dict(changes)),
-            ("coverage", {"indexed": files_indexed, "chunks": total_chunks, "skipped": _counts(skipped)}),
-            ("degraded", bool(failed)),
+            ("kind", report.kind),
+            ("published", report.published),
+            ("snapshot", snapshot),
+            ("changes", asdict(report.changes)),
+            ("coverage", coverage),
+            ("degraded", bool(report.failed)),
             ("failed", shown),
-            ("adopted", adopted),
-            ("storeBytes", store_bytes),
-            ("sourceBytes", source_bytes),
-            ("timingsMs", {"total": round(1_000 * seconds)}),
-            *tail(warnings, cut("failed", len(shown), len(rows))),
+            ("adopted", report.adopted),
+            ("storeBytes", report.store_bytes),
+            ("sourceBytes", report.source_bytes),
+            ("timingsMs", {"total": round(1_000 * report.seconds)}),
+            *tail([*warnings, *report.warnings], cut("failed", len(shown), len(rows))),
             ("hints", {}),
         ],
     )
+
+
+def _failed(files: Sequence[FailedFile]) -> list[dict[str, str]]:
+    return [{"path": file.path, "code": file.code, "message": plain(file.message)} for file in files]
 
 
 def store_status(
@@ -342,21 +321,6 @@ _NEXT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RepairRow:
-    """What a repair did; without a snapshot nothing had to be read again."""
-
-    snapshot_id: str | None
-    changes: Mapping[str, int]
-    quarantine: str | None
-    moved: int
-    left: Sequence[str]
-    fell_back: bool
-    failed: Sequence[FailedRow]
-    findings: Sequence[HealthFinding]
-    seconds: float
-
-
 def audit_report(
     *,
     path: str,
@@ -385,42 +349,42 @@ def audit_report(
     return ok("cairn.audit/1", path=path, root=root, body=body)
 
 
-def repair_report(
-    *,
+def repair_envelope(
     path: str,
     root: str,
     plan: RepairPlan,
-    done: RepairRow | None,
+    report: RepairReport | None,
+    *,
     warnings: Sequence[str] = (),
-    budget: int = DEFAULT_ENVELOPE_BYTES,
+    budget: int = MAX_ENVELOPE_BYTES,
 ) -> Envelope:
-    """What a repair would do (`done` is None), or what it did and what the checker says afterwards."""
+    """What a repair would do (`report` is None), or what it did and what the checker says afterwards."""
     budget = min(budget, MAX_ENVELOPE_BYTES)
     actions = [{"kind": row.kind, "path": row.path, "why": plain(row.why)} for row in plan.actions]
     shown = fit(actions, budget // 4)
+    advice = {"next": "Run `cairn repair` to do it."} if report is None and plan.scope != RepairScope.NONE else {}
     body: list[tuple[str, Any]] = [
-        ("dryRun", done is None),
+        ("dryRun", report is None),
         ("scope", plan.scope.value),
         ("files", plan.files),
         ("base", plan.base),
         ("actions", shown),
-        ("done", _done(done, budget) if done is not None else None),
-        *tail(warnings, cut("actions", len(shown), len(actions))),
-        ("hints", {"next": "Run `cairn repair` to do it."} if done is None and plan.scope != RepairScope.NONE else {}),
+        ("done", _done(report, budget) if report is not None else None),
+        *tail([*warnings, *(report.warnings if report else ())], cut("actions", len(shown), len(actions))),
+        ("hints", advice),
     ]
     return ok("cairn.repair/1", path=path, root=root, body=body)
 
 
-def _done(done: RepairRow, budget: int) -> dict[str, Any]:
-    failed = [{"path": row.path, "code": row.code, "message": plain(row.message)} for row in done.failed]
+def _done(done: RepairReport, budget: int) -> dict[str, Any]:
     return {
         "snapshot": done.snapshot_id,
-        "changes": dict(done.changes),
+        "changes": asdict(done.changes),
         "quarantine": done.quarantine,
         "moved": done.moved,
         "left": fit(done.left, budget // 16),
         "fellBack": done.fell_back,
-        "failed": fit(failed, budget // 8),
+        "failed": fit(_failed(done.failed), budget // 8),
         "sound": all(row.severity is not Severity.ERROR for row in done.findings),
         "counts": _severities(done.findings),
         "results": fit([finding_row(row) for row in worst_first(done.findings)], budget // 8),
@@ -430,69 +394,6 @@ def _done(done: RepairRow, budget: int) -> dict[str, Any]:
 
 def _severities(findings: Sequence[HealthFinding]) -> dict[str, int]:
     return {severity.value: sum(row.severity is severity for row in findings) for severity in Severity}
-
-
-# --- What a run came to, as the one envelope that the command line and the tools give.
-
-
-def run_envelope(asked: str, codebase: Codebase, report: RunReport, *, budget: int = MAX_ENVELOPE_BYTES) -> Envelope:
-    """What a run did to an index."""
-    return run_report(
-        path=asked,
-        root=codebase.root.path,
-        kind=report.kind,
-        published=report.published,
-        snapshot_id=report.snapshot_id,
-        generation=report.generation,
-        changes=_changes(report.changes),
-        files_indexed=report.files_indexed,
-        total_chunks=report.chunks_live,
-        skipped=report.skipped,
-        failed=[FailedRow(file.path, file.code, file.message) for file in report.failed],
-        adopted=report.adopted,
-        store_bytes=report.store_bytes,
-        source_bytes=report.source_bytes,
-        seconds=report.seconds,
-        warnings=[*codebase.config.warnings, *report.warnings],
-        budget=budget,
-    )
-
-
-def repair_envelope(
-    asked: str, codebase: Codebase, plan: RepairPlan, report: RepairReport | None, *, budget: int = MAX_ENVELOPE_BYTES
-) -> Envelope:
-    """What a repair did, or would do while there is no report."""
-    return repair_report(
-        path=asked,
-        root=codebase.root.path,
-        plan=plan,
-        done=_repaired(report) if report else None,
-        warnings=(*codebase.config.warnings, *(report.warnings if report else ())),
-        budget=budget,
-    )
-
-
-def _repaired(report: RepairReport) -> RepairRow:
-    return RepairRow(
-        snapshot_id=report.snapshot_id,
-        changes=_changes(report.changes),
-        quarantine=report.quarantine,
-        moved=report.moved,
-        left=report.left,
-        fell_back=report.fell_back,
-        failed=[FailedRow(file.path, file.code, file.message) for file in report.failed],
-        findings=report.findings,
-        seconds=report.seconds,
-    )
-
-
-def _changes(changes: Changes) -> dict[str, int]:
-    return {
-        "added": changes.added,
-        "modified": changes.modified,
-        "deleted": changes.deleted,
-        "renamed": changes.renamed,
-    }
 
 
 # --- What is said about a merge of segments.

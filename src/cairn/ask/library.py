@@ -211,7 +211,7 @@ class Code(AbstractContextManager["Code"]):
         self._session.close()
 
 
-def open_code(path: str, progress: Callable[[Progress], None] | None) -> Code:
+def open_session(path: str, progress: Callable[[Progress], None] | None) -> Session:
     """Index the folder or catch up with it, and open it. Raises an error of its gate when it cannot answer."""
     session = Session(whole(path, os.environ), os.environ)
     try:
@@ -222,7 +222,7 @@ def open_code(path: str, progress: Callable[[Progress], None] | None) -> Code:
     except BaseException:
         session.close()
         raise
-    return Code(session)
+    return session
 
 
 def _one_of(kind: type[E], what: str, value: str) -> E:

@@ -18,8 +18,7 @@ from cairn.ask.runs import Patience
 from cairn.ask.session import Session, Target, find_targets, whole
 from cairn.ask.workspace import Workspace
 from cairn.cli.main import main
-from cairn.cli.output import Output
-from cairn.cli.surroundings import NotHere, Surroundings
+from cairn.cli.output import NotHere, Output, Surroundings
 from cairn.cli.verbs import COMMANDS
 from cairn.daemon.frames import RENDERED
 from cairn.daemon.requests import Emit

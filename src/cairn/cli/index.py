@@ -252,7 +252,7 @@ def run_index(options: argparse.Namespace, output: Output) -> int:
     if options.json:
         from cairn.answer.runs import run_envelope  # noqa: PLC0415
 
-        output.line(run_envelope(options.root, codebase, report).to_json())
+        output.line(run_envelope(options.root, codebase.root.path, report, warnings=codebase.config.warnings).to_json())
         return 0
     output.line(summary(report, options.command))
     notes(report, codebase.config.warnings, output)

@@ -13,8 +13,7 @@ from typing import NoReturn
 
 from cairn import __version__
 from cairn.answer.envelope import error as error_envelope
-from cairn.cli.output import Output
-from cairn.cli.surroundings import NotHere
+from cairn.cli.output import NotHere, Output
 from cairn.cli.verbs import COMMANDS, code_of
 from cairn.core.text import plain
 from cairn.errors import (

@@ -17,8 +17,7 @@ from cairn.ask.gate import gate_error
 from cairn.ask.prepare import Policy
 from cairn.ask.session import Session, ask_all
 from cairn.ask.values import Answer, Page, Source
-from cairn.cli.output import Output, counted
-from cairn.cli.surroundings import prepare_all
+from cairn.cli.output import Output, counted, prepare_all
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.config import SCOPES
 from cairn.core.limits import DEFAULT_RESULTS, MAX_BATCH_LINE_BYTES, MAX_CONTEXT_LINES, MAX_RESULTS

@@ -21,8 +21,7 @@ from cairn.answer.semantic import (
     job_list,
     refresh_report,
 )
-from cairn.cli.output import Output, counted
-from cairn.cli.surroundings import prepare_all
+from cairn.cli.output import Output, counted, prepare_all
 from cairn.cli.verbs import code_of
 from cairn.core.clock import rfc3339
 from cairn.core.config import cairn_home

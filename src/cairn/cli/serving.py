@@ -275,7 +275,11 @@ class _Shown:
             output.note(f"{output.styled('note: ', 'yellow', output.stderr)}{plain(ended.error.sentence)}")
         elif isinstance(report, RunReport) and report.published:
             if self._options.json:
-                output.line(run_envelope(self._options.root, self._codebase, report).to_json())
+                output.line(
+                    run_envelope(
+                        self._options.root, self._codebase.root.path, report, warnings=self._codebase.config.warnings
+                    ).to_json()
+                )
             else:
                 output.line(summary(report, "sync"))
                 notes(report, (), output)

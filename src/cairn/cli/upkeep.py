@@ -211,7 +211,7 @@ def run_repair(options: argparse.Namespace, output: Output) -> int:
     if options.json:
         from cairn.answer.runs import repair_envelope  # noqa: PLC0415
 
-        envelope = repair_envelope(options.root, codebase, planned, report)
+        envelope = repair_envelope(options.root, codebase.root.path, planned, report, warnings=codebase.config.warnings)
         output.line(envelope.to_json())
     else:
         for line in plan_lines(planned, done=report is not None):

@@ -74,11 +74,12 @@ def _outcome(workspace: Workspace, target: Target, run: Run) -> Envelope:
         return _refused(workspace, target) or _busy(workspace, target, problem)
     if problem is not None:
         return _failed(target, problem)
-    report = run.report
+    report, root, warnings = run.report, target.codebase.root.path, target.codebase.config.warnings
     if isinstance(report, RunReport):
-        return run_envelope(target.asked, target.codebase, report, budget=DEFAULT_ENVELOPE_BYTES)
+        return run_envelope(target.asked, root, report, warnings=warnings, budget=DEFAULT_ENVELOPE_BYTES)
     assert report is not None, "a run that is over says what it came to"
-    return repair_envelope(target.asked, target.codebase, report.plan, report, budget=DEFAULT_ENVELOPE_BYTES)
+    plan = report.plan
+    return repair_envelope(target.asked, root, plan, report, warnings=warnings, budget=DEFAULT_ENVELOPE_BYTES)
 
 
 def _refused(workspace: Workspace, target: Target) -> Envelope | None:

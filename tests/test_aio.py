@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cairn.ask.coordinator import Coordinator
+from cairn.aio import AsyncCode
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.errors import PathOutsideRoot
 from cairn.graph.outline import Definition
@@ -24,13 +27,14 @@ from tests.semantic.test_worker import World as Worker
 from tests.semantic.worlds import World
 from tests.support import contracts
 from tests.support.contracts import RefreshJobs
+from tests.support.waiting import PATIENCE
 from tests.sync.desk import extract_here
 
 # That these fit is proven by the type checker, which reads tests too.
 AsCoordinator = contracts.IndexCoordinator[Hit, Definition, Use, RepoMap, RunReport]
 
 
-def as_coordinator(one: Coordinator) -> AsCoordinator:
+def as_coordinator(one: AsyncCode) -> AsCoordinator:
     return one
 
 
@@ -47,7 +51,7 @@ def as_jobs(one: RefreshJobs) -> contracts.RefreshJobService:
     ("ours", "contract", "calls"),
     [
         (
-            Coordinator,
+            AsyncCode,
             contracts.IndexCoordinator,
             "search get_symbol get_references get_map reindex_incremental reindex_full",
         ),
@@ -96,7 +100,7 @@ def test_a_codebase_is_asked_and_brought_up_to_date_from_a_loop(
         assert await one.get_symbol("fresh", None) is not None
 
     with world.session() as session:
-        asyncio.run(talk(as_coordinator(Coordinator(session))))
+        asyncio.run(talk(as_coordinator(AsyncCode(session))))
 
 
 @conforms("002.IF1", "002.FS1", "002.FS2")
@@ -133,3 +137,33 @@ def test_a_refresh_is_asked_for_run_and_looked_at(tmp_path: Path) -> None:
     assert jobs.get_job_status(job + 1) is None
     with pytest.raises(KeyError):
         jobs.enqueue_refresh(99, FULL)
+
+
+def test_a_program_that_awaits_opens_a_folder_asks_and_closes_it(tmp_path: Path) -> None:
+    """As a user writes it: a script of its own, run by a Python of its own."""
+    (tmp_path / "lease.py").write_text("def steal_lease():\n    return 1\n")
+    script = """
+import asyncio, sys
+import cairn.aio
+
+async def main():
+    async with cairn.aio.open(sys.argv[1]) as code:
+        hits, symbol = await asyncio.gather(code.search("steal the lease"), code.get_symbol("steal_lease"))
+        print(code.root == sys.argv[1], hits[0].path, symbol.start_line)
+    try:
+        await code.search("steal the lease")
+    except cairn.CairnError as closed:
+        print("closed")
+
+asyncio.run(main())
+"""
+    environ = {**os.environ, "CAIRN_HOME": str(tmp_path / "home")}
+    told = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path.resolve())],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    assert (told.stdout, told.returncode) == ("True lease.py 1\nclosed\n", 0), told.stderr

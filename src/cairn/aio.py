@@ -1,17 +1,25 @@
-"""One codebase for programs that wait for many things at once.
+"""`cairn.aio`: a codebase for programs that wait for many things at once.
 
-Each call works in a thread of its own, and one after the other, so that whoever awaits it can go on meanwhile.
+    import cairn.aio
+
+    async with cairn.aio.open(".") as code:
+        for hit in await code.search("where is the lease stolen"):
+            print(hit.path, hit.start_line, hit.symbol)
+
+Each call works in a thread, one after the other, so that the loop goes on meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from os import PathLike
 from typing import TypeVar
 
 from cairn.ask.gate import gate_error
+from cairn.ask.library import open_session
 from cairn.ask.meaning import database_of
 from cairn.ask.relations import references, repo_map, symbol_asked_for
 from cairn.ask.session import Session
@@ -29,15 +37,30 @@ from cairn.sync.report import RunReport
 from cairn.sync.run import RunOptions, reindex, sync
 
 T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cairn.sync.report import Progress
 _HAS_CONTEXT = "SELECT 1 FROM contexts WHERE id = ? AND enabled"
 
 
-class Coordinator:
-    """A session, asked from a loop of events. Closing the session is left to who has opened it."""
+class AsyncCode(AbstractAsyncContextManager["AsyncCode"]):
+    """A codebase that is asked from an event loop. It answers from one snapshot until it is reindexed or closed."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._turn = asyncio.Lock()
+
+    @property
+    def root(self) -> str:
+        """The folder that was indexed."""
+        return self._session.root
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of the snapshot; a second call does nothing."""
+        await self._done(self._session.close)
 
     async def search(self, query: str, mode: Mode = Mode.HYBRID, scope: str | None = None) -> list[Hit]:
         """What fits a query, the best first; `scope` is `runtime`, `tests`, `docs`, `config` or `all`."""
@@ -108,3 +131,12 @@ class Coordinator:
     @property
     def _root(self) -> str:
         return printable(self._session.root.encode("utf-8", "surrogateescape"))
+
+
+@asynccontextmanager
+async def open(  # noqa: A001 - as `cairn.open`
+    path: str = ".", *, progress: Callable[[Progress], None] | None = None
+) -> AsyncIterator[AsyncCode]:
+    """The codebase that holds this folder, indexed or brought up to date as by `cairn.open`, and closed at the end."""
+    async with AsyncCode(await asyncio.to_thread(open_session, path, progress)) as code:
+        yield code
