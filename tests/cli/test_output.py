@@ -8,23 +8,14 @@ from dataclasses import replace
 import pytest
 
 from cairn.cli.output import Output, Progress, counted, left_out, sized
-from cairn.core.clock import SystemClock
 from cairn.core.types import SkipReason
 from cairn.sync import report
+from tests.support.clock import ManualClock
 
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-class Hand(SystemClock):
-    """A clock that is moved by hand."""
-
-    now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
 
 
 def test_colours_are_for_terminals_that_want_them() -> None:
@@ -44,11 +35,11 @@ def test_notes_are_silent_when_asked_and_with_json() -> None:
 
 
 def test_a_bar_appears_after_half_a_second_and_goes_away_again() -> None:
-    stream, clock = Terminal(), Hand()
+    stream, clock = Terminal(), ManualClock()
     progress = Progress(stream, clock, shown=True)
     progress("reading", 10, 100)
     assert stream.getvalue() == ""
-    clock.now = 0.6
+    clock.advance(0.6)
     progress("reading", 50, 100)
     assert "[############............] reading 50 of 100" in stream.getvalue()
     progress.done()
@@ -56,11 +47,11 @@ def test_a_bar_appears_after_half_a_second_and_goes_away_again() -> None:
 
 
 def test_without_a_terminal_progress_is_a_plain_line_now_and_then() -> None:
-    stream, clock = io.StringIO(), Hand()
+    stream, clock = io.StringIO(), ManualClock()
     progress = Progress(stream, clock, shown=True)
     for second in range(12):
-        clock.now = float(second)
         progress("walking", 1000 * second, 0)
+        clock.advance(1.0)
     progress.done()
     assert stream.getvalue() == "walking 5,000\nwalking 10,000\n"
 
@@ -69,9 +60,9 @@ def test_without_a_terminal_progress_is_a_plain_line_now_and_then() -> None:
 
 
 def shown(at: report.Progress, stream: io.StringIO) -> str:
-    clock = Hand()
+    clock = ManualClock()
     progress = Progress(stream, clock, shown=True)
-    clock.now = 6.0
+    clock.advance(6.0)
     progress.tell(at)
     return stream.getvalue().removeprefix("\r\x1b[K")
 

@@ -9,16 +9,16 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import PATIENCE, until
+
 _MISSING = [name for name in ("milvus_lite", "pymilvus") if importlib.util.find_spec(name) is None]
 needs_milvus = pytest.mark.skipif(bool(_MISSING), reason=f"not installed: {', '.join(_MISSING)}")
-_START_SECONDS = 30.0
 
 
 @dataclass
@@ -41,13 +41,18 @@ class RealServer:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        until = time.monotonic() + _START_SECONDS
-        while time.monotonic() < until:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1.0):
-                return
-            assert self.process.poll() is None, "the server left as soon as it was started"
-            time.sleep(0.05)
-        raise AssertionError("the server does not listen")
+        try:
+            until(self._listens, lambda: "the server does not listen")
+        except BaseException:
+            self.kill()
+            raise
+
+    def _listens(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, "the server left as soon as it was started"
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), PATIENCE):
+            return True
+        return False
 
     def kill(self) -> None:
         if self.process is not None:

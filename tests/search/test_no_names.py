@@ -15,7 +15,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "cairn"
 NAMES = frozenset((SOURCE.parents[1] / "tests" / "golden" / "benchmark-names.txt").read_text("ascii").split())
-MODULES = sorted([*SOURCE.glob("search/*.py"), *SOURCE.glob("engine/*.py"), SOURCE / "tokens.py"])
+MODULES = sorted([*SOURCE.glob("search/*.py"), *SOURCE.glob("engine/*.py"), SOURCE / "core/tokens.py"])
 
 
 def words_of(source: str) -> set[str]:

@@ -10,26 +10,18 @@ import pytest
 
 from cairn.daemon.admission import Admission, Ticket
 from cairn.errors import CairnError, Cancelled, DaemonBusy, DeadlinePassed, QueryTimeout
+from tests.support.clock import ManualClock
 from tests.support.waiting import PATIENCE, until
 
 LONG = 1_000.0
-
-
-class Clock:
-    """A clock that stands still until it is told to go on."""
-
-    now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
 
 
 class Room:
     """Requests that are worked on until they are let go."""
 
     def __init__(self, **bounds: int) -> None:
-        self.clock = Clock()
-        self.admission = Admission(self.clock, **bounds)  # type: ignore[arg-type]
+        self.clock = ManualClock()
+        self.admission = Admission(self.clock, **bounds)
         self.go = threading.Event()
         self.done: list[str] = []
         self.given_up: dict[str, str] = {}
@@ -111,11 +103,11 @@ def test_one_that_waits_too_long_is_given_up_and_makes_room(room: Callable[..., 
     found.busy(1)
     found.submit("b", "waiting", seconds=10.0)
     assert found.admission.expire() == 10.0
-    found.clock.now = 10.0
+    found.clock.advance(10.0)
     assert found.admission.expire() == 20.0
     assert found.given_up == {"waiting": DeadlinePassed.code}
     assert found.admission.load().queued == 0
-    found.clock.now = 30.0
+    found.clock.advance(20.0)
     # Who works on it goes on, but nobody is told of it any more.
     assert found.admission.expire() is None
     assert found.given_up["at work"] == DeadlinePassed.code

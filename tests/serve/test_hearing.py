@@ -6,22 +6,13 @@ from collections.abc import Iterable
 
 import pytest
 
-from cairn.core.clock import SystemClock
 from cairn.core.limits import MAX_HINTED_FILES, WATCH_DEBOUNCE_MS
 from cairn.errors import WatchFailed
 from cairn.source.watch import Hints
 from cairn.watch.pending_changes import Hearing
+from tests.support.clock import ManualClock
 
 QUIET = WATCH_DEBOUNCE_MS / 1000
-
-
-class Still(SystemClock):
-    """A clock that stands until it is put forward."""
-
-    now = 1_000.0
-
-    def monotonic(self) -> float:
-        return self.now
 
 
 class Teller:
@@ -62,7 +53,7 @@ def teller() -> Teller:
 @pytest.fixture
 def hearing(teller: Teller) -> Hearing:
     """One that has compared everything once."""
-    found = Hearing("/here", Still())
+    found = Hearing("/here", ManualClock(monotonic=1_000.0))
     found.listen(teller)
     assert found.take() is None
     found.done()
@@ -73,9 +64,9 @@ def told(*raws: bytes, overflow: bool = False) -> Hints:
     return Hints(frozenset(raws), overflow)
 
 
-def clock_of(hearing: Hearing) -> Still:
+def clock_of(hearing: Hearing) -> ManualClock:
     clock = hearing._clock
-    assert isinstance(clock, Still)
+    assert isinstance(clock, ManualClock)
     return clock
 
 
@@ -83,18 +74,18 @@ def test_names_wait_until_the_tree_is_quiet_for_a_moment(hearing: Hearing, telle
     assert (hearing.waits, hearing.due()) == (False, None)
     teller.next = [told(b"a"), told(b"b")]
     hearing.hear()
-    clock_of(hearing).now += QUIET / 2
+    clock_of(hearing).advance(QUIET / 2)
     hearing.hear()
-    assert hearing.due() == clock_of(hearing).now + QUIET
+    assert hearing.due() == clock_of(hearing).monotonic() + QUIET
     assert (hearing.pending, hearing.take(), hearing.waits) == (2, frozenset({b"a", b"b"}), False)
 
 
 def test_a_tree_that_is_never_quiet_is_due_all_the_same(hearing: Hearing, teller: Teller) -> None:
-    began = clock_of(hearing).now
+    began = clock_of(hearing).monotonic()
     for _ in range(200):
         teller.next = [told(b"a")]
         hearing.hear()
-        clock_of(hearing).now += QUIET / 2
+        clock_of(hearing).advance(QUIET / 2)
     due = hearing.due()
     assert due is not None
     assert due <= began + 1.0
@@ -117,7 +108,7 @@ def test_what_failed_waits_again_and_longer_each_time(hearing: Hearing) -> None:
         hearing.put_back(frozenset({b"a"}))
         due = hearing.due()
         assert due is not None
-        rests.append(due - clock.now)
+        rests.append(due - clock.monotonic())
     assert rests[:3] == [0.5, 1.0, 2.0]
     assert max(rests) == 60.0
     hearing.done()
