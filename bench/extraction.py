@@ -30,7 +30,7 @@ from cairn.source.root import find_root
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
 from cairn.syntax.analyze import analyze
-from cairn.syntax.languages import SPECS
+from cairn.syntax.languages.pins import PINS
 from cairn.syntax.parse import line_starts
 
 TARGET = 0.95
@@ -194,8 +194,8 @@ def measure(language: str, folder: str, show_misses: int) -> None:
 def pair(text: str) -> tuple[str, str]:
     """LANGUAGE=FOLDER, checked."""
     language, _, folder = text.partition("=")
-    if language not in SPECS:
-        raise argparse.ArgumentTypeError(f"no language {language!r}; there are {', '.join(sorted(SPECS))}")
+    if language not in PINS:
+        raise argparse.ArgumentTypeError(f"no language {language!r}; there are {', '.join(sorted(PINS))}")
     if not os.path.isdir(folder):
         raise argparse.ArgumentTypeError(f"{folder!r} is not a folder; write LANGUAGE=FOLDER")
     return language, folder

@@ -10,6 +10,9 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from cairn.syntax.languages import traits_of
+from cairn.syntax.languages.pins import PINS
+
 MOST_LINES = 700
 MOST_FUNCTION_LINES = 60
 MEDIAN_LINES = 150
@@ -82,6 +85,11 @@ OF_THE_STORE: dict[str, set[str]] = {
 }
 
 
+# The rooms that ask for a trait of a language and never for its name (see `syntax/traits.py`).
+BLIND_TO_NAMES = {"graph", "search", "ask"}
+LANGUAGES = frozenset({*PINS, *(traits_of(name).family for name in PINS)}) - {""}
+
+
 # --- doors to the outside ---------------------------------------------------------------------------------------------
 
 
@@ -115,7 +123,7 @@ DOORS = (
         # agents/files: settings of coding agents, which `cairn install` edits; each a plain file of the user's own.
         # address: the folder of the daemon's socket, whose name may be too long. memory: what the kernel says of it.
         "evaluation/judged.py evaluation/history.py install/files.py daemon/address.py daemon/memory.py"
-        " source/beneath.py source/git.py core/config.py syntax/languages.py answer/envelope.py cli/main.py"
+        " source/beneath.py source/git.py core/config.py syntax/languages/__init__.py answer/envelope.py cli/main.py"
         " sync/pool.py core/clock.py sync/checkup.py semantic/process.py"
         " store/disk.py store/fs.py embedding/static.py cli/search.py thin.py",
     ),
@@ -208,7 +216,7 @@ DOORS = (
 def complaints(file: str, source: str, doors: tuple[Door, ...] = DOORS) -> list[str]:
     """Every rule that this module breaks; `file` is its path below the package, with `/`."""
     tree = ast.parse(source)
-    return [*_directions(file, tree), *_doors(file, tree, doors), *_sizes(file, source, tree)]
+    return [*_directions(file, tree), *_doors(file, tree, doors), *_languages(file, tree), *_sizes(file, source, tree)]
 
 
 def _room(file: str) -> str:
@@ -291,6 +299,12 @@ def _dotted(node: ast.expr, known: dict[str, str]) -> str:
 def _writes(call: ast.Call) -> bool:
     modes = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "mode")]
     return any(not isinstance(mode, ast.Constant) or set(str(mode.value)) & set("wax+") for mode in modes)
+
+
+def _languages(file: str, tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node.value in LANGUAGES and _room(file) in BLIND_TO_NAMES:
+            yield f"{file}:{node.lineno}: names a language ({node.value!r}); ask for a trait"
 
 
 def _sizes(file: str, source: str, tree: ast.AST) -> Iterator[str]:

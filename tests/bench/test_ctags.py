@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench import ctags
-from cairn.syntax.languages import SPECS
+from cairn.syntax.languages.pins import PINS
 
 needs_ctags = pytest.mark.skipif(not ctags.is_there(), reason=ctags.MISSING)
 
@@ -89,7 +89,7 @@ def test_every_kind_of_ctags_is_counted_or_left_out_for_a_reason() -> None:
 def test_languages_without_a_row_are_those_that_ctags_does_not_know() -> None:
     told = subprocess.run(["ctags", "--options=NONE", "--list-languages"], capture_output=True, text=True, check=True)
     known = {name.split()[0].lower() for name in told.stdout.splitlines() if name.strip()}
-    assert not (SPECS.keys() - ctags.PEERS.keys() - ctags.NOT_COMPARED.keys()) & known
+    assert not (PINS.keys() - ctags.PEERS.keys() - ctags.NOT_COMPARED.keys()) & known
 
 
 @needs_ctags

@@ -20,7 +20,7 @@ from cairn.cli.main import command_parser
 from cairn.cli.verbs import COMMANDS
 from cairn.core import config, filetypes, limits
 from cairn.core.types import SKIP_SENTENCES, SkipReason
-from cairn.syntax.languages import SPECS
+from cairn.syntax.languages.pins import PINS
 from cairn.tools.table import CHECK_EDIT, TOOLS
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
@@ -109,13 +109,13 @@ def _size(name: str, value: int | float) -> str:
 
 def _languages() -> Rows:
     yield "language", "files"
-    for language in sorted(SPECS):
+    for language in sorted(PINS):
         yield f"`{language}`", _files(language)
 
 
 def _text_languages() -> Rows:
     yield "language", "files"
-    for language in sorted(filetypes.LANGUAGES - set(SPECS)):
+    for language in sorted(filetypes.LANGUAGES - set(PINS)):
         yield f"`{language}`", _files(language)
 
 

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.graph.common import COMMON
+from cairn.syntax.languages import traits_of
+from cairn.syntax.languages.pins import PINS
 from tests.graph.trees import graph_of
+
+WITH_LISTS = "c cpp csharp go java javascript kotlin php python ruby rust scala swift tsx typescript"
 
 
 @pytest.mark.parametrize(("name", "likely"), [("append", 0), ("append_row_of_sheet", 1)])
@@ -16,5 +19,7 @@ def test_a_name_that_every_program_calls_means_nothing_by_being_the_only_one(nam
 
 
 def test_no_list_is_empty_and_no_name_is_more_than_one_word() -> None:
-    assert all(COMMON.values())
-    assert [name for names in COMMON.values() for name in names if not name.rstrip("?!").isidentifier()] == []
+    common = {language: traits_of(language).common for language in PINS}
+    families = set(WITH_LISTS.split())
+    assert {language for language, names in common.items() if names} == families
+    assert [name for names in common.values() for name in names if not name.rstrip("?!").isidentifier()] == []

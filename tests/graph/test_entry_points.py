@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 
 from cairn.graph.entry_points import EntryPoint, Way, entry_points
-from cairn.graph.files import Files
+from cairn.graph.modules import files_of
 from tests.graph.code import code_view
 
 
 def begins(tree: Mapping[str, str | bytes]) -> list[EntryPoint]:
     with code_view(tree) as view:
-        return list(entry_points(view, Files.of(view)))
+        return list(entry_points(view, files_of(view)))
 
 
 def test_a_script_of_a_python_project_leads_to_its_function() -> None:

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 from cairn.core.filetypes import language_of
-from cairn.graph.facts import MOST_ALIKE, WHOLE, Facts
-from cairn.graph.modules import FAMILY
+from cairn.graph.facts import MOST_ALIKE, Facts
+from cairn.syntax.resolver import WHOLE
 from tests.graph.code import code_view
 
 
@@ -18,7 +18,7 @@ def facts_of(path: str, text: str) -> Iterator[Facts]:
     """The facts of the only file there is."""
     language = language_of(path.encode())
     with code_view({path: text}) as view:
-        yield Facts(view, path, language, FAMILY.get(language, ""))
+        yield Facts(view, path, language)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_of_imports_that_all_give_the_same_only_so_many_are_kept(path: str, alik
 
 def test_a_file_that_is_not_there_has_no_facts_and_is_no_error() -> None:
     with code_view({"a.ts": "export { a };\n"}) as view:
-        facts = Facts(view, "gone.ts", "typescript", "ecmascript")
+        facts = Facts(view, "gone.ts", "typescript")
         assert (facts.symbols, facts.imports, facts.references, facts.text) == ([], [], [], b"")
         assert (facts.top, facts.inner, facts.bound, facts.exported_as, facts.scopes, facts.package) == (
             {}, {}, {}, {}, {}, "",

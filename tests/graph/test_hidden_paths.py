@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.graph.files import Files
+from cairn.graph.modules import files_of
 from cairn.graph.outline import has_outline, outline
 from cairn.source.beneath import Tree
 from cairn.source.walk import walk
@@ -40,7 +40,7 @@ def collected(desk: Desk) -> tuple[set[str], set[str]]:
     """The files that structure is known of, and those that the walk of an index takes."""
     desk.index()
     with desk.place.make_disk() as disk, open_view(disk, "here") or pytest.fail("nothing is published") as view:
-        known = set(Files.of(view).languages)
+        known = set(files_of(view).languages)
         for record in view.records().values():
             if record.skip is None and has_outline(record):
                 assert outline(view, record).path == record.key

@@ -9,8 +9,8 @@ import pytest
 
 from cairn.core.filetypes import language_of
 from cairn.core.types import Import
-from cairn.graph.files import EXTERNAL, UNRESOLVED, Files, Outcome, Target
 from cairn.graph.modules import Modules
+from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, Files, Lead, Target
 
 
 def modules_of(tree: Mapping[str, str]) -> Modules:
@@ -24,7 +24,7 @@ def lead(tree: Mapping[str, str], path: str, module: str, name: str = "") -> Tar
 
 def files(tree: Mapping[str, str], path: str, module: str, name: str = "") -> tuple[str, ...] | str:
     found = lead(tree, path, module, name)
-    return found.module or found.files if found.outcome is Outcome.INSIDE else found.outcome.value
+    return found.module or found.files if found.lead is Lead.INSIDE else found.lead.value
 
 
 PYTHON = dict.fromkeys(
@@ -175,7 +175,7 @@ def test_hostile_paths_names_and_settings_cost_little_and_never_raise() -> None:
     for path in tree:
         for word in words:
             for name in ("", "*", "x" * 10_000):
-                assert modules.resolve(path, Import(word, name, "", 0, 1)).outcome in tuple(Outcome)
+                assert modules.resolve(path, Import(word, name, "", 0, 1)).lead in tuple(Lead)
 
 
 def test_a_hundred_thousand_imports_are_resolved_in_one_go() -> None:
@@ -186,7 +186,7 @@ def test_a_hundred_thousand_imports_are_resolved_in_one_go() -> None:
     )
     modules = modules_of(tree)
     found = [modules.resolve("a.py", Import(f"p{n % 3_000}", "", "", 0, 1)) for n in range(90_000)]
-    assert sum(each.outcome is Outcome.INSIDE for each in found) == 60_000
+    assert sum(each.lead is Lead.INSIDE for each in found) == 60_000
     assert {modules.resolve("a.c", Import("x.h", "", "", 0, n)) for n in range(10_000)} == {UNRESOLVED}
 
 

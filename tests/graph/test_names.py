@@ -9,10 +9,10 @@ import pytest
 
 from cairn.graph import names as names_module
 from cairn.graph.facts import Place
-from cairn.graph.files import Outcome
 from cairn.graph.names import OUTSIDE, UNKNOWN, Found, Names
 from cairn.graph.references import Graph
 from cairn.graph.walks import MOST_DEPTH
+from cairn.syntax.resolver import Lead
 from tests.graph.trees import graph_of, place
 from tests.support.faults import Faults
 
@@ -315,7 +315,7 @@ def test_a_use_in_a_module_that_is_written_in_a_file_begins_there() -> None:
     tree = {"src/lib.rs": "mod a { use self::b::X; use super::Y; mod b { pub struct X; } }\nstruct Y;\n"}
     with names_of(tree) as names:
         targets = [names.target("src/lib.rs", each) for each in names.facts("src/lib.rs").imports]
-        assert [(each.outcome, each.name) for each in targets] == [
-            (Outcome.INSIDE, "a.b.X"),
-            (Outcome.INSIDE, "Y"),
+        assert [(each.lead, each.name) for each in targets] == [
+            (Lead.INSIDE, "a.b.X"),
+            (Lead.INSIDE, "Y"),
         ]

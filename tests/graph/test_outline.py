@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cairn.graph.outline import FileOutline, has_outline, outline
-from cairn.syntax.languages import SPECS
+from cairn.syntax.languages.pins import PINS
 from tests.graph.code import code_view, file_of
 from tests.syntax.fixtures import FOLDER
 
@@ -73,7 +73,7 @@ def test_headings_of_a_document_are_its_outline() -> None:
     ]
 
 
-@pytest.mark.parametrize("language", sorted(SPECS))
+@pytest.mark.parametrize("language", sorted(PINS))
 def test_every_language_that_is_parsed_has_an_outline(language: str) -> None:
     files = {f"{language}/{path.name}": path.read_bytes() for path in FOLDER.glob(f"{language}/sample*")}
     with code_view(files) as view:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.graph.files import EXTERNAL, MOST_FILES, UNRESOLVED
+from cairn.syntax.resolver import EXTERNAL, MOST_FILES, UNRESOLVED
 from tests.graph.test_modules import files, lead, modules_of
 
 CODE = {"b/one.go": "", "b/two.go": "", "b/two_test.go": "", "b/c/deep.go": "", "b/read.me": ""}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cairn.core.types import Import
-from cairn.graph.files import EXTERNAL, MOST_FILES, UNRESOLVED
+from cairn.syntax.resolver import EXTERNAL, MOST_FILES, UNRESOLVED
 from tests.graph.test_modules import files, lead, modules_of
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.graph.files import EXTERNAL, UNRESOLVED
+from cairn.syntax.resolver import EXTERNAL, UNRESOLVED
 from tests.graph.test_modules import files, lead, modules_of
 
 

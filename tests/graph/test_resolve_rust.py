@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cairn.core.types import Import
-from cairn.graph.files import EXTERNAL, UNRESOLVED, Target
+from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, Target
 from tests.graph.test_modules import lead, modules_of
 
 CRATE = dict.fromkeys(

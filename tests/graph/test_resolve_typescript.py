@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from cairn.graph.files import EXTERNAL, UNRESOLVED
+from cairn.syntax.resolver import EXTERNAL, UNRESOLVED
 from tests.graph.test_modules import files, lead, modules_of
 
 CODE = dict.fromkeys(("src/one.ts", "src/two.ts", "src/index.ts", "lib/index.js"), "")

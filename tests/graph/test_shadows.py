@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from cairn.graph.shadows import assigns, binds, type_parameters
+from cairn.syntax.languages import resolver_of
 
 
-def own(family: str, text: str, name: str = "f") -> bool:
-    return binds(family, text.encode(), name, text.index("("))
+def own(language: str, text: str, name: str = "f") -> bool:
+    return binds(resolver_of(language), text.encode(), name, text.index("("))
 
 
 @pytest.mark.parametrize(
@@ -57,20 +58,20 @@ def test_python_functions_that_only_use_it(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "text", "bound"),
+    ("language", "text", "bound"),
     [
-        ("ecmascript", "function g(f) {}", True),
-        ("ecmascript", "function g({ a, f }: X) {}", True),
-        ("ecmascript", "function g() { const f = 1 }", True),
-        ("ecmascript", "function g() { const { a, b: f } = x }", True),
-        ("ecmascript", "function g() { for (const f of x) {} }", True),
-        ("ecmascript", "function g() { return (a, f) => 1 }", True),
-        ("ecmascript", "function g() { return f => 1 }", True),
-        ("ecmascript", "function g() { try {} catch (f) {} }", True),
-        ("ecmascript", "function g() { return function (f) {} }", True),
-        ("ecmascript", "function g() { return f() }", False),
-        ("ecmascript", "function g() { x.catch(f) }", False),
-        ("ecmascript", "function g(a: f) { h(f); x.f = 1; return { f: 1 } }", False),
+        ("javascript", "function g(f) {}", True),
+        ("javascript", "function g({ a, f }: X) {}", True),
+        ("javascript", "function g() { const f = 1 }", True),
+        ("javascript", "function g() { const { a, b: f } = x }", True),
+        ("javascript", "function g() { for (const f of x) {} }", True),
+        ("javascript", "function g() { return (a, f) => 1 }", True),
+        ("javascript", "function g() { return f => 1 }", True),
+        ("javascript", "function g() { try {} catch (f) {} }", True),
+        ("javascript", "function g() { return function (f) {} }", True),
+        ("javascript", "function g() { return f() }", False),
+        ("javascript", "function g() { x.catch(f) }", False),
+        ("javascript", "function g(a: f) { h(f); x.f = 1; return { f: 1 } }", False),
         ("go", "func g(f int) {}", True),
         ("go", "func g() { f := 1 }", True),
         ("go", "func g() {\n\ta, f := 1, 2\n}", True),
@@ -83,14 +84,14 @@ def test_python_functions_that_only_use_it(text: str) -> None:
         ("c", "int g(void) { return f(1); }", False),
     ],
 )
-def test_functions_of_other_languages(family: str, text: str, bound: bool) -> None:
-    assert own(family, text) is bound
+def test_functions_of_other_languages(language: str, text: str, bound: bool) -> None:
+    assert own(language, text) is bound
 
 
 def test_what_is_too_long_to_look_into_is_in_doubt() -> None:
     assert own("python", "def g():\n" + "    f()\n" * 100_000)
     assert own("python", "def g():\n" + "    f()\n" * 1_000)
-    assert not own("ecmascript", "function g() {" + "const {" * 20_000 + "}")
+    assert not own("javascript", "function g() {" + "const {" * 20_000 + "}")
 
 
 def test_types_that_a_definition_makes_for_itself() -> None:

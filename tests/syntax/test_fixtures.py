@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.syntax.languages import SPECS
+from cairn.syntax.languages.pins import PINS
 from tests.syntax.fixtures import facts_of, render, samples
 
 STRUCTURED_TEXT = {"markdown", "json", "yaml", "toml", "html", "css", "sql"}
@@ -35,4 +35,4 @@ def test_a_sample_is_large_enough_to_mean_something(sample: Path) -> None:
 
 
 def test_every_language_with_a_grammar_has_a_sample() -> None:
-    assert {path.parent.name for path in samples()} == set(SPECS)
+    assert {path.parent.name for path in samples()} == set(PINS)

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from cairn.syntax.local_rules import RULES
+from cairn.core.filetypes import language_of
+from cairn.syntax.languages import traits_of
 from cairn.syntax.locals import MOST_PLACES, local_names
 from tests.conformance import conforms
 
@@ -92,7 +93,10 @@ def test_every_local_name_is_found_with_what_is_done_with_it(language: str) -> N
 
 
 def test_the_same_rules_hold_for_all_scripts() -> None:
-    assert {"javascript", "jsx", "typescript", "tsx"} <= set(RULES)
+    scripts = {language_of(name) for name in (b"a.js", b"a.jsx", b"a.ts", b"a.tsx")}
+    assert scripts == {"javascript", "typescript", "tsx"}
+    assert {id(traits_of(name).local_rules) for name in scripts} == {id(traits_of("javascript").local_rules)}
+    assert traits_of("javascript").local_rules is not None
     data = b"const f = (a) => { let b = a; return b; };\n"
     for language in ("javascript", "tsx"):
         found = local_names(data, language, 0, len(data))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tree_sitter import Language, Node, Query, QueryCursor
 
-from cairn.syntax.languages import SPECS, load, query_text
+from cairn.syntax.languages import load, query_text
+from cairn.syntax.languages.pins import PINS
 from cairn.syntax.patterns import passes, patterns
 from tests.syntax.fixtures import samples
 
@@ -28,7 +29,7 @@ def test_a_query_in_two_parts_finds_what_the_engine_finds_with_the_whole(name: s
         found = [(capture, node.start_byte, node.end_byte) for capture, nodes in captures.items() for node in nodes]
         return tuple(sorted(found))
 
-    whole = Query(language_of(name), query_text(SPECS[name]))
+    whole = Query(language_of(name), query_text(name))
     expected = {(number, places(captures)) for number, captures in QueryCursor(whole).matches(root)}
     top_cursor = QueryCursor(grammar.top_query)
     top_cursor.set_max_start_depth(0)
@@ -42,9 +43,9 @@ def test_a_query_in_two_parts_finds_what_the_engine_finds_with_the_whole(name: s
     assert ours == expected
 
 
-@pytest.mark.parametrize("name", sorted(SPECS))
+@pytest.mark.parametrize("name", sorted(PINS))
 def test_every_pattern_and_every_question_of_a_query_is_read(name: str) -> None:
-    text = query_text(SPECS[name])
+    text = query_text(name)
     grammar = load(name)
     assert grammar is not None
     found = patterns(text)

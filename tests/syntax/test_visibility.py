@@ -3,9 +3,25 @@ from __future__ import annotations
 import pytest
 
 from cairn.core.types import Symbol
-from cairn.syntax.languages import SPECS
-from cairn.syntax.visibility import DECIDED_BY_NAME, is_exported
+from cairn.syntax.languages import traits_of
+from cairn.syntax.languages.pins import PINS
+from cairn.syntax.visibility import ALL, NOT_LOCAL, NOT_PRIVATE, NOT_STATIC, is_exported
 from tests.syntax.fixtures import facts_of
+
+RULES = {
+    "all": ALL,
+    "capital": traits_of("go").visibility,
+    "csharp": traits_of("csharp").visibility,
+    "elixir": traits_of("elixir").visibility,
+    "export": traits_of("typescript").visibility,
+    "haskell": traits_of("haskell").visibility,
+    "not_local": NOT_LOCAL,
+    "not_private": NOT_PRIVATE,
+    "not_static": NOT_STATIC,
+    "pub": traits_of("rust").visibility,
+    "underscore": traits_of("python").visibility,
+    "zig": traits_of("zig").visibility,
+}
 
 
 class Found:
@@ -19,16 +35,16 @@ def above(kind: str, exported: bool = True, signature: str = "") -> Symbol:
 
 
 def seen(rule: str, name: str = "x", before: str = "", kind: str = "function", outer: Symbol | None = None) -> bool:
-    return is_exported(rule, kind, name, before, outer, "", Found())
+    return is_exported(RULES[rule], kind, name, before, outer, "", Found())
 
 
-@pytest.mark.parametrize("language", sorted(SPECS))
+@pytest.mark.parametrize("language", sorted(PINS))
 def test_every_language_has_a_rule_that_exists(language: str) -> None:
-    rule = SPECS[language].visibility
+    (rule,) = (name for name, one in RULES.items() if one is traits_of(language).visibility)
     assert seen(rule, name="Public", before="pub public export declare ") is True
 
 
-@pytest.mark.parametrize("rule", sorted({spec.visibility for spec in SPECS.values()}))
+@pytest.mark.parametrize("rule", sorted(RULES))
 def test_nothing_inside_a_function_or_a_hidden_thing_is_seen(rule: str) -> None:
     assert not seen(rule, name="Public", before="pub public ", outer=above("function"))
     assert not seen(rule, name="Public", before="pub public ", outer=above("class", exported=False))
@@ -90,7 +106,7 @@ def test_members_follow_the_rule_of_what_they_stand_in() -> None:
 
 
 def test_a_rule_that_looks_at_modifiers_is_given_them() -> None:
-    modifiers = {spec.visibility for spec in SPECS.values()} - DECIDED_BY_NAME
+    modifiers = {name for name, one in RULES.items() if not one.by_name}
     assert modifiers == {"csharp", "elixir", "export", "not_local", "not_private", "not_static", "pub", "zig"}
     facts = facts_of(b"class A { private int a; public int b; }", "java")
     assert [symbol.exported for symbol in facts.symbols] == [True, False, True]

@@ -21,7 +21,7 @@ from cairn.core.text import plain
 from cairn.graph.calls import CallGraph, Edge, Node
 from cairn.graph.entry_points import EntryPoint
 from cairn.graph.local_uses import Locals, LocalVariable
-from cairn.graph.modules import FAMILY
+from cairn.graph.modules import are_imports_followed
 from cairn.graph.notes import NOTES_TRUNCATED, Note, ShownNotes, relevant
 from cairn.graph.outline import Definition, FileOutline
 from cairn.graph.passage import FileText
@@ -275,7 +275,7 @@ def use_cautions(told: Uses) -> list[str]:
     found = [reads] if one.kind in _VALUES else []
     if told.not_looked_at:
         found.append(TOO_MANY.format(count=told.not_looked_at))
-    return found if one.language in FAMILY else [*found, UNFOLLOWED.format(language=one.language)]
+    return found if are_imports_followed(one.language) else [*found, UNFOLLOWED.format(language=one.language)]
 
 
 def _use_row(use: Use) -> dict[str, Any]:
@@ -344,7 +344,7 @@ def graph_cautions(told: CallGraph) -> list[str]:
     """What is not known of calls in the language of what was asked about, and what nobody looked at."""
     language = told.nodes[0].language
     found = [TOO_MANY.format(count=told.not_looked_at)] if told.not_looked_at else []
-    return found if language in FAMILY else [*found, UNFOLLOWED.format(language=language)]
+    return found if are_imports_followed(language) else [*found, UNFOLLOWED.format(language=language)]
 
 
 def _that_fit(told: CallGraph, room: int) -> tuple[list[Node], list[Edge], int]:

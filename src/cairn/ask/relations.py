@@ -43,12 +43,11 @@ from cairn.search.continuation import decode, question_digest
 from cairn.search.searcher import Searcher
 from cairn.search.types import Hit, SearchRequest
 from cairn.source.root import printable
-from cairn.syntax.local_rules import RULES
+from cairn.syntax.languages import has_uses, traits_of
+from cairn.syntax.languages.pins import PINS
 from cairn.syntax.locals import local_names
 
 _NO_FUNCTIONS = CLASSES | {SymbolKind.MODULE, SymbolKind.NAMESPACE}
-WITHOUT_USES = frozenset({"html", "json", "markdown", "toml", "yaml"})
-"""The languages whose definitions are known and whose uses are not: nothing in them names a heading or a key."""
 
 
 def references(
@@ -99,7 +98,8 @@ def local_names_of(session: Session, asked: Asked, *, file: Asked | None = None)
             found = local_names(text, one.language, one.start_byte, one.end_byte)
         if found is None:
             problem = f"Local names of the {one.kind} at {_shown(one.place)} ({one.language}) are not known."
-            advice = f"Name a function in one of: {', '.join(RULES)}"
+            known = (name for name in PINS if traits_of(name).local_rules is not None)
+            advice = f"Name a function in one of: {', '.join(known)}"
             return Miss(Unsupported(problem=problem, advice=advice))
         return locals_of(one, text, (Binding(*each) for each in found))
 
@@ -246,10 +246,10 @@ def _on_line(session: Session, searcher: Searcher, asked: Asked) -> Definition |
 def _used(graph: Graph, one: Definition | Miss) -> Definition | Miss:
     """The definition, when it is one that can be used; of several candidates one for each thing that can."""
     if isinstance(one, Definition):
-        return _unused(one) if one.language in WITHOUT_USES else one
+        return one if has_uses(one.language) else _unused(one)
     if not isinstance(one.error, Ambiguous):
         return one
-    used = [each for each in one.candidates if each.language not in WITHOUT_USES]
+    used = [each for each in one.candidates if has_uses(each.language)]
     if not used:
         return _unused(one.candidates[0])
     # A name means the type, wherever the blocks of it are written.

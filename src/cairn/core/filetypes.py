@@ -172,6 +172,12 @@ _BY_EXTENSION = _by_word(_EXTENSIONS)
 _BY_NAME = _by_word(_NAMES)
 _AMBIGUOUS = frozenset((b"h", b"m", b"ts", b"pl"))
 LANGUAGES = frozenset((*_EXTENSIONS, *_NAMES, *_INTERPRETERS.values(), "matlab", "prolog"))
+ALSO_CALLED = {
+    "c#": "csharp", "cs": "csharp", "c++": "cpp", "golang": "go", "js": "javascript", "ts": "typescript",
+    "objective-c": "objc", "shell": "bash", "sh": "bash", "zsh": "bash", "f#": "fsharp", "yml": "yaml", "docker":
+    "dockerfile", "makefile": "make", "protobuf": "proto", "terraform": "hcl", "viml": "vim", "elisp": "emacslisp",
+}  # fmt: skip
+"""What people call a language, by names that are not ours."""
 
 # Only blanks, never newlines, between the parts: what spans lines takes quadratic time on a file of blank lines.
 _HEAD_BYTES = 4096

@@ -15,20 +15,19 @@ from cairn.core.types import Symbol
 from cairn.graph.centrality import Centrality
 from cairn.graph.entry_points import WAYS, EntryPoint, entry_points
 from cairn.graph.facts import CALLABLES, CLASSES
-from cairn.graph.files import parent
 from cairn.graph.outline import Definition, definition_of
 from cairn.graph.references import Graph
 from cairn.search.pathtable import PathTable, glob_pattern
 from cairn.search.places import Place, places
 from cairn.search.searcher import Searcher
 from cairn.store.snapshot import SnapshotView
+from cairn.syntax.resolver import parent
 
 _BESIDE = Place.TEST | Place.EXAMPLE | Place.DOC | Place.CONFIG | Place.VENDORED | Place.GENERATED
 # What a file counts that is no code of the project's own, or that only hands on what others define.
 _LESS = 0.1
 _HANDS_ON = 0.3
 # By its name alone a method called `super` is used everywhere. What many use some import, if only to hand it on.
-_IMPORT_WHAT_THEY_USE = frozenset({"python", "ecmascript"})
 _USERS_FOR_AN_IMPORTER, _USERS_WITHOUT_ONE = 20, 2
 _VALUES = frozenset({"constant", "variable"})
 # A block that says how a type does something comes along with what is in it.
@@ -86,7 +85,7 @@ class Atlas:
             worth = {}
             for path in paths:
                 used = self._used.get(path, 0.0)
-                if graph.names.modules.family(path) in _IMPORT_WHAT_THEY_USE:
+                if graph.names.modules.traits(path).imports_all_used:
                     used = min(used, max(_USERS_WITHOUT_ONE, _USERS_FOR_AN_IMPORTER * importers[path]))
                 worth[path] = self._share(path) * (1 + used)
             self.centrality = Centrality(paths, dependencies, worth)

@@ -11,29 +11,11 @@ import re
 from cairn.core.types import Reference
 from cairn.graph.facts import CALLABLES, CLASSES, Facts, Place
 from cairn.graph.names import Names, Seen
-from cairn.graph.resolve_rust import RustModules
 from cairn.graph.scopes import UNBOUND, Bound, Scopes, Tier
 from cairn.graph.values import type_of_value, type_of_variable
 
-_OWN = {
-    "python": frozenset({"self", "cls"}),
-    "ecmascript": frozenset({"this"}),
-    "jvm": frozenset({"this"}),
-    "rust": frozenset({"self", "Self"}),
-    "c": frozenset({"this", "(*this)"}),
-    "csharp": frozenset({"this"}),
-    "php": frozenset({"$this", "self", "static"}),
-    "ruby": frozenset({"self"}),
-    "swift": frozenset({"self", "Self"}),
-}
-_SUPER = frozenset({"super", "super()"})
-# The languages that have another word for it; in Rust it is a module.
-_OTHER_SUPER = {"csharp": frozenset({"base"}), "php": frozenset({"parent"}), "rust": frozenset[str]()}
 _PATH = re.compile(r"[\w$]+(?:(?:\.|::|->|\?\.)[\w$]+)*")
 _STEPS = re.compile(r"\.|::|->|\?\.")
-# Where a type is never a variable.
-_TYPED = frozenset({"c", "go", "jvm", "rust"})
-_GO_RECEIVER = re.compile(r"func \((\w+) ")
 _MAKES = re.compile(r"(?:new\s+)?([\w$.]+)(?:<[^()]*>)?\(.*\)")
 
 # `a::b::` of C++, of which the index keeps only the first name.
@@ -58,7 +40,9 @@ class Binder:
         bound = self.scopes.bare(
             facts, reference.name, self.scopes.start(facts, reference), reference.kind, reference.start_byte
         )
-        return self.scopes.as_type(bound) if reference.kind in ("type", "base") and facts.family in _TYPED else bound
+        return (
+            self.scopes.as_type(bound) if reference.kind in ("type", "base") and facts.traits.types_are_names else bound
+        )
 
     def _called(self, bound: Bound) -> Bound:
         """Of a field and a method of one name the method is called."""
@@ -71,24 +55,25 @@ class Binder:
 
     def _on_receiver(self, facts: Facts, reference: Reference) -> Bound:
         receiver, name = reference.receiver, reference.name
-        if facts.family == "rust" and receiver == "self" and facts.text.startswith(b"::", reference.start_byte - 2):
-            return self._rust_path(facts, [receiver, name], self.names.modules_around(facts, reference.scope))
-        is_super = receiver in _OTHER_SUPER.get(facts.language, _SUPER)
+        traits = facts.traits
+        if receiver in traits.path_roots and facts.text.startswith(b"::", reference.start_byte - 2):
+            return self._by_path(facts, [receiver, name], self.names.modules_around(facts, reference.scope))
+        is_super = receiver in traits.base
         if is_super or self._is_own(facts, receiver, reference.scope):
             around = self.scopes.class_around(facts, reference.scope)
             if around is None:
                 return UNBOUND
             seen: Seen = set()
             found = () if is_super else self.names.own_member(around, name)
-            certain = receiver != "this" or not self._in_function_expression(facts, reference)
+            certain = receiver not in traits.own or not self._in_function_expression(facts, reference)
             return self.scopes.sure(found or self.names.inherited(around, name, seen), certain) or UNBOUND
         if not _PATH.fullmatch(receiver):
             made = _MAKES.fullmatch(receiver)
             return self._guess(facts, made[1], reference) if made else UNBOUND
         parts = _STEPS.split(receiver)
-        if facts.family == "rust" and parts[0] in ("crate", "self", "super"):
-            return self._rust_path(facts, [*parts, name], self.names.modules_around(facts, reference.scope))
-        if facts.language == "cpp" and (path := _names_before(facts, reference)):
+        if parts[0] in traits.path_roots:
+            return self._by_path(facts, [*parts, name], self.names.modules_around(facts, reference.scope))
+        if traits.namespaces and (path := _names_before(facts, reference)):
             there = self.scopes.in_namespace(facts, path, name)
             if there is not None or len(path) > len(parts):
                 return there or UNBOUND
@@ -140,11 +125,9 @@ class Binder:
         found = {each for place in classes for each in self.names.member(place, reference.name, set())}
         return self.scopes.sure(tuple(sorted(found)), certain=False) or UNBOUND
 
-    def _rust_path(self, facts: Facts, parts: list[str], within: tuple[str, ...]) -> Bound:
-        resolver = self.names.modules.resolver(facts.path)
-        if not isinstance(resolver, RustModules):
-            return UNBOUND
-        target = resolver.find(facts.path, parts[:-1], within)
+    def _by_path(self, facts: Facts, parts: list[str], within: tuple[str, ...]) -> Bound:
+        """What a path of modules leads to: `crate::a::b`."""
+        target = self.names.modules.resolver(facts.path).find(facts.path, parts[:-1], within)
         places = {
             each
             for file in target.files
@@ -153,16 +136,17 @@ class Binder:
         return self.scopes.sure(tuple(sorted(places))) or UNBOUND
 
     def _is_own(self, facts: Facts, receiver: str, scope: int) -> bool:
-        if facts.family == "go" and scope >= 0:
-            named = _GO_RECEIVER.match(facts.symbols[scope].signature)
+        if facts.traits.own_receiver and scope >= 0:
+            named = re.match(facts.traits.own_receiver, facts.symbols[scope].signature)
             return named is not None and named[1] == receiver
-        return receiver in _OWN.get(facts.family or facts.language, ())
+        return receiver in facts.traits.own
 
     def _in_function_expression(self, facts: Facts, reference: Reference) -> bool:
         """Whether a `function` stands between the method and the use: `this` may be another one in it."""
-        if facts.family != "ecmascript" or reference.scope < 0:
+        lost_in = facts.traits.own_lost_in
+        if not lost_in or reference.scope < 0:
             return False
-        return b"function" in facts.text[facts.symbols[reference.scope].name_byte : reference.start_byte]
+        return lost_in in facts.text[facts.symbols[reference.scope].name_byte : reference.start_byte]
 
 
 def _names_before(facts: Facts, reference: Reference) -> list[str]:

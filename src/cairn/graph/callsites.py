@@ -181,7 +181,7 @@ class CallSites:
         if symbol.kind == "constructor" and symbol.parent >= 0 and facts.symbols[symbol.parent].kind in CLASSES:
             number = symbol.parent
         written = [Place(place.path, each) for each in self.written(Place(place.path, number))]
-        if facts.family == "c":
+        if facts.traits.includes:
             bodies = (each for each in written if self._has_body(each))
             return next(bodies, None) or self._body(written[0]) or written[0]
         return next((each for each in written if self._kind(each) != "impl"), written[0])

@@ -11,16 +11,15 @@ from itertools import islice
 from typing import NamedTuple
 
 from cairn.core.types import Symbol
-from cairn.graph import jsonc, tomls
-from cairn.graph.files import Files, above, below, normal, parent
-from cairn.graph.jsonc import mapping, text
 from cairn.store.snapshot import SnapshotView
+from cairn.syntax.languages import traits_of
+from cairn.syntax.resolver import Files, above, below, normal, parent
+from cairn.syntax.settings import json_of, mapping, text, toml_of
+from cairn.syntax.traits import Main
 
 # A hostile tree has as many settings as files, and each of them as many commands as it has lines.
 _MOST = 1_000
 _MOST_OF_A_FILE = 50
-_GUARDS = (b'if __name__ == "__main__"', b"if __name__ == '__main__'")
-_MAIN_LANGUAGES = frozenset({"c", "cpp", "go", "rust", "java", "kotlin", "scala", "csharp", "swift", "haskell"})
 
 
 class Way(StrEnum):
@@ -71,7 +70,7 @@ def _declared(view: SnapshotView, files: Files) -> Iterator[EntryPoint]:
 
 
 def _of_pyproject(view: SnapshotView, files: Files, settings: str) -> Iterator[EntryPoint]:
-    tables = tomls.loads(files.settings(settings) or "")
+    tables = toml_of(files.settings(settings) or "")
     project, poetry = mapping(tables.get("project")), mapping(mapping(tables.get("tool")).get("poetry"))
     for table in (project.get("scripts"), project.get("gui-scripts"), poetry.get("scripts")):
         for command, target in mapping(table).items():
@@ -97,7 +96,7 @@ def _python_file(files: Files, settings: str, module: str) -> str:
 
 
 def _of_package(view: SnapshotView, files: Files, settings: str) -> Iterator[EntryPoint]:
-    package = mapping(jsonc.loads(files.settings(settings) or ""))
+    package = mapping(json_of(files.settings(settings) or ""))
     commands = package.get("bin")
     if isinstance(commands, str):
         commands = {text(package.get("name")): commands}
@@ -115,7 +114,7 @@ def _pointed_at(files: Files, settings: str, target: str) -> str:
 
 
 def _of_cargo(view: SnapshotView, files: Files, settings: str) -> Iterator[EntryPoint]:
-    tables = tomls.loads(files.settings(settings) or "")
+    tables = toml_of(files.settings(settings) or "")
     bins = tables.get("bin")
     for each in bins if isinstance(bins, list) else ():
         one = mapping(each)
@@ -142,35 +141,35 @@ def _line(view: SnapshotView, path: str, name: str) -> int:
 def _mains(view: SnapshotView, files: Files) -> Iterator[EntryPoint]:
     for name in ("main", "Main"):
         for path, symbol in sorted(view.symbols_named(name), key=lambda found: (found[0], found[1].start_byte)):
-            language = files.languages.get(path, "")
-            if language in _MAIN_LANGUAGES and _begins_a_program(view, path, language, symbol):
+            if _begins_a_program(view, path, traits_of(files.languages.get(path, "")).main, symbol):
                 yield EntryPoint(Way.MAIN, path, symbol.start_line, "")
 
 
-def _begins_a_program(view: SnapshotView, path: str, language: str, symbol: Symbol) -> bool:
-    if symbol.kind not in ("function", "method"):
+def _begins_a_program(view: SnapshotView, path: str, main: Main, symbol: Symbol) -> bool:
+    if main is Main.NONE or symbol.kind not in ("function", "method"):
         return False
-    if language == "go":
+    if main is Main.IN_PACKAGE_MAIN:
         around = view.symbols(path)[:1]
         return bool(around) and around[0].kind == "module" and around[0].name == "main" and not symbol.container
-    if language in ("java", "csharp"):
+    if main is Main.STATIC:
         return "static" in symbol.signature.split()
-    return symbol.name == "main" and (symbol.parent < 0 or language in ("kotlin", "scala"))
+    return symbol.name == "main" and (symbol.parent < 0 or main is Main.ANYWHERE)
 
 
 def _run_as_they_are(view: SnapshotView, files: Files) -> Iterator[EntryPoint]:
     for path, language in files.languages.items():
-        if language != "python":
-            continue
-        if path.rpartition("/")[2] == "__main__.py":
-            yield EntryPoint(Way.MODULE, path, 0, _package(files, parent(path)))
-        elif any(guard in bytes(view.text(path) or b"") for guard in _GUARDS):
-            yield EntryPoint(Way.SCRIPT, path, 0, "")
+        traits = traits_of(language)
+        if traits.run_as_module and path.rpartition("/")[2] == traits.run_as_module:
+            yield EntryPoint(Way.MODULE, path, 0, _package(files, parent(path), traits.package_file))
+        elif traits.script_marks:
+            written = bytes(view.text(path) or b"")
+            if any(mark in written for mark in traits.script_marks):
+                yield EntryPoint(Way.SCRIPT, path, 0, "")
 
 
-def _package(files: Files, folder: str) -> str:
+def _package(files: Files, folder: str, package_file: str) -> str:
     """The dotted name of a package, from the outermost folder that is one."""
     outer = folder
-    while outer and below(parent(outer), "__init__.py") in files:
+    while outer and below(parent(outer), package_file) in files:
         outer = parent(outer)
     return folder[len(parent(outer)) :].strip("/").replace("/", ".")

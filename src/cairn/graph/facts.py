@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from functools import cached_property
 from typing import NamedTuple
@@ -10,25 +9,13 @@ from typing import NamedTuple
 from cairn.core.types import Import, Reference, Symbol
 from cairn.graph.blocks import Spot, bound_in_blocks, depth_at
 from cairn.store.snapshot import SnapshotView
+from cairn.syntax.languages import resolver_of, traits_of
 
 CALLABLES = frozenset({"function", "method", "constructor"})
 CLASSES = frozenset({"class", "interface", "struct", "enum", "union", "trait", "object", "impl", "type"})
 MEMBERS = frozenset({"method", "property", "field", "constructor", "enum_member"})
-# What a file that says `module.exports = a` exports in place of itself.
-WHOLE = "="
 # Imports of one file that give the same name, or everything: a hostile file has as many as it has lines.
 MOST_ALIKE = 200
-_MOST_TEXT = 1_000_000
-_EXPORT_LIST = re.compile(rb"\bexport\s+(?:type\s+)?\{([^{}]{0,20000})\}\s*(from\b)?")
-_EXPORT_DEFAULT = re.compile(
-    rb"\bexport\s+default\s+(?:async\s+|abstract\s+)*(?:function\b\s*\*?|class\b)?\s*([A-Za-z_$][\w$]*)"
-)
-_MODULE_EXPORTS = re.compile(rb"\b(?:module\.exports|export)\s*=\s*(?:new\s+)?([A-Za-z_$][\w$]*)\s*(?:;|\n|$)")
-_SPECIFIER = re.compile(r"^\s*(?:type\s+)?([\w$]+)(?:\s+as\s+([\w$]+|\"[^\"]*\"))?\s*$")
-
-
-# A package or a namespace around everything, which those who import do not name again.
-_SEEN_THROUGH = frozenset({("jvm", "module"), ("c", "namespace")})
 
 
 class Place(NamedTuple):
@@ -41,11 +28,13 @@ class Place(NamedTuple):
 class Facts:
     """One file. Reads from the view what is asked for, once."""
 
-    def __init__(self, view: SnapshotView, path: str, language: str, family: str) -> None:
+    def __init__(self, view: SnapshotView, path: str, language: str) -> None:
         self._view = view
         self.path = path
         self.language = language
-        self.family = family
+        self.traits = traits_of(language)
+        self.family = self.traits.family
+        self.rules = resolver_of(language)
         # What the text of a definition says of a name, by its number: the same names are asked for again and again.
         self.types_known: dict[tuple[int, str], set[str]] = {}
         self.bindings_known: dict[tuple[int, str], bool] = {}
@@ -76,7 +65,7 @@ class Facts:
     def package(self) -> str:
         """The package that the file says it is in; empty where files say no such thing."""
         first = self.symbols[0] if self.symbols else None
-        return first.name if first is not None and first.kind == "module" and self.family in ("go", "jvm") else ""
+        return first.name if first is not None and first.kind == "module" and self.traits.packages else ""
 
     @cached_property
     def top(self) -> dict[str, tuple[int, ...]]:
@@ -87,19 +76,19 @@ class Facts:
             if symbol.parent not in see_through:
                 continue
             around = self.qualified(symbol.parent) if symbol.parent >= 0 else ""
-            if symbol.container != around and self.language != "kotlin":
-                # A method that is written outside of its class; the extension functions of Kotlin can be imported.
+            if symbol.container != around and not self.traits.extensions:
+                # A method that is written outside of its class; where such are extensions they can be imported.
                 continue
-            if (self.family, symbol.kind) in _SEEN_THROUGH:
+            if symbol.kind in self.traits.seen_through:
                 see_through.add(number)
-            elif symbol.kind != "impl" and not (symbol.kind == "module" and self.family == "go"):
+            elif symbol.kind not in self.traits.no_names:
                 found.setdefault(symbol.name, []).append(number)
         return {name: tuple(numbers) for name, numbers in found.items()}
 
     @cached_property
     def sunken(self) -> frozenset[int]:
         """Definitions of a script that are in no other and still not at its top, but in a callback or an object."""
-        if self.family != "ecmascript":
+        if not self.traits.callbacks_bind:
             return frozenset()
         numbers = (number for same in self.top.values() for number in same)
         return frozenset(
@@ -159,7 +148,7 @@ class Facts:
 
     def _holds(self, number: int, at: int) -> bool:
         symbol = self.symbols[number]
-        return at < symbol.end_byte and (symbol.kind != "module" or self.family == "rust")
+        return at < symbol.end_byte and (symbol.kind != "module" or self.traits.modules_in_files)
 
     @cached_property
     def bound(self) -> dict[str, tuple[Import, ...]]:
@@ -173,8 +162,8 @@ class Facts:
 
     @cached_property
     def handed_on(self) -> dict[str, tuple[Import, ...]]:
-        """The imports that give other files a name: `export … from` in one family, every import in the others."""
-        if self.family != "ecmascript":
+        """The imports that give other files a name: `export … from` where there is such a statement, else all."""
+        if not self.traits.exports_by:
             return self.bound
         found: dict[str, list[Import]] = {}
         for imported in self.imports:
@@ -195,35 +184,13 @@ class Facts:
     @cached_property
     def exported_as(self) -> dict[str, str]:
         """What other files call a name of this one: `export { a as b }`, `export default a`, `module.exports = a`."""
-        if self.family != "ecmascript":
-            return {}
-        text = self.text[:_MOST_TEXT]
-        found: dict[str, str] = {}
-        for listed in _EXPORT_LIST.finditer(text):
-            if listed[2] is None:
-                for each in listed[1].decode("utf-8", "replace").split(","):
-                    if named := _SPECIFIER.match(each):
-                        found.setdefault((named[2] or named[1]).strip('"'), named[1])
-        for default in _EXPORT_DEFAULT.finditer(text):
-            found.setdefault("default", default[1].decode())
-        for whole in _MODULE_EXPORTS.finditer(text):
-            found.setdefault("default", whole[1].decode())
-            found[WHOLE] = whole[1].decode()
-        return found
+        return self.rules.exported_as(self.text) if self.traits.exports_by else {}
 
     def _hands_on(self, imported: Import) -> bool:
-        return self.family == "ecmascript" and self.text.startswith(b"export", imported.start_byte)
+        exports = self.traits.exports_by
+        return bool(exports) and self.text.startswith(exports, imported.start_byte)
 
     def _local_name(self, imported: Import) -> str:
         if imported.alias or imported.name:
             return imported.alias or imported.name
-        if self.family == "python":
-            return imported.module.partition(".")[0]
-        if self.family == "rust":
-            return imported.module.rpartition("::")[2]
-        if self.family == "go":
-            parts = [part for part in imported.module.split("/") if part]
-            if len(parts) > 1 and re.fullmatch(r"v\d+", parts[-1]):
-                parts.pop()
-            return re.sub(r"^go-|\.v\d+$|[-.]go$", "", parts[-1]) if parts else ""
-        return ""
+        return self.rules.local_name(imported.module)

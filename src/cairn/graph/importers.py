@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from cairn.core.types import Import
-from cairn.graph.facts import WHOLE, Place
-from cairn.graph.files import Outcome
+from cairn.graph.facts import Place
 from cairn.graph.names import Names
+from cairn.syntax.resolver import WHOLE, Lead
 
 _NAMELESS = frozenset({"", "*", "default", WHOLE})
 _LIST = re.compile(rb"[^\n{(]*([{(])")
@@ -91,7 +91,7 @@ class Importers:
 
     def _imported_files(self, path: str, imported: Import) -> tuple[str, ...]:
         target = self._names.target(path, imported)
-        if target.outcome is not Outcome.INSIDE:
+        if target.lead is not Lead.INSIDE:
             return ()
         first = target.name.partition(".")[0]
         if target.module and not (target.files and first in self._names.facts(target.files[0]).top):

@@ -12,11 +12,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from cairn.core.types import Import, Reference
-from cairn.graph.facts import CLASSES, WHOLE, Facts, Place
-from cairn.graph.files import Files, Outcome, Target
-from cairn.graph.modules import Modules
+from cairn.graph.facts import CLASSES, Facts, Place
+from cairn.graph.modules import Modules, files_of
 from cairn.graph.walks import MOST_DEPTH, Kept, Walk
 from cairn.store.snapshot import SnapshotView
+from cairn.syntax.resolver import WHOLE, Lead, Target
+from cairn.syntax.traits import Bases
 
 _MOST_STEPS = 500
 _MOST_FACTS = 4_000
@@ -43,7 +44,7 @@ class Names:
 
     def __init__(self, view: SnapshotView) -> None:
         self.view = view
-        self.modules = Modules(Files.of(view))
+        self.modules = Modules(files_of(view))
         # Set by whoever knows how a use of a name is bound: the bases of a class are such uses.
         self.bind_base: Callable[[str, Reference], tuple[Place, ...]] = lambda _path, _reference: ()
         self._facts: OrderedDict[str, Facts] = OrderedDict()
@@ -62,7 +63,7 @@ class Names:
         found = self._facts.get(path)
         if found is None:
             language = self.modules.files.languages.get(path, "")
-            found = self._facts[path] = Facts(self.view, path, language, self.modules.family(path))
+            found = self._facts[path] = Facts(self.view, path, language)
             if len(self._facts) > _MOST_FACTS:
                 self._facts.popitem(last=False)
         else:
@@ -85,8 +86,8 @@ class Names:
         return self._led(self.target(path, imported))
 
     def _found_at(self, target: Target, seen: Seen) -> Found:
-        if target.outcome is not Outcome.INSIDE:
-            return OUTSIDE if target.outcome is Outcome.EXTERNAL else UNKNOWN
+        if target.lead is not Lead.INSIDE:
+            return OUTSIDE if target.lead is Lead.EXTERNAL else UNKNOWN
         if not target.name:
             whole = [place for each in target.files for place in self._whole(each, seen)]
             return Found(_unique(whole) or tuple(Place(each, -1) for each in target.files))
@@ -132,7 +133,7 @@ class Names:
         path = facts.path
         local = facts.exported_as.get(name, "" if name in ("default", WHOLE) else name)
         places = self.at_top(facts, local)
-        if not places or facts.family == "python":
+        if not places or facts.traits.rebinds:
             imports = [*facts.handed_on.get(name, ())]
             if name in facts.exported_as:
                 imports += facts.bound.get(local, ())
@@ -146,7 +147,7 @@ class Names:
         """The definitions at the top of a file; `mod name;` of Rust is the file that it names."""
         found = []
         for number in facts.top.get(name, ()):
-            if facts.family == "rust" and facts.symbols[number].kind == "module":
+            if facts.traits.modules_in_files and facts.symbols[number].kind == "module":
                 files = [Place(each, -1) for each in self.modules.child(facts.path, name)]
                 found += files or [Place(facts.path, number)]
             else:
@@ -179,10 +180,10 @@ class Names:
         facts = self.facts(place.path)
         around = facts.qualified(place.number)
         own = tuple(Place(place.path, number) for number in facts.inner.get((around, name), ()))
-        if facts.family == "rust" and len(own) > 1:
+        if facts.traits.impls and len(own) > 1:
             # What a type has itself goes before what it has from a trait.
             return tuple(each for each in own if not facts.bases.get(facts.symbols[each.number].parent)) or own
-        if own or facts.family != "go":
+        if own or not facts.traits.package_is_folder:
             return own
         files = self.defining(self.modules.beside(place.path), name)
         return tuple(Place(each, number) for each in files for number in self.facts(each).inner.get((around, name), ()))
@@ -203,7 +204,7 @@ class Names:
         if facts.symbols[place.number].kind not in CLASSES:
             return ()
         numbers = [place.number]
-        if facts.family == "rust":
+        if facts.traits.impls:
             # The traits of a type stand on its `impl` blocks.
             numbers = [*facts.written_as[facts.qualified(place.number)]]
         bases = [
@@ -214,9 +215,9 @@ class Names:
             if inner != place
         ]
         candidates: list[tuple[Place, ...]] = []
-        for inner in reversed(bases) if facts.language == "scala" else bases:
+        for inner in reversed(bases) if facts.traits.bases is Bases.LAST else bases:
             if found := self.member(inner, name, seen):
-                if facts.family != "python" or len(bases) == 1:
+                if facts.traits.bases is not Bases.LINEAR or len(bases) == 1:
                     return found
                 candidates.append(found)
         return self._first_asked(candidates)
@@ -252,9 +253,9 @@ class Names:
         """What is the same for all that is written of one definition: overloads, prototypes, files of a package."""
         facts = self.facts(place.path)
         if place.number < 0:
-            return (place.path.rpartition("/")[0] if facts.family == "go" else place.path), ""
+            return (place.path.rpartition("/")[0] if facts.traits.package_is_folder else place.path), ""
         # A prototype in a header and the definition elsewhere are one.
-        return "" if facts.family == "c" else place.path, facts.qualified(place.number)
+        return "" if facts.traits.includes else place.path, facts.qualified(place.number)
 
     def reached(self, path: str) -> frozenset[str]:
         """The files that a C file includes, and those that they include."""
@@ -274,7 +275,7 @@ class Names:
         return self._reached[path]
 
     def _within(self, facts: Facts, imported: Import) -> tuple[str, ...]:
-        if facts.family != "rust":
+        if not facts.traits.modules_in_files:
             return ()
         return self.modules_around(facts, facts.scopes.get(imported.start_byte, -1))
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from cairn.core import limits
 from cairn.core.types import Reference, Symbol
 from cairn.graph.binding import Binder
-from cairn.graph.common import COMMON
 from cairn.graph.facts import CALLABLES, MEMBERS, Facts, Place
 from cairn.graph.importers import Importers, ImportSite
 from cairn.graph.names import Names
@@ -147,7 +146,10 @@ class Graph:
         # A name that stands alone is bound by its scope or not at all, and `super()` never means the own class.
         if not receiver or receiver.startswith("super") or receiver[0] in _LITERAL:
             return None
-        if reference.name in COMMON.get(family, ()) or (reference.name.startswith("__") and family == "python"):
+        traits = self.names.modules.traits(path)
+        if reference.name in traits.common or (
+            traits.common_prefix and reference.name.startswith(traits.common_prefix)
+        ):
             return None
         where = self._only_file(reference.name, family)
         if where is None:

@@ -13,12 +13,6 @@ from cairn.graph.names import Names, Seen
 from cairn.graph.shadows import assigns, binds, type_parameters
 from cairn.graph.walks import Kept
 
-# Where the members of a class can be named without `this`.
-_BARE_MEMBERS = frozenset({"java", "kotlin", "scala", "cpp", "csharp", "swift", "ruby"})
-# Of these, where a class inside another does not see what is in that.
-_ONLY_INNERMOST = frozenset({"swift", "ruby"})
-# Where a block hides its names, and lines are indented as they are nested.
-_BLOCKS = frozenset({"ecmascript", "go"})
 # Scopes around one use that are looked into: a hostile file nests them a thousand deep.
 _MOST_SCOPES = 50
 # What is no type where a type is never a variable.
@@ -83,18 +77,18 @@ class Scopes:
             symbol = facts.symbols[number]
             if name in type_parameters(symbol.signature, symbol.name):
                 return ELSEWHERE
-            if facts.family == "ecmascript" and symbol.kind == "type" and self._is_inferred(facts, symbol, name):
+            if facts.traits.infers_types and symbol.kind == "type" and self._is_inferred(facts, symbol, name):
                 return UNBOUND
             if symbol.kind in CALLABLES:
                 found = self._beside(facts, came, name) or self._in_callable(facts, number, name, kind, at)
-                if found is None and facts.language == "cpp" and self.is_outside_its_class(facts, number):
+                if found is None and facts.traits.bare_outside and self.is_outside_its_class(facts, number):
                     around = self.class_around(facts, number)
                     found = self._as_member(around, name) if around is not None else None
-            elif symbol.kind == "module" and facts.family == "rust":
+            elif symbol.kind == "module" and facts.traits.modules_in_files:
                 return self._in_scope(facts, number, name, at) or UNBOUND
-            elif facts.language in _BARE_MEMBERS and symbol.kind in CLASSES:
+            elif facts.traits.bare_members and symbol.kind in CLASSES:
                 found = self._as_member(Place(facts.path, number), name)
-                if facts.language in _ONLY_INNERMOST:
+                if facts.traits.bare_innermost:
                     return found or self.at_top(facts, name)
             elif number == scope or symbol.kind not in CLASSES or (came == scope and self._is_variable(facts, came)):
                 found = self.sure(self._nameable(facts, number, name, at))
@@ -122,7 +116,7 @@ class Scopes:
 
     def _beside(self, facts: Facts, method: int, name: str) -> Bound | None:
         """What `new Listener() { … }` in a function holds, for a method of it. There may be several: only likely."""
-        if facts.family != "jvm" or method < 0 or facts.symbols[method].kind != "method":
+        if not facts.traits.anonymous_classes or method < 0 or facts.symbols[method].kind != "method":
             return None
         held = self.names.own_member(Place(facts.path, facts.symbols[method].parent), name)
         return self.sure(tuple(place for place in held if self.kind_of(place) in MEMBERS), certain=False)
@@ -134,21 +128,21 @@ class Scopes:
 
     def _is_variable(self, facts: Facts, number: int) -> bool:
         """`again = make()` in the body of a class: what it is made of is looked up in that body."""
-        return facts.family == "python" and facts.symbols[number].kind in ("variable", "constant", "field")
+        return facts.traits.class_body_runs and facts.symbols[number].kind in ("variable", "constant", "field")
 
     def _nameable(self, facts: Facts, number: int, name: str, at: int) -> tuple[Place, ...]:
         """What a class or an object holds that its own code can name alone: in scripts only what an enum holds."""
         places = self.names.own_member(Place(facts.path, number), name)
-        if facts.family == "python":
+        if facts.traits.class_body_runs:
             # The body of a class runs from the top: a decorator `@splash` before `def splash` is another one.
             return tuple(place for place in places if facts.symbols[place.number].start_byte < at)
-        if facts.family != "ecmascript" or facts.symbols[number].kind == "enum":
+        if not facts.traits.members_need_receiver or facts.symbols[number].kind == "enum":
             return places
         return tuple(place for place in places if self.kind_of(place) not in MEMBERS)
 
     def _in_block(self, facts: Facts, name: str, at: int) -> Bound | None:
         """What a callback or a block around a use at the top of a script binds, the innermost."""
-        if facts.family != "ecmascript":
+        if not facts.traits.callbacks_bind:
             return None
         reached = [spot.depth for spot in facts.in_blocks(name) if is_in_reach(facts.text, spot, at)]
         deepest = max(reached, default=0)
@@ -163,7 +157,7 @@ class Scopes:
 
     def _is_seen(self, facts: Facts, place: Place, at: int) -> bool:
         """Whether a name that some callback or block may hold can be named at this place of the file."""
-        if facts.family not in _BLOCKS or place.path != facts.path:
+        if not facts.traits.blocks_hide or place.path != facts.path:
             return True
         return self.kind_of(place) not in MEMBERS and is_in_reach(facts.text, self._spot(facts, place.number), at)
 
@@ -176,14 +170,15 @@ class Scopes:
         if found is not None:
             return found
         symbol = facts.symbols[number]
-        if (kind in ("type", "base") and facts.family != "python") or (kind == "call" and facts.language == "java"):
+        traits = facts.traits
+        if (kind in ("type", "base") and not traits.types_are_values) or (kind == "call" and traits.calls_are_methods):
             # No variable can be meant.
             return None
         bound = facts.bindings_known.get((number, name))
         if bound is None:
             text = facts.text[symbol.start_byte : symbol.end_byte]
             header = symbol.name_byte - symbol.start_byte + len(symbol.name.encode())
-            bound = facts.bindings_known[number, name] = binds(facts.family or facts.language, text, name, header)
+            bound = facts.bindings_known[number, name] = binds(facts.rules, text, name, header)
         return UNBOUND if bound else None
 
     def _in_scope(self, facts: Facts, number: int, name: str, at: int) -> Bound | None:
@@ -214,7 +209,7 @@ class Scopes:
         """`maker = self.maker` before `if maker is None: from m import Maker as maker`: either may be meant."""
         symbol = facts.symbols[number]
         header = symbol.name_byte - symbol.start_byte + len(symbol.name.encode())
-        return facts.family == "python" and assigns(facts.text[symbol.start_byte : symbol.end_byte], name, header)
+        return facts.traits.rebinds and assigns(facts.text[symbol.start_byte : symbol.end_byte], name, header)
 
     def at_top(self, facts: Facts, name: str) -> Bound:
         """What a name means at the top of a file; most names of a file are asked for again and again."""
@@ -222,7 +217,7 @@ class Scopes:
 
     def _look_at_top(self, facts: Facts, name: str) -> Bound:
         places = [place for place in self.names.at_top(facts, name) if place.number not in facts.sunken]
-        if facts.family == "c" and name in facts.bound and not places:
+        if facts.traits.includes and name in facts.bound and not places:
             # `using a::b` names what some include has brought.
             used = (each.module.split("::") for each in facts.bound[name] if each.name == name)
             brought = {place for path in used for place in self._under(facts, path, name)}
@@ -231,7 +226,7 @@ class Scopes:
         for imported in facts.bound.get(name, ()):
             if imported.start_byte not in facts.scopes:
                 # `import a.b` gives a name to `a`.
-                is_path = facts.family == "python" and not imported.name and not imported.alias
+                is_path = facts.traits.import_binds_first and not imported.name and not imported.alias
                 led = self.names.leads_to(facts.path, imported._replace(module=name) if is_path else imported)
                 places += led.places
                 outside, unknown = outside or led.outside, unknown or not (led.places or led.outside)
@@ -244,9 +239,9 @@ class Scopes:
 
     def _around(self, facts: Facts, name: str) -> Bound | None:
         """Names that files share without an import: those of a package, or what a C file includes."""
-        if facts.family == "c":
+        if facts.traits.includes:
             files = self.names.defining(self.names.reached(facts.path), name)
-        elif facts.family in ("go", "jvm"):
+        elif facts.traits.packages:
             files = self.names.defining(self.names.modules.beside(facts.path), name)
             files = tuple(each for each in files if self.names.facts(each).package == facts.package)
         else:
@@ -256,7 +251,7 @@ class Scopes:
 
     def in_namespace(self, facts: Facts, path: list[str], name: str) -> Bound | None:
         """What C++ calls `path::name`, in the file or in one that it includes."""
-        return self.sure(self._under(facts, path, name)) if facts.language == "cpp" else None
+        return self.sure(self._under(facts, path, name)) if facts.traits.namespaces else None
 
     def _under(self, facts: Facts, path: list[str], name: str) -> tuple[Place, ...]:
         around = ".".join(path)
@@ -270,7 +265,7 @@ class Scopes:
         certain = True
         seen: Seen = set()
         for imported in facts.wildcards:
-            if imported.start_byte in facts.scopes or facts.family == "c":
+            if imported.start_byte in facts.scopes or facts.traits.includes:
                 continue
             # What one of them has led to is not walked again: two hundred files that import all of each other.
             found = self.names.in_wildcard(facts.path, imported, name, seen)
@@ -319,4 +314,4 @@ class Scopes:
 
     def _is_extension(self, place: Place) -> bool:
         facts = self.names.facts(place.path)
-        return facts.language == "kotlin" and place.number >= 0 and self.is_outside_its_class(facts, place.number)
+        return facts.traits.extensions and place.number >= 0 and self.is_outside_its_class(facts, place.number)

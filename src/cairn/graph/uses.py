@@ -116,7 +116,7 @@ def _tier_of(graph: Graph, site: ImportSite) -> Tier:
 
 def _definitions(graph: Graph, place: Place, found: References) -> tuple[Definition, ...]:
     written = [(each.path, each.symbol) for each in found.definitions]
-    if graph.names.facts(place.path).family == "c":
+    if graph.names.facts(place.path).traits.includes:
         # A prototype in a header is written of it too.
         name = written[0][1].name
         for path in sorted({path for path, _ in graph.view.symbols_named(name)} - {place.path}):

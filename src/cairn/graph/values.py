@@ -20,12 +20,10 @@ _MADE = re.compile(
 _TYPED = re.compile(
     rf"\??\s*:\s*[\"'&]?(?:mut\s+)?(?:(?:[\w]+\.)?Optional\[)?[\"']?{_CLASS}[\"'\]]{{0,2}}(?=[\s,)=;|<{{\[]|$)"
 )
-_GO_TYPED = re.compile(rf"\s+\*?{_CLASS}(?=[\s,)])")
+_TYPE_LAST = re.compile(rf"\s+\*?{_CLASS}(?=[\s,)])")
 _BEFORE = re.compile(rf"(?:^|[\s(,]){_CLASS}(?:<[^<>\n]{{0,80}}>)?[\s&*]+$")
 _OPENED = re.compile(rf"\bwith\s+{_CLASS}\([^\n]{{0,120}}\)\s+as\s+$")
 _HANDED_OVER = re.compile(r"\s*=\s*([A-Za-z_]\w*)[ \t]*;?(?:\n|$)")
-# What is written in the place of a type and says nothing of the value's class.
-_NO_CLASS = frozenset({"Any", "Optional", "Union", "Self", "Callable", "Type", "Annotated", "Final", "ClassVar"})
 _OWN_FIELD = re.compile(r"(self|this)(?:\.|->)([\w$]+)")
 
 
@@ -33,7 +31,7 @@ def type_of_value(facts: Facts, receiver: str, reference: Reference) -> str:
     """The name of the class of a value, if everything that the text says of it agrees; else empty."""
     field = _OWN_FIELD.fullmatch(receiver)
     name, kinds = (field[2], CLASSES) if field else (receiver, CALLABLES)
-    if facts.family in ("jvm", "c"):
+    if facts.traits.type_first:
         # A field needs no `this`.
         kinds = CALLABLES | CLASSES
     if not name.isidentifier() and not re.fullmatch(r"[\w$]+", name):
@@ -50,7 +48,7 @@ def type_of_value(facts: Facts, receiver: str, reference: Reference) -> str:
             if found:
                 return next(iter(found)) if len(found) == 1 else ""
         number = symbol.parent
-    return "" if field or facts.family != "ecmascript" else _type_in_block(facts, name, reference.start_byte)
+    return "" if field or not facts.traits.callbacks_bind else _type_in_block(facts, name, reference.start_byte)
 
 
 def _type_in_block(facts: Facts, name: str, at: int) -> str:
@@ -86,12 +84,12 @@ def _types_in(facts: Facts, text: bytes, name: str, handed_over: bool = True) ->
         before = text[max(0, at - _LOOK) : at].decode("utf-8", "replace")
         line = before.rpartition("\n")[2]
         # `Shape one = new Circle()` is a `Shape`: the type that is written says more than what was made.
-        made = _BEFORE.search(line) if facts.family in ("jvm", "c") else None
+        made = _BEFORE.search(line) if facts.traits.type_first else None
         made = made or _MADE.match(after) or _TYPED.match(after) or _OPENED.search(line)
-        if made is None and facts.family == "go":
-            made = _GO_TYPED.match(after)
+        if made is None and facts.traits.type_last:
+            made = _TYPE_LAST.match(after)
         if made is not None:
-            if facts.family != "python" or made[1].rpartition(".")[2] not in _NO_CLASS:
+            if made[1].rpartition(".")[2] not in facts.traits.no_classes:
                 found.add(made[1])
         elif handed_over and (other := _HANDED_OVER.match(after)) and other[1] != name:
             others.add(other[1])

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cairn.core.filetypes import LANGUAGES, TEXT, language_of
+from cairn.core.filetypes import ALSO_CALLED, LANGUAGES, TEXT, language_of
 from cairn.core.limits import MAX_QUERY_CHARS
 from cairn.core.tokens import terms
 from cairn.core.types import SymbolKind
@@ -30,11 +30,6 @@ _OPERATORS = ("lang", "language", "path", "kind", "must", "not", "scope")
 _ALSO = {"language": "lang"}
 # One slip away from an operator, and words of their own: `patch:v2` is no misspelt `path:`.
 _OTHER_WORDS = _set("patch paths part past pat long land lane king kid most mist mush musty scopes kinds")
-_LANGUAGE_NAMES = {
-    "c#": "csharp", "cs": "csharp", "c++": "cpp", "golang": "go", "js": "javascript", "ts": "typescript",
-    "objective-c": "objc", "shell": "bash", "sh": "bash", "zsh": "bash", "f#": "fsharp", "yml": "yaml", "docker":
-    "dockerfile", "makefile": "make", "protobuf": "proto", "terraform": "hcl", "viml": "vim", "elisp": "emacslisp",
-}  # fmt: skip
 _KIND_NAMES = {
     "func": "function", "fn": "function", "def": "function", "var": "variable", "const": "constant", "ctor":
     "constructor", "prop": "property", "attribute": "field", "member": "field", "mod": "module", "package": "module",
@@ -227,7 +222,7 @@ def _listed(values: Iterable[str]) -> list[str]:
 
 
 def _language(value: str) -> str:
-    name = _LANGUAGE_NAMES.get(value, value)
+    name = ALSO_CALLED.get(value, value)
     if name not in LANGUAGES and (by_ending := language_of(f"a.{name.lstrip('.')}".encode())) != TEXT:
         return by_ending
     return _known("lang", name, {}, sorted(LANGUAGES))

@@ -8,7 +8,7 @@ A query names what it finds by capture. Each pattern has exactly one *role*:
                  (a header: the definition is what follows it), @clause (neighbours of one name are one definition)
     @ref.KIND    a use of a name; optionally @receiver; KIND `none` is a word that only looks like one
     @import      one imported name; with @module, optionally @name and @alias, or @everything (any node)
-    @import.HOW  a whole import tree, taken apart by a function of that name in `imports.py`
+    @import.HOW  a whole import tree, taken apart by the language's own `import_tree`
     @export      a name that the file says it exports
     @exported    a name of this file that others see under another name (`export { a as b }` exports b, shows a)
     @comment     a comment; the ones that end right above a definition are its doc
@@ -24,11 +24,11 @@ from __future__ import annotations
 from tree_sitter import Node, QueryCursor
 
 from cairn.core.limits import MAX_MATCH_STATES
-from cairn.syntax.imports import EXPANDERS
 from cairn.syntax.languages import Grammar
 from cairn.syntax.names import name_of
 from cairn.syntax.patterns import Captures, Pattern, passes
 from cairn.syntax.spans import Definition, level_of
+from cairn.syntax.traits import Traits
 
 _LONG_HEADER = 600
 _new = tuple.__new__
@@ -37,8 +37,9 @@ _new = tuple.__new__
 class Harvest:
     """The matches of one file, sorted into their roles, before anything is related to anything else."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, traits: Traits) -> None:
         self.data = data
+        self.traits = traits
         self.is_ascii = data.isascii()
         # One character for each byte, so that offsets hold; what is not ASCII must be read through `between`.
         self.letters = data.decode("latin-1")
@@ -140,8 +141,8 @@ class Harvest:
         )
 
     def _import(self, how: str, node: Node, captures: Captures) -> None:
-        if how:
-            self.imports.extend((node.start_byte, *found) for found in EXPANDERS[how](node, self.data))
+        if how and self.traits.import_tree is not None:
+            self.imports.extend((node.start_byte, *found) for found in self.traits.import_tree(node, self.data))
             return
         module, name, alias = captures.get("module"), captures.get("name"), captures.get("alias")
         if bound := alias or name:

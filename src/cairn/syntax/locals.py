@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from cairn.syntax.languages import load
-from cairn.syntax.local_rules import DEFINITION, NOTHING, OUTSIDE, PARAMETER, READ, RULES, SAME, WRITE, Rules
 from cairn.syntax.parse import parse
+from cairn.syntax.traits import DEFINITION, NOTHING, OUTSIDE, PARAMETER, READ, SAME, WRITE, LocalRules
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -44,9 +44,10 @@ class _Use(NamedTuple):
 def local_names(data: bytes, language: str, start: int, end: int) -> tuple[LocalName, ...] | None:
     """The local names of the function from this byte to that one, in the order in which they first stand.
 
-    None where the language is not one of `RULES`, or there is no function or it cannot be parsed.
+    None where the language has no `local_rules`, or there is no function or it cannot be parsed.
     """
-    rules, grammar = RULES.get(language), load(language)
+    grammar = load(language)
+    rules = grammar.traits.local_rules if grammar is not None else None
     tree = parse(data, grammar) if rules is not None and grammar is not None else None
     if rules is None or tree is None:
         return None
@@ -54,7 +55,7 @@ def local_names(data: bytes, language: str, start: int, end: int) -> tuple[Local
     return None if root is None else _Walk(rules, data).names(root)
 
 
-def _function(node: Node | None, rules: Rules, start: int, end: int) -> Node | None:
+def _function(node: Node | None, rules: LocalRules, start: int, end: int) -> Node | None:
     """The outermost function in these bytes: a decorator, `export` or `const name =` may stand before it."""
     found = [node] if node is not None else []
     for each in found:
@@ -68,7 +69,7 @@ def _function(node: Node | None, rules: Rules, start: int, end: int) -> Node | N
 class _Walk:
     """One walk over one function."""
 
-    def __init__(self, rules: Rules, data: bytes) -> None:
+    def __init__(self, rules: LocalRules, data: bytes) -> None:
         self._rules, self._data = rules, data
         self._parents: list[int] = []
         self._starts: list[int] = []

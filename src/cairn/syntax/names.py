@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from cairn.syntax.imports import unquote
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 _CLOSING_MARKS = re.compile(r"[ \t]+#+[ \t]*$")
 _TAG = re.compile(r"<[^>]*>?")
+_QUOTE_PAIRS = ('"', "'", "`")
 _LONG_NAME = 200
 _LONG_ELEMENT = 2_000
 
@@ -33,3 +36,18 @@ def name_of(node_type: str, text: str) -> str:
         text = " ".join(text.split())[:_LONG_NAME]
     # `<=>` is an operator, not a quoted name.
     return text if text.startswith("<") and node_type != "system_lib_string" else unquote(text)
+
+
+def unquote(text: str) -> str:
+    """A string literal's inside, an angle-bracket include's inside, anything else as it is."""
+    text = text.strip()
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in _QUOTE_PAIRS:
+        return text[1:-1]
+    if len(text) >= 2 and text[0] == "<" and text[-1] == ">":
+        return text[1:-1]
+    return text
+
+
+def text_of(data: bytes, node: Node | None) -> str:
+    """The text of a node; empty where there is none."""
+    return data[node.start_byte : node.end_byte].decode("utf-8", "replace") if node is not None else ""

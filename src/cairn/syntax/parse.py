@@ -20,8 +20,6 @@ from cairn.syntax.lines import line_starts
 _SMALL_BYTES = 1024
 _SLICE_BYTES = 4 * 1024
 _MOST_BROKEN_NODES = 50_000
-# The YAML grammar keeps its open blocks in a buffer for about 250 of them and writes on behind its end.
-_MOST_YAML_BLOCKS = 200
 # A query looks along all later siblings of a bare token: 100,000 times `[` in one error node cost ten seconds.
 _WIDEST_ERROR = 20_000
 # A query over a chain of nested nodes is quadratic at best; over 100,000 (`@a ` in Ruby) it was not seen to end.
@@ -31,7 +29,8 @@ _DEPTH_STEP = 8 * 1024
 
 def parse(data: bytes, grammar: Grammar, *, clock: Clock = SYSTEM_CLOCK) -> Tree | None:
     """The tree of a whole file, or None when it is too large or its parse would cost too much."""
-    if len(data) > MAX_PARSE_BYTES or (grammar.name == "yaml" and _overruns_yaml(data)):
+    overruns = grammar.traits.overruns
+    if len(data) > MAX_PARSE_BYTES or (overruns is not None and overruns(data)):
         return None
     if len(data) <= _SMALL_BYTES:
         return grammar.parser.parse(data)
@@ -47,16 +46,6 @@ def parse(data: bytes, grammar: Grammar, *, clock: Clock = SYSTEM_CLOCK) -> Tree
 
     tree = grammar.parser.parse(read)
     return None if cut or _is_too_deep(tree, len(data)) or _has_wide_error(tree.root_node) else tree
-
-
-def _overruns_yaml(data: bytes) -> bool:
-    """Could a line of this file open more blocks than the YAML grammar has room for? Each takes at least a column."""
-    for line in data.split(b"\n"):
-        if len(line) >= _MOST_YAML_BLOCKS:
-            indent = len(line) - len(line.lstrip())
-            if indent + sum(line.count(mark) for mark in (b"- ", b"? ", b": ")) >= _MOST_YAML_BLOCKS:
-                return True
-    return False
 
 
 def _is_too_deep(tree: Tree, size: int) -> bool:

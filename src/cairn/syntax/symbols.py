@@ -16,12 +16,13 @@ from cairn.core.limits import MAX_SYMBOLS_PER_FILE
 from cairn.core.types import Import, Reference, Symbol
 from cairn.syntax.docs import CommentIndex, clean
 from cairn.syntax.harvest import Harvest
-from cairn.syntax.languages import Grammar, Spec
+from cairn.syntax.languages import Grammar
 from cairn.syntax.lines import line_starts
 from cairn.syntax.references import imports_of, references_of
 from cairn.syntax.signature import signature
 from cairn.syntax.spans import Definition, innermost, whole
-from cairn.syntax.visibility import CALLABLE, DECIDED_BY_NAME, is_exported
+from cairn.syntax.traits import Traits
+from cairn.syntax.visibility import CALLABLE, is_exported
 
 # Kinds as plain text: looking up the member of an Enum costs more than the comparison.
 _CLASS_LIKE = frozenset({"class", "interface", "struct", "enum", "union", "trait", "object", "impl"})
@@ -42,7 +43,7 @@ class Facts(NamedTuple):
 
 def extract(data: bytes, root: Node, grammar: Grammar, lines: list[int] | None = None) -> Facts:
     """Everything the query of this grammar finds in the tree, related. `lines` are the line starts, if known."""
-    harvest = Harvest(data)
+    harvest = Harvest(data, grammar.traits)
     harvest.take(grammar, root)
     lines = lines or line_starts(data)
     found = list(harvest.definitions.values())
@@ -60,12 +61,12 @@ class _Builder:
 
     def __init__(self, harvest: Harvest, grammar: Grammar, lines: list[int]) -> None:
         self.harvest = harvest
-        self.spec = grammar.spec
+        self.traits = grammar.traits
         self.fields = grammar.fields
         self.lines = lines
         self.comments = CommentIndex(harvest.data, harvest.comments, harvest.attached, lines)
         self.symbols: list[Symbol] = []
-        self.needs_before = grammar.spec.visibility not in DECIDED_BY_NAME
+        self.needs_before = not grammar.traits.visibility.by_name
         self.last_signature: tuple[object, str] = (None, "")
 
     def build(self, definitions: Sequence[Definition]) -> tuple[Symbol, ...]:
@@ -91,7 +92,7 @@ class _Builder:
 
     def _symbol(self, found: Definition, parent: int) -> Symbol:
         start, end, _, kind, name, name_byte, owner, _, _, _, _, _ = found
-        lines, spec = self.lines, self.spec
+        lines, traits = self.lines, self.traits
         line = bisect_right(lines, start)
         above, container, doc = None, owner, ""
         if parent >= 0:
@@ -104,10 +105,10 @@ class _Builder:
         if above is None or above.start_line != line:
             doc = self.comments.doc_above(line)
         if kind in _REFINED:
-            kind = _refined_kind(kind, name, owner, above, spec)
+            kind = _refined_kind(kind, name, owner, above, traits)
         written = self._signature(found, kind)
         before = self.harvest.before(start, name_byte) if self.needs_before else ""
-        exported = is_exported(spec.visibility, kind, name, before, above, owner, self.harvest)
+        exported = is_exported(traits.visibility, kind, name, before, above, owner, self.harvest)
         last_line = bisect_right(lines, end - 1, line - 1) if end > start else line
         fields = (kind, name, container, written, doc, start, end, line, last_line, name_byte, exported, parent)
         return _new(Symbol, fields)
@@ -137,11 +138,11 @@ def qualified(symbol: Symbol) -> str:
     return f"{symbol.container}.{symbol.name}"[-_LONG_CONTAINER:] if symbol.container else symbol.name
 
 
-def _refined_kind(kind: str, name: str, owner: str, above: Symbol | None, spec: Spec) -> str:
+def _refined_kind(kind: str, name: str, owner: str, above: Symbol | None, traits: Traits) -> str:
     """A function in a class is a method, one that makes an object is a constructor, a shouting variable a constant."""
     if kind == "function" and (owner or (above is not None and above.kind in _CLASS_LIKE)):
         kind = "method"
-    if kind == "method" and name in spec.constructors:
+    if kind == "method" and name in traits.constructors:
         return "constructor"
     if kind == "variable":
         if name.isupper():

@@ -99,9 +99,9 @@ def test_an_entry_of_somebody_else_that_took_our_name_stays() -> None:
 
 def _plain(text: str) -> dict[str, dict[str, object]]:
     """The value of a text with comments, by the one reader that is not under test."""
-    from cairn.graph.jsonc import loads
+    from cairn.syntax.settings import json_of
 
-    found = loads(text)
+    found = json_of(text)
     assert isinstance(found, dict)
     return found
 

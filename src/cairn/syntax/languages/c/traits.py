@@ -1,0 +1,22 @@
+"""C: prototypes and definitions are one, and an include brings all that a file holds."""
+
+from __future__ import annotations
+
+from cairn.syntax.traits import Main, Traits, words
+from cairn.syntax.visibility import NOT_STATIC
+
+TRAITS = Traits(
+    "c",
+    visibility=NOT_STATIC,
+    family="c",
+    resolver="c",
+    own=words("this (*this)"),
+    includes=True,
+    seen_through=words("namespace"),
+    types_are_names=True,
+    type_first=True,
+    main=Main.AT_TOP,
+    common=words("""
+append at back begin c_str clear data empty end erase find front get insert length pop push push_back reset size str
+"""),
+)

@@ -1,0 +1,35 @@
+"""C++: what C has, namespaces, and methods that are written outside of their class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cairn.syntax.languages.c.traits import TRAITS as C
+from cairn.syntax.names import text_of
+from cairn.syntax.traits import ImportedName
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def cpp_using(node: Node, data: bytes) -> Iterator[ImportedName]:
+    """`using a::b` brings one name; `using namespace a` and `using enum a` bring all of them."""
+    path = text_of(data, node.named_children[-1]) if node.named_children else ""
+    if any(child.type in ("namespace", "enum") for child in node.children):
+        yield path, "*", ""
+    else:
+        module, _, name = path.rpartition("::")
+        yield module, name, ""
+
+
+TRAITS = replace(
+    C,
+    name="cpp",
+    queries=("cpp/query.scm", "c/query.scm"),
+    import_tree=cpp_using,
+    namespaces=True,
+    bare_members=True,
+    bare_outside=True,
+)

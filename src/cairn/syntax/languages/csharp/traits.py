@@ -1,0 +1,33 @@
+"""C#: most members are private until they say otherwise."""
+
+from __future__ import annotations
+
+from cairn.core.types import Symbol
+from cairn.syntax.traits import Main, Traits, words
+from cairn.syntax.visibility import Found, Visibility, has_word
+
+_OPEN = frozenset({"interface", "enum", "namespace"})
+
+
+def _csharp(_kind: str, _name: str, before: str, above: Symbol | None, _found: Found) -> bool:
+    # The properties of `record Point(int X)` carry no modifier and are public.
+    if above is None or above.kind in _OPEN or " record " in f" {above.signature}":
+        return not has_word(before, "private", "file")
+    return has_word(before, "public", "protected", "internal")
+
+
+TRAITS = Traits(
+    "csharp",
+    wheel="tree-sitter-c-sharp",
+    visibility=Visibility(_csharp),
+    resolver="csharp",
+    own=words("this"),
+    base=words("base"),
+    bare_members=True,
+    main=Main.STATIC,
+    common=words("""
+Add AddRange Any All Append Clear Close Contains ContainsKey Count Dispose Equals First FirstOrDefault Get GetHashCode
+GetType Insert Invoke Join Last Next Open Parse Push Pop Read Remove Replace Run Select Send Set Single Sort Split Start
+Stop Substring ToArray ToList ToString Trim TryGetValue Update Wait Where Write WriteLine
+"""),
+)

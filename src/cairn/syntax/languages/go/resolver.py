@@ -1,0 +1,82 @@
+"""Imports of Go: a path below a module of the snapshot is a folder, and all its files are the package."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from cairn.core.types import Import
+from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, Files, Resolver, Target, below, inside, parent
+
+_MODULE = re.compile(r'^[ \t]*module[ \t]+"?([^\s"]+)', re.MULTILINE)
+_DECLARED_BEFORE = re.compile(r"(?:\bvar\s+[\w\s,]*|(?:^|\n|\bif|\bfor|\bswitch|[;{])\s*[\w\s,]*)$")
+_DECLARED_AFTER = re.compile(r"[\w\s,]*:=|\s+[\w*\[\].]+\s*=")
+_CLOSURE_BEFORE = re.compile(r"\bfunc\s*\((?:[^()]*,)?\s*$")
+_CLOSURE_AFTER = re.compile(r"\s+[\w*\[.]|\s*,")
+
+
+class GoModules(Resolver):
+    """Finds packages by their import paths."""
+
+    def __init__(self, files: Files) -> None:
+        super().__init__(files)
+        self._beside: dict[str, frozenset[str]] = {}
+
+    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> Target:
+        """The files of the package, its tests left out."""
+        words = imported.module
+        vendored = self._package(below("vendor", words))
+        if vendored:
+            return inside(vendored, imported.name)
+        prefix = words
+        while prefix:
+            if prefix in self._modules:
+                inner = words[len(prefix) + 1 :]
+                return inside(self._package(below(self._modules[prefix], inner)), imported.name)
+            prefix = parent(prefix)
+        return UNRESOLVED if words.startswith(".") else EXTERNAL
+
+    def beside(self, path: str) -> frozenset[str]:
+        """The files of the folder: those of one package share their names."""
+        folder = parent(path)
+        if folder not in self._beside:
+            inner = self._files.folders.get(folder, ())
+            self._beside[folder] = frozenset(each for each in inner if each.endswith(".go"))
+        return self._beside[folder]
+
+    def _package(self, folder: str) -> tuple[str, ...]:
+        inner = self._files.folders.get(folder, ())
+        return tuple(path for path in inner if path.endswith(".go") and not path.endswith("_test.go"))
+
+    @cached_property
+    def _modules(self) -> dict[str, str]:
+        """The folders of modules by path; the first in order of place wins."""
+        found: dict[str, str] = {}
+        for path in self._files.by_name.get("go.mod", ()):
+            named = _MODULE.search(self._files.settings(path) or "")
+            if named:
+                found.setdefault(named[1], parent(path))
+        return found
+
+    @staticmethod
+    def local_name(module: str) -> str:
+        """The last part of the path, without its version and without what says that it is Go."""
+        parts = [part for part in module.split("/") if part]
+        if len(parts) > 1 and re.fullmatch(r"v\d+", parts[-1]):
+            parts.pop()
+        return re.sub(r"^go-|\.v\d+$|[-.]go$", "", parts[-1]) if parts else ""
+
+    @classmethod
+    def is_parameter(cls, before: str, after: str) -> bool:
+        """`name Type` or `a, b Type`."""
+        return before.rstrip()[-1:] in "(," and not after.startswith(("(", "."))
+
+    @classmethod
+    def declares(cls, before: str, after: str) -> bool:
+        """By `:=`, by `var`, or as a parameter of a function inside."""
+        if _CLOSURE_BEFORE.search(before) and _CLOSURE_AFTER.match(after):
+            return True
+        return bool(_DECLARED_BEFORE.search(before) and _DECLARED_AFTER.match(after))
+
+
+RESOLVER = GoModules

@@ -1,0 +1,96 @@
+"""Imports of Java, Kotlin and Scala: packages are what files say they are in, wherever they lie."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from cairn.core.types import Import
+from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, Files, Resolver, Target, follows_a_type, inside
+
+LANGUAGES = frozenset({"java", "kotlin", "scala"})
+_HEAD_BYTES = 16_384
+_PACKAGE = re.compile(r"^[ \t]*package[ \t]+([\w.`]+)[ \t]*;?", re.MULTILINE)
+_MOST_PARTS = 64
+# `com.google.gson` says whose a package is, `com.google` does not.
+_OWNER_PARTS = 3
+
+
+class JvmModules(Resolver):
+    """Finds packages by name, and in them the files that are called like a class."""
+
+    def __init__(self, files: Files) -> None:
+        super().__init__(files)
+        self._beside: dict[str, frozenset[str]] = {}
+
+    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> Target:
+        """The files of the longest package that the import begins with; the rest is a name in one of them."""
+        words = imported.module.replace("`", "")
+        whole = f"{words}.{imported.name}" if imported.name and words else imported.name or words
+        found = self._longest(whole)
+        if found is None and self._files.languages[path] == "scala":
+            # Scala looks from the own package outwards.
+            around = self._package_of.get(path, "")
+            while around and found is None:
+                found = self._longest(f"{around}.{whole}", beyond=around.count(".") + 1)
+                around = around.rpartition(".")[0]
+        if found is None:
+            return UNRESOLVED if ".".join(words.split(".")[:_OWNER_PARTS]) in self._tops else EXTERNAL
+        return found
+
+    def beside(self, path: str) -> frozenset[str]:
+        """The files of the same package: they see each other's names."""
+        package = self._package_of.get(path, "")
+        if package not in self._beside:
+            self._beside[package] = frozenset(self._packages.get(package, ()))
+        return self._beside[package]
+
+    def _longest(self, whole: str, beyond: int = 0) -> Target | None:
+        """The package with the most parts; one that has no more than `beyond` is meant only for a class of its own."""
+        parts = whole.split(".")[:_MOST_PARTS]
+        for size in range(len(parts) - 1, 0, -1):
+            files = self._packages.get(".".join(parts[:size]))
+            named = self._classes.get((".".join(parts[:size]), parts[size]), ()) if files else ()
+            if files and (named or size > beyond):
+                return inside(named or files, ".".join(parts[size:]))
+        return None
+
+    @cached_property
+    def _package_of(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for path, language in self._files.languages.items():
+            if language in LANGUAGES:
+                named = (match[1] for match in _PACKAGE.finditer(self._files.head(path, _HEAD_BYTES)))
+                # Scala may write a package in steps: `package a` and `package b` are `a.b`.
+                whole = (".".join(named) if language == "scala" else next(named, "")).replace("`", "")
+                found[path] = ".".join(whole.split(".")[:_MOST_PARTS])
+        return found
+
+    @cached_property
+    def _packages(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, list[str]] = {}
+        for path, package in self._package_of.items():
+            found.setdefault(package, []).append(path)
+        return {package: tuple(paths) for package, paths in found.items()}
+
+    @cached_property
+    def _classes(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        """The files by package and by the name that they have in common with a class."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for path, package in self._package_of.items():
+            found.setdefault((package, path.rpartition("/")[2].partition(".")[0]), []).append(path)
+        return {key: tuple(paths) for key, paths in found.items()}
+
+    @cached_property
+    def _tops(self) -> frozenset[str]:
+        return frozenset(".".join(package.split(".")[:_OWNER_PARTS]) for package in self._packages)
+
+    @classmethod
+    def is_parameter(cls, before: str, after: str) -> bool:
+        """`name: Type` of Kotlin and Scala, `Type name` of Java."""
+        if before.rstrip()[-1:] in "(,*{[":
+            return super().is_parameter(before, after)
+        return follows_a_type(before, after)
+
+
+RESOLVER = JvmModules

@@ -1,0 +1,7 @@
+"""JSON: keys, which nothing in a file uses."""
+
+from __future__ import annotations
+
+from cairn.syntax.traits import Traits
+
+TRAITS = Traits("json")

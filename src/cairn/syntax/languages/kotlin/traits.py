@@ -1,0 +1,40 @@
+"""Kotlin: extension functions, and a `main` anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cairn.syntax.languages.java.traits import TRAITS as JAVA
+from cairn.syntax.names import text_of
+from cairn.syntax.traits import ImportedName, Main
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def kotlin(node: Node, data: bytes) -> Iterator[ImportedName]:
+    """`import a.b.C as D`, or `import a.b.*` for all of a package."""
+    path = alias = ""
+    for child in node.named_children:
+        if child.type == "qualified_identifier":
+            path = text_of(data, child)
+        elif child.type == "identifier":
+            alias = text_of(data, child)
+    if any(child.type == "*" for child in node.children):
+        yield path, "*", ""
+    else:
+        module, _, name = path.rpartition(".")
+        yield module, name, alias
+
+
+TRAITS = replace(
+    JAVA,
+    name="kotlin",
+    import_tree=kotlin,
+    local_rules=None,
+    extensions=True,
+    calls_are_methods=False,
+    main=Main.ANYWHERE,
+)

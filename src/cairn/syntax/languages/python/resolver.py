@@ -1,0 +1,138 @@
+"""Imports of Python: packages, relative imports, and roots that are found where the outermost package stands."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import cached_property
+
+from cairn.core.types import Import
+from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, Files, Resolver, Target, above, below, inside, parent
+
+_INIT = ("__init__.py", "__init__.pyi")
+_MOST_ROOTS = 64
+_BOUND_BEFORE = re.compile(
+    r"(?:\bfor\s+(?:(?!\bin\b)[\w\s,()*])*|\bas\s+\(?|\blambda\b[^:\n]*[\s,*]|\bcase\s[^\n:]*[\s(,]|\bglobals?\(\)\[.)$"
+)
+_TARGETS = re.compile(r"^[\s\w,()*\[\].]*$")
+_ASSIGN = re.compile(r"[\w,()*\[\]. \t]*(?:\s[-+*/%&|^@]?=(?!=)|:[^=\n]*=(?!=))")
+_TIGHT = re.compile(r"=(?!=)[^\n]*[^,(\s)]\s*(?:#[^\n]*)?(?:\n|$)")
+
+
+class PythonModules(Resolver):
+    """Finds modules by their dotted names."""
+
+    def __init__(self, files: Files) -> None:
+        super().__init__(files)
+        self._searches: dict[str, list[str]] = {}
+        self._known_roots: dict[tuple[str, str], str | None] = {}
+
+    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> Target:
+        """Where this import leads; a name may be a module of the package, or what the package's own file defines."""
+        found = self._module(path, imported.module, imported.name)
+        if isinstance(found, Target):
+            return found
+        own, folder = found
+        if not imported.name:
+            return inside(own)
+        module = () if imported.name == "*" else self._at(below(folder, imported.name)) if folder is not None else ()
+        if not own and not module:
+            return UNRESOLVED
+        return inside(own, imported.name, module)
+
+    def child(self, path: str, name: str) -> tuple[str, ...]:
+        """The module of this name in the package whose own file this is."""
+        return self._at(below(parent(path), name)) if path.endswith(_INIT) else ()
+
+    def _module(self, path: str, module: str, name: str) -> Target | tuple[tuple[str, ...], str | None]:
+        """The files of a module and its folder if it is a package; else the final answer."""
+        rest = module.lstrip(".")
+        dots = len(module) - len(rest)
+        names = rest.replace(".", "/")
+        if dots:
+            around = above(parent(path))
+            if dots > len(around):
+                return UNRESOLVED
+            place = below(around[dots - 1], names)
+            return self._found(place) or UNRESOLVED
+        top, _, _ = names.partition("/")
+        search = self._search(path)
+        if top in sys.stdlib_module_names:
+            # Only what lies right beside a script goes before the standard library.
+            search = search[:1]
+        root = self._root(parent(path), top, search)
+        others = [] if top in sys.stdlib_module_names else self._roots.get(top, [])
+        if root is None and len(others) == 1:
+            root = others[0]
+        if root is not None:
+            return self._found(below(root, names)) or UNRESOLVED
+        # A folder without a file of its own is a package only if the whole name is found in it: `tests/redis` is not.
+        for root in search:
+            found = self._found(below(root, names)) if below(root, top) in self._files.folders else None
+            if found and (found[0] or (name and self._at(below(found[1] or "", name)))):
+                return found
+        # Two packages of one name in different places: which one is meant depends on what is installed.
+        return UNRESOLVED if others else EXTERNAL
+
+    def _root(self, folder: str, top: str, search: list[str]) -> str | None:
+        """The first of these places that has the outermost module, for every file of a folder the same."""
+        if (folder, top) not in self._known_roots:
+            self._known_roots[folder, top] = next((each for each in search if self._at(below(each, top))), None)
+        return self._known_roots[folder, top]
+
+    def _search(self, path: str) -> list[str]:
+        """Where a file's absolute imports are looked for: its own root, then `src` and the root of the repository."""
+        start = parent(path)
+        if start not in self._searches:
+            around = above(start)
+            own = next(
+                each for each in around if not each or not any(below(each, name) in self._files for name in _INIT)
+            )
+            places = [place for each in around[around.index(own) :] for place in (each, below(each, "src"))]
+            self._searches[start] = list(dict.fromkeys([*places[:_MOST_ROOTS], "", "src"]))
+        return self._searches[start]
+
+    @cached_property
+    def _roots(self) -> dict[str, list[str]]:
+        """For every outermost package, the folders that it stands in."""
+        found: dict[str, list[str]] = {}
+        for path in self._files.languages:
+            if path.endswith("/__init__.py"):
+                folder, _, top = parent(path).rpartition("/")
+                if not any(below(folder, name) in self._files for name in _INIT):
+                    found.setdefault(top, []).append(folder)
+        return found
+
+    def _found(self, place: str) -> tuple[tuple[str, ...], str | None] | None:
+        own = self._at(place)
+        is_package = place in self._files.folders
+        return (own, place if is_package else None) if own or is_package else None
+
+    def _at(self, place: str) -> tuple[str, ...]:
+        """The file of a module: a package goes before a file of the same name, sources before stubs."""
+        names = [below(place, name) for name in _INIT]
+        if place:
+            names += [f"{place}.py", f"{place}.pyi"]
+        return tuple(name for name in names if name in self._files)[:1]
+
+    @staticmethod
+    def local_name(module: str) -> str:
+        """`import a.b` gives a name to `a`."""
+        return module.partition(".")[0]
+
+    @classmethod
+    def declares(cls, before: str, after: str) -> bool:
+        """As a target of an assignment, of `for`, `as`, `lambda` or `case`."""
+        line = before.rpartition("\n")[2]
+        if line.lstrip().startswith("#"):
+            # `# the same as time` binds nothing.
+            return False
+        if after.lstrip(" \t").startswith(":=") or _BOUND_BEFORE.search(before):
+            return True
+        # `table[name(x)] = y` uses the name.
+        if not _TARGETS.match(line) or after[:1] in ("(", "[", "."):
+            return False
+        return bool(_ASSIGN.match(after) or (not line.strip() and _TIGHT.match(after)))
+
+
+RESOLVER = PythonModules

@@ -1,0 +1,146 @@
+"""Imports of Rust: modules as files lie, `crate`, `self` and `super`, and the other crates of a workspace."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import NamedTuple
+
+from cairn.core.types import Import
+from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, Resolver, Target, above, below, inside, parent
+from cairn.syntax.settings import mapping, toml_of
+
+_ROOTS = ("lib.rs", "main.rs", "mod.rs")
+_LANGUAGE = frozenset({"std", "core", "alloc", "proc_macro", "test"})
+_MOST_PARTS = 64
+# `let (a, Some(b)) = …`, and `Some(a) => …` of a match.
+_LET_BEFORE = re.compile(r"\blet\s(?:[^=;:]|::)*$")
+_LET_AFTER = re.compile(r"\s*(?:[,)\]}=@|]|:(?!:))")
+_ARM_AFTER = re.compile(r"[\w\s,.]*[)\]}]*\s*=>")
+
+
+class Module(NamedTuple):
+    """A module: its file, the folder of those below it, and the ones written inside the file that lead to it."""
+
+    file: str
+    folder: str
+    inner: tuple[str, ...] = ()
+
+
+class RustModules(Resolver):
+    """Finds modules by their paths."""
+
+    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> Target:
+        """Where a `use` leads: the file as far as there are files, the rest as a name in it."""
+        parts = [part.strip() for part in imported.module.split("::") if part.strip()]
+        if imported.name:
+            parts.append(imported.name)
+        return self.find(path, parts[:_MOST_PARTS], within)
+
+    def find(self, path: str, parts: list[str], within: tuple[str, ...]) -> Target:
+        """Where a path of names leads from a file."""
+        start, rest, sure = self._start(path, parts, within)
+        if start is None:
+            return UNRESOLVED if sure else EXTERNAL
+        at = start
+        while rest and rest[0] != "*":
+            following = self._below(at, rest[0])
+            if following is None:
+                break
+            at, rest = following, rest[1:]
+        if not rest:
+            return inside((at.file,), ".".join(at.inner))
+        if not sure and at == start:
+            # `use name::…` that is neither a module here nor a crate of the workspace is somebody else's crate.
+            return EXTERNAL
+        return inside((at.file,), ".".join([*at.inner, *rest]))
+
+    def child(self, path: str, name: str) -> tuple[str, ...]:
+        """The file of `mod name;` in this file."""
+        found = self._below(self._own(path), name)
+        return (found.file,) if found is not None else ()
+
+    def _start(self, path: str, parts: list[str], within: tuple[str, ...]) -> tuple[Module | None, list[str], bool]:
+        """The module that a path begins in, what is left of the path, and whether its first word says so for sure."""
+        here = self._own(path)._replace(inner=within)
+        first = parts[0] if parts else ""
+        if first == "crate":
+            return self._crate(path), parts[1:], True
+        if first in ("self", "super"):
+            at: Module | None = here
+            while parts and parts[0] in ("self", "super") and at is not None:
+                at = self._outer(at) if parts[0] == "super" else at
+                parts = parts[1:]
+            return at, parts, True
+        if first in _LANGUAGE:
+            return None, parts, False
+        if first and self._below(here, first) is not None:
+            return here, parts, True
+        lib = self._crates.get(first)
+        return (Module(lib, parent(lib)), parts[1:], True) if lib else (here, parts, False)
+
+    def _own(self, path: str) -> Module:
+        """The module that a file is."""
+        folder, _, name = path.rpartition("/")
+        is_root = name in _ROOTS or self._is_root(path)
+        return Module(path, folder if is_root else below(folder, name.removesuffix(".rs")))
+
+    def _is_root(self, path: str) -> bool:
+        """Binaries, tests, examples and benches are crates of their own."""
+        folder, _, name = path.rpartition("/")
+        return name == "build.rs" or folder.rpartition("/")[2] in ("bin", "tests", "examples", "benches")
+
+    def _outer(self, module: Module) -> Module | None:
+        if module.inner:
+            return module._replace(inner=module.inner[:-1])
+        folder = parent(module.file) if not module.file.endswith("/mod.rs") else parent(parent(module.file))
+        if self._is_root(module.file) or module.file.endswith(("/lib.rs", "/main.rs")):
+            return None
+        names = [below(folder, name) for name in _ROOTS] + [f"{folder}.rs"]
+        found = next((name for name in names if name in self._files and name != module.file), None)
+        return self._own(found) if found is not None else None
+
+    def _crate(self, path: str) -> Module | None:
+        if self._is_root(path):
+            return self._own(path)
+        for folder in above(parent(path))[:_MOST_PARTS]:
+            for name in ("lib.rs", "main.rs"):
+                if below(folder, name) in self._files:
+                    return self._own(below(folder, name))
+        return None
+
+    def _below(self, module: Module, name: str) -> Module | None:
+        if module.inner:
+            return None
+        for place in (below(module.folder, f"{name}.rs"), below(module.folder, f"{name}/mod.rs")):
+            if place in self._files and place != module.file:
+                return Module(place, below(module.folder, name))
+        return None
+
+    @cached_property
+    def _crates(self) -> dict[str, str]:
+        """The libraries of the workspace by the name under which code uses them."""
+        found: dict[str, str] = {}
+        for path in self._files.by_name.get("Cargo.toml", ()):
+            cargo = toml_of(self._files.settings(path) or "")
+            package, lib = mapping(cargo.get("package")), mapping(cargo.get("lib"))
+            name = lib.get("name") or package.get("name")
+            place = lib.get("path") or "src/lib.rs"
+            if isinstance(name, str) and isinstance(place, str) and below(parent(path), place) in self._files:
+                found.setdefault(name.replace("-", "_"), below(parent(path), place))
+        return found
+
+    @staticmethod
+    def local_name(module: str) -> str:
+        """The last part of the path."""
+        return module.rpartition("::")[2]
+
+    @classmethod
+    def declares(cls, before: str, after: str) -> bool:
+        """By a pattern of `let` or of an arm of a `match`, too."""
+        if (_LET_BEFORE.search(before) and _LET_AFTER.match(after)) or _ARM_AFTER.match(after):
+            return True
+        return super().declares(before, after)
+
+
+RESOLVER = RustModules

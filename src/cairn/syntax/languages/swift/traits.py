@@ -1,0 +1,41 @@
+"""Swift: imports of whole modules, or of one name of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cairn.syntax.names import text_of
+from cairn.syntax.traits import ImportedName, Main, Traits, words
+from cairn.syntax.visibility import NOT_PRIVATE
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def swift(node: Node, data: bytes) -> Iterator[ImportedName]:
+    """`import Foo` opens a whole module, `import struct Foo.Bar` takes one name of it."""
+    path = text_of(data, next((child for child in node.named_children if child.type == "identifier"), None))
+    if any(not child.is_named and child.type not in ("import", ".") for child in node.children):
+        module, _, name = path.rpartition(".")
+        yield module, name, ""
+    else:
+        yield path, "*", ""
+
+
+TRAITS = Traits(
+    "swift",
+    visibility=NOT_PRIVATE,
+    constructors=words("init"),
+    import_tree=swift,
+    own=words("self Self"),
+    bare_members=True,
+    bare_innermost=True,
+    main=Main.AT_TOP,
+    common=words("""
+add append cancel close compactMap contains copy count dropFirst enumerated filter first firstIndex flatMap forEach
+get hash index insert isEmpty joined last load lowercased map max min next open popLast prefix print read reduce
+remove removeAll removeFirst removeLast replace reset resume run send set sort sorted split start stop suffix update
+uppercased write
+"""),
+)

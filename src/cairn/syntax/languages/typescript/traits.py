@@ -1,0 +1,14 @@
+"""TypeScript: what JavaScript has, and types."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cairn.syntax.languages.javascript.traits import TRAITS as JAVASCRIPT
+
+TRAITS = replace(
+    JAVASCRIPT,
+    name="typescript",
+    function="language_typescript",
+    queries=("ecmascript.scm", "typescript/query.scm"),
+)

@@ -1,0 +1,24 @@
+"""YAML: keys, and a grammar that must not be given too many open blocks."""
+
+from __future__ import annotations
+
+from cairn.syntax.traits import Traits
+
+# The YAML grammar keeps its open blocks in a buffer for about 250 of them and writes on behind its end.
+_MOST_BLOCKS = 200
+
+
+def _overruns(data: bytes) -> bool:
+    """Could a line of this file open more blocks than the YAML grammar has room for? Each takes at least a column."""
+    for line in data.split(b"\n"):
+        if len(line) >= _MOST_BLOCKS:
+            indent = len(line) - len(line.lstrip())
+            if indent + sum(line.count(mark) for mark in (b"- ", b"? ", b": ")) >= _MOST_BLOCKS:
+                return True
+    return False
+
+
+TRAITS = Traits(
+    "yaml",
+    overruns=_overruns,
+)

@@ -1,0 +1,17 @@
+"""Zig: only `pub` and `export` make a name visible."""
+
+from __future__ import annotations
+
+from cairn.core.types import Symbol
+from cairn.syntax.traits import Traits
+from cairn.syntax.visibility import Found, Visibility, has_word
+
+
+def _zig(kind: str, _name: str, before: str, _above: Symbol | None, _found: Found) -> bool:
+    return kind in ("field", "enum_member") or has_word(before, "pub", "export")
+
+
+TRAITS = Traits(
+    "zig",
+    visibility=Visibility(_zig),
+)
