@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cairn.ask.prepare import Policy, prepare
-from cairn.ask.refreshing import Outcome, Refreshed, Watcher, Wish, refresh, trouble_of
+from cairn.ask.refreshing import Refreshed, RefreshOutcome, Watcher, Wish, refresh, trouble_of
 from cairn.ask.session import Session, whole
 from cairn.errors import IndexerMissing, NoContext, NotIndexed
 from cairn.graph.informed import PinnedView
@@ -104,13 +104,13 @@ CLEAN = dict.fromkeys(("lib.py", "app.py", "other.py"), Freshness.CLEAN)
 
 def test_the_first_refresh_takes_in_all_and_the_second_finds_nothing_to_do(project: Project) -> None:
     first = project.refresh()
-    assert first.outcome is Outcome.COMPLETED
+    assert first.outcome is RefreshOutcome.COMPLETED
     assert first.ended is not None
     assert first.ended.imported is not None
     assert set(first.ended.imported.files) == set(CLEAN)
     assert project.states() == CLEAN
     assert project.steps == ["claimed", "indexing", "checking", "importing", "completed"]
-    assert project.refresh().outcome is Outcome.UNCHANGED
+    assert project.refresh().outcome is RefreshOutcome.UNCHANGED
     assert project.jobs() == [(JobStatus.COMPLETED, FULL)]
 
 
@@ -118,7 +118,7 @@ def test_an_edit_that_others_see_makes_stale_and_what_leans_on_it_is_refreshed_w
     project.refresh()
     project.write("lib.py", LIB.replace("(who)", "(who, more)"))
     assert project.states() == {**CLEAN, "lib.py": Freshness.DIRTY, "app.py": Freshness.STALE}
-    assert project.refresh().outcome is Outcome.COMPLETED
+    assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.states() == CLEAN
     assert project.jobs()[0] == (JobStatus.COMPLETED, of_files(["app.py", "lib.py"]))
 
@@ -127,7 +127,7 @@ def test_an_edit_that_nobody_sees_makes_others_wait_and_its_own_refresh_makes_th
     project.refresh()
     project.write("lib.py", LIB.replace("return who", "return 2"))
     assert project.states() == {**CLEAN, "lib.py": Freshness.DIRTY, "app.py": Freshness.PENDING_CHECK}
-    assert project.refresh().outcome is Outcome.COMPLETED
+    assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.states() == CLEAN
     assert project.jobs()[0] == (JobStatus.COMPLETED, of_files(["lib.py"]))
 
@@ -136,18 +136,18 @@ def test_a_file_that_is_gone_takes_what_was_known_of_it_along(project: Project) 
     project.refresh()
     os.unlink(project.tree / "lib.py")
     project.write("app.py", "def greet(): ...\n\n\ngreet()\n")
-    assert project.refresh().outcome is Outcome.COMPLETED
+    assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.jobs()[0] == (JobStatus.COMPLETED, FULL)
     assert project.states() == {"app.py": Freshness.CLEAN, "other.py": Freshness.CLEAN}
 
 
 def test_what_is_named_is_refreshed_and_nothing_else(project: Project) -> None:
     project.refresh()
-    assert project.refresh(scope=of_files(["app.py"])).outcome is Outcome.COMPLETED
+    assert project.refresh(scope=of_files(["app.py"])).outcome is RefreshOutcome.COMPLETED
     assert project.jobs()[0] == (JobStatus.COMPLETED, of_files(["app.py"]))
-    assert project.refresh("python", scope=FULL).outcome is Outcome.COMPLETED
+    assert project.refresh("python", scope=FULL).outcome is RefreshOutcome.COMPLETED
     assert project.jobs()[0] == (JobStatus.COMPLETED, FULL)
-    assert project.refresh(scope=of_files(["README.md"])).outcome is Outcome.UNCHANGED
+    assert project.refresh(scope=of_files(["README.md"])).outcome is RefreshOutcome.UNCHANGED
     for wrong in ("rust", "python:elsewhere"):
         with pytest.raises(NoContext, match="there is no context"):
             project.refresh(wrong)
@@ -159,7 +159,7 @@ def test_a_commit_in_mid_run_discards_the_output_and_it_is_done_again_at_the_new
     )
     # Each run commits anew, the last one not: nothing is left to commit.
     found = project.refresh()
-    assert found.outcome in (Outcome.COMPLETED, Outcome.FAILED)
+    assert found.outcome in (RefreshOutcome.COMPLETED, RefreshOutcome.FAILED)
     assert project.jobs()[-1][0] is JobStatus.SUPERSEDED
     project.mood("")
     project.refresh()
@@ -195,7 +195,7 @@ def test_an_indexer_that_fails_leaves_its_reason_in_the_job_and_everything_else_
     project.write("lib.py", LIB + "\n")
     project.mood(mood)
     found = project.refresh()
-    assert found.outcome is Outcome.FAILED
+    assert found.outcome is RefreshOutcome.FAILED
     trouble = trouble_of([found])
     assert trouble is not None
     assert trouble.code == code
@@ -213,7 +213,7 @@ def test_a_missing_indexer_is_told_and_counts_only_where_no_other_did_its_work(p
     project.write("web.ts", "export const x = 1\n")
     found = {one.context.family: one for one in refresh(project.opened, Wish(), project.environ)}
     python, typescript = found[Family.PYTHON], found[Family.TYPESCRIPT]
-    assert (python.outcome, typescript.outcome) == (Outcome.COMPLETED, Outcome.FAILED)
+    assert (python.outcome, typescript.outcome) == (RefreshOutcome.COMPLETED, RefreshOutcome.FAILED)
     assert trouble_of([python, typescript]) is None
     assert isinstance(trouble_of([typescript]), IndexerMissing)
 
@@ -221,10 +221,10 @@ def test_a_missing_indexer_is_told_and_counts_only_where_no_other_did_its_work(p
 @pytest.mark.long
 def test_files_that_an_indexer_never_speaks_of_do_not_make_it_run_again(project: Project) -> None:
     project.write("notes.pyi", "x: int\n")
-    assert project.refresh().outcome is Outcome.COMPLETED
-    assert project.refresh().outcome is Outcome.UNCHANGED
+    assert project.refresh().outcome is RefreshOutcome.COMPLETED
+    assert project.refresh().outcome is RefreshOutcome.UNCHANGED
     project.write("notes.pyi", "y: int\n")
-    assert project.refresh().outcome is Outcome.COMPLETED
+    assert project.refresh().outcome is RefreshOutcome.COMPLETED
 
 
 def test_without_an_index_or_a_language_there_is_nothing_to_refresh(project: Project) -> None:
@@ -244,16 +244,16 @@ def test_a_damaged_database_is_made_anew_and_answers_go_on_meanwhile(project: Pr
     Path(project.database.path).write_bytes(b"no database" * 1_000)
     with project.opened() as session:
         assert session.gate.is_open
-    assert project.refresh().outcome is Outcome.COMPLETED
+    assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.states() == CLEAN
 
 
 def test_a_repository_without_commits_and_a_folder_without_git_are_refreshed_too(project: Project) -> None:
     shutil.rmtree(project.tree / ".git")
-    assert project.refresh().outcome is Outcome.COMPLETED
+    assert project.refresh().outcome is RefreshOutcome.COMPLETED
     make_repo(project.tree)
     project.write("lib.py", LIB + "\n")
-    assert project.refresh().outcome is Outcome.COMPLETED
+    assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.states() == CLEAN
 
 
@@ -264,7 +264,7 @@ def test_the_job_of_a_killed_process_is_done_by_the_next(project: Project) -> No
         jobs.enqueue(db, "python:.", of_files(["lib.py"]), head="gone", reason="test")
         assert jobs.claim(db) is not None
         db.execute("UPDATE refresh_jobs SET holder = '{}' WHERE status = 'running'")
-    assert project.refresh().outcome is Outcome.COMPLETED
+    assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.states() == CLEAN
 
 
@@ -278,7 +278,7 @@ def test_while_another_process_is_at_it_that_is_said_and_what_was_asked_waits(pr
         jobs.enqueue(db, "python:.", of_files(["lib.py"]), head=head.strip(), reason="test")
         assert jobs.claim(db) is not None
     found = project.refresh()
-    assert found.outcome is Outcome.ELSEWHERE
+    assert found.outcome is RefreshOutcome.ELSEWHERE
     assert found.job is not None
     assert found.job.status is JobStatus.RUNNING
     assert [status for status, _ in project.jobs()][:2] == [JobStatus.QUEUED, JobStatus.RUNNING]
@@ -286,11 +286,11 @@ def test_while_another_process_is_at_it_that_is_said_and_what_was_asked_waits(pr
 
 def test_the_real_indexer_of_python_from_the_tree_to_clean_facts_and_back_again(tmp_path: Path) -> None:
     project = Project(tmp_path, Path(real_indexer("scip-python")).parent)
-    assert project.refresh().outcome is Outcome.COMPLETED
+    assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.states() == CLEAN
     project.write("lib.py", "# moved\n" + LIB)
     assert project.states()["lib.py"] is Freshness.DIRTY
-    assert project.refresh().outcome is Outcome.COMPLETED
+    assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.states() == CLEAN
     uses = (
         "SELECT f.path, o.start_line, o.start_col, o.role FROM occurrences o JOIN files f ON f.id = o.file_id"
@@ -314,11 +314,11 @@ def test_the_real_indexer_of_typescript_refreshes_what_has_changed(tmp_path: Pat
     project.write("lib.ts", "export function greet(who: string) { return who }\n")
     project.write("app.ts", 'import { greet } from "./lib"\ngreet("ä")\n')
     before = sorted(path.name for path in project.tree.iterdir())
-    assert project.refresh("typescript").outcome is Outcome.COMPLETED
+    assert project.refresh("typescript").outcome is RefreshOutcome.COMPLETED
     assert project.states() == {"lib.ts": Freshness.CLEAN, "app.ts": Freshness.CLEAN}
     project.write("lib.ts", "export function greet(who: string) { return who + who }\n")
     project.write("package.json", '{"name": "demo", "version": "2.0.0"}')
-    assert project.refresh("typescript").outcome is Outcome.COMPLETED
+    assert project.refresh("typescript").outcome is RefreshOutcome.COMPLETED
     assert project.states() == {"lib.ts": Freshness.CLEAN, "app.ts": Freshness.CLEAN}
     assert sorted(path.name for path in project.tree.iterdir()) == before
     uses = (
@@ -340,15 +340,15 @@ def test_what_the_indexer_of_typescript_has_found_out_by_itself_makes_stale_too(
     project.write("kinds.ts", kinds)
     project.write("lib.ts", 'import { Cat, Dog } from "./kinds"\nexport function make() { return new Cat() }\n')
     project.write("app.ts", 'import { make } from "./lib"\nmake().speak()\n')
-    assert project.refresh("typescript").outcome is Outcome.COMPLETED
+    assert project.refresh("typescript").outcome is RefreshOutcome.COMPLETED
     assert project.heard("app.ts", 2, 7) == ["Cat#speak()."]
 
     # No signature changes, and nobody wrote the type of what is returned.
     project.write("lib.ts", 'import { Cat, Dog } from "./kinds"\nexport function make() { return new Dog() }\n')
     assert project.states()["app.ts"] is Freshness.PENDING_CHECK
-    assert project.refresh("typescript", scope=of_files(["lib.ts"])).outcome is Outcome.COMPLETED
+    assert project.refresh("typescript", scope=of_files(["lib.ts"])).outcome is RefreshOutcome.COMPLETED
     assert project.states()["app.ts"] is Freshness.STALE
-    assert project.refresh("typescript").outcome is Outcome.COMPLETED
+    assert project.refresh("typescript").outcome is RefreshOutcome.COMPLETED
     assert project.states()["app.ts"] is Freshness.CLEAN
     assert project.heard("app.ts", 2, 7) == ["Dog#speak()."]
 
@@ -356,10 +356,10 @@ def test_what_the_indexer_of_typescript_has_found_out_by_itself_makes_stale_too(
     (project.tree / "lib").mkdir()
     os.rename(project.tree / "lib.ts", project.tree / "lib/index.ts")
     project.write("lib/index.ts", 'import { Cat } from "../kinds"\nexport function make() { return new Cat() }\n')
-    assert project.refresh("typescript").outcome is Outcome.COMPLETED
+    assert project.refresh("typescript").outcome is RefreshOutcome.COMPLETED
     assert project.heard("app.ts", 2, 7) == ["Cat#speak()."]
     project.write("lib.ts", 'import { Dog } from "./kinds"\nexport function make() { return new Dog() }\n')
     assert project.states()["app.ts"] is Freshness.PENDING_CHECK
-    assert project.refresh("typescript").outcome is Outcome.COMPLETED
+    assert project.refresh("typescript").outcome is RefreshOutcome.COMPLETED
     assert set(project.states().values()) == {Freshness.CLEAN}
     assert project.heard("app.ts", 2, 7) == ["Dog#speak()."]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cairn.answer.semantic import ContextRow, DetachedRow, context_list
+from cairn.answer.semantic import DetachedRow, ListedContext, context_list
 from tests.schemas import check
 
 
-def row(number: int = 1, **more: Any) -> ContextRow:
+def row(number: int = 1, **more: Any) -> ListedContext:
     values = {
         "id": f"python:p{number}",
         "family": "python",
@@ -26,10 +26,10 @@ def row(number: int = 1, **more: Any) -> ContextRow:
         "install": "npm install",
         "tested": True,
     }
-    return ContextRow(**{**values, **more})
+    return ListedContext(**{**values, **more})
 
 
-def listed(*rows: ContextRow, detached: tuple[DetachedRow, ...] = (), budget: int = 65_536) -> dict[str, Any]:
+def listed(*rows: ListedContext, detached: tuple[DetachedRow, ...] = (), budget: int = 65_536) -> dict[str, Any]:
     answer: dict[str, Any] = json.loads(context_list(rows, detached, path=".", root="/r", budget=budget).to_json())
     check(answer, "cairn.contexts/1")
     return answer

@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 
 from cairn import errors
 from cairn.answer import envelope
-from cairn.answer.envelope import ChainLink, Envelope, FileRow, Rule, SkipRow, load_schema
+from cairn.answer.envelope import ChainLink, Envelope, FileRow, RuleRow, SkipRow, load_schema
 from cairn.ask.gate import NonOkReason, Status
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.core.text import MAX_MESSAGE_CHARS, plain
@@ -36,7 +36,7 @@ WILD = st.text(
 )
 FILE_ROWS = st.builds(FileRow, WILD, st.integers(0, 2**40), st.none() | st.just("python"))
 SKIP_ROWS = st.builds(SkipRow, WILD, st.sampled_from(SkipReason), WILD, st.booleans())
-RULES = st.builds(Rule, WILD, st.none() | st.integers(1, 10_000), WILD)
+RULES = st.builds(RuleRow, WILD, st.none() | st.integers(1, 10_000), WILD)
 
 
 def valid(found: Envelope, *, most: int = MAX_ENVELOPE_BYTES) -> dict[str, Any]:
@@ -132,8 +132,8 @@ EXAMPLES = {
         file="x/b.o",
         reason=SkipReason.IGNORED,
         detail=".gitignore:2: *.o",
-        rule=Rule(".gitignore", 2, "*.o"),
-        chain=[ChainLink("x", taken=True), ChainLink("x/b.o", taken=False, rule=Rule(".gitignore", 2, "*.o"))],
+        rule=RuleRow(".gitignore", 2, "*.o"),
+        chain=[ChainLink("x", taken=True), ChainLink("x/b.o", taken=False, rule=RuleRow(".gitignore", 2, "*.o"))],
     ),
     "error_config": lambda: envelope.error(
         ConfigError(file=".cairn.toml", why="there is no table called 'indx' (did you mean index?)"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from cairn.cli.output import Output, Progress, counted, left_out, sized
+from cairn.cli.output import Output, ProgressBar, counted, left_out, sized
 from cairn.core.types import SkipReason
 from cairn.sync import report
 from tests.support.clock import ManualClock
@@ -36,7 +36,7 @@ def test_notes_are_silent_when_asked_and_with_json() -> None:
 
 def test_a_bar_appears_after_half_a_second_and_goes_away_again() -> None:
     stream, clock = Terminal(), ManualClock()
-    progress = Progress(stream, clock, shown=True)
+    progress = ProgressBar(stream, clock, shown=True)
     progress("reading", 10, 100)
     assert stream.getvalue() == ""
     clock.advance(0.6)
@@ -48,7 +48,7 @@ def test_a_bar_appears_after_half_a_second_and_goes_away_again() -> None:
 
 def test_without_a_terminal_progress_is_a_plain_line_now_and_then() -> None:
     stream, clock = io.StringIO(), ManualClock()
-    progress = Progress(stream, clock, shown=True)
+    progress = ProgressBar(stream, clock, shown=True)
     for second in range(12):
         progress("walking", 1000 * second, 0)
         clock.advance(1.0)
@@ -59,15 +59,15 @@ def test_without_a_terminal_progress_is_a_plain_line_now_and_then() -> None:
 # --- where a run stands -----------------------------------------------------------------------------------------------
 
 
-def shown(at: report.Progress, stream: io.StringIO) -> str:
+def shown(at: report.ProgressBar, stream: io.StringIO) -> str:
     clock = ManualClock()
-    progress = Progress(stream, clock, shown=True)
+    progress = ProgressBar(stream, clock, shown=True)
     clock.advance(6.0)
     progress.tell(at)
     return stream.getvalue().removeprefix("\r\x1b[K")
 
 
-RUNNING = report.Progress(report.Phase.INDEXING, done=600, total=1_200, rate=345.6, current_file="src/lease.py")
+RUNNING = report.ProgressBar(report.Phase.INDEXING, done=600, total=1_200, rate=345.6, current_file="src/lease.py")
 
 
 def test_the_bar_shows_phase_count_rate_and_file() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from cairn.ask.edits import Renaming, check_edit, rename
 from cairn.ask.prepare import Policy, prepare
-from cairn.ask.refreshing import Outcome, Watcher, Wish, refresh
+from cairn.ask.refreshing import RefreshOutcome, Watcher, Wish, refresh
 from cairn.ask.session import Session, whole
 from cairn.ask.structure import Asked, asked_of
 from cairn.core.limits import MAX_REFERENCES
@@ -57,7 +57,7 @@ class RealWorld(World):
             return session
 
         (done,) = refresh(opened, Wish(), self.environ, Watcher())
-        assert done.outcome in (Outcome.COMPLETED, Outcome.UNCHANGED), done
+        assert done.outcome in (RefreshOutcome.COMPLETED, RefreshOutcome.UNCHANGED), done
 
     def truth(self) -> Own:
         """The references of the last index, by symbol, as it was written."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.mcp.server import Asked, listed, resource_at, templates
+from cairn.mcp.server import ResourceCall, listed, resource_at, templates
 
 ROOTS = ["/home/me/project", "/home/me/with blank & more?#x", "/home/me/é日本", "/r/%2F"]
 
@@ -12,12 +12,12 @@ ROOTS = ["/home/me/project", "/home/me/with blank & more?#x", "/home/me/é日本
 def test_what_is_listed_asks_for_its_root() -> None:
     for root in ROOTS:
         status, overview = listed([root])
-        assert resource_at(str(status.uri)) == Asked("index_status", root)
-        assert resource_at(str(overview.uri)) == Asked("repo_map", root)
+        assert resource_at(str(status.uri)) == ResourceCall("index_status", root)
+        assert resource_at(str(overview.uri)) == ResourceCall("repo_map", root)
 
 
 def test_a_root_may_be_written_with_its_slashes() -> None:
-    assert resource_at("cairn://map//home/me/project") == Asked("repo_map", "/home/me/project")
+    assert resource_at("cairn://map//home/me/project") == ResourceCall("repo_map", "/home/me/project")
 
 
 @pytest.mark.parametrize(

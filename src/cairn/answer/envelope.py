@@ -105,7 +105,7 @@ class SkipRow(NamedTuple):
     folder: bool = False
 
 
-class Rule(NamedTuple):
+class RuleRow(NamedTuple):
     """A line of an ignore file, or a setting (which has no line)."""
 
     source: str
@@ -118,7 +118,7 @@ class ChainLink(NamedTuple):
 
     path: str
     taken: bool
-    rule: Rule | None = None
+    rule: RuleRow | None = None
 
 
 # --- builders ---------------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def why(
     file: str,
     reason: SkipReason | None,
     detail: str = "",
-    rule: Rule | None = None,
+    rule: RuleRow | None = None,
     chain: Sequence[ChainLink] = (),
 ) -> Envelope:
     """Whether one path is indexed (`reason` is None) or left out, by which rule, and what was decided on the way."""
@@ -298,7 +298,7 @@ def _row(row: FileRow | SkipRow) -> dict[str, Any]:
     return {"path": row.path, "reason": row.reason.value, "detail": plain(row.detail), "folder": row.folder}
 
 
-def _rule(rule: Rule | None) -> dict[str, Any] | None:
+def _rule(rule: RuleRow | None) -> dict[str, Any] | None:
     return rule and {"source": plain(rule.source), "line": rule.line, "pattern": plain(rule.pattern)}
 
 

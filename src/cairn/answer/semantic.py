@@ -22,7 +22,7 @@ CONTEXTS = "cairn.contexts/1"
 _MOST_HOLES = 100
 
 
-class ContextRow(NamedTuple):
+class ListedContext(NamedTuple):
     """One context, how many files it holds, and the indexer that reads it: where that is, or why it is not there."""
 
     id: str
@@ -51,7 +51,7 @@ class DetachedRow(NamedTuple):
 
 
 def context_list(
-    contexts: Sequence[ContextRow],
+    contexts: Sequence[ListedContext],
     detached: Sequence[DetachedRow],
     *,
     path: str,
@@ -72,7 +72,7 @@ def context_list(
     return ok(CONTEXTS, path=path, root=root, body=body)
 
 
-def _context(row: ContextRow) -> dict[str, Any]:
+def _context(row: ListedContext) -> dict[str, Any]:
     return {
         "id": row.id,
         "family": row.family,

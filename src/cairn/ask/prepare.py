@@ -146,7 +146,7 @@ class _InThisThread:
         return fresh, ""
 
 
-class _TooLong(Exception):
+class _OutOfTime(Exception):
     """The files have been compared for long enough."""
 
 
@@ -187,7 +187,7 @@ def catch_up(
 
     def tell_in_time(at: Progress) -> None:
         if at.phase not in _TO_THE_END and clock.monotonic() > until:
-            raise _TooLong
+            raise _OutOfTime
         tell(at)
 
     checked = rfc3339(clock.wall_ns())
@@ -195,7 +195,7 @@ def catch_up(
         report = run.sync(codebase, replace(options, upkeep=False), tell_in_time, clock=clock)
     except StoreBusy:
         return Freshness("skipped_busy")
-    except _TooLong:
+    except _OutOfTime:
         return Freshness("sync_failed", trouble="timeout")
     except CairnError as problem:
         return Freshness("sync_failed", trouble=problem.code)

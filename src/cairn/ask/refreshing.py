@@ -43,7 +43,7 @@ class Wish:
     contexts: tuple[str, ...] = ()
 
 
-class Outcome(StrEnum):
+class RefreshOutcome(StrEnum):
     """What became of a context."""
 
     COMPLETED = "completed"
@@ -58,7 +58,7 @@ class Refreshed:
     """A context and what became of it. `ended` is the job that was run; `job` one that another process runs."""
 
     context: Context
-    outcome: Outcome
+    outcome: RefreshOutcome
     ended: Ended | None = None
     job: Job | None = None
 
@@ -167,9 +167,9 @@ class _Round:
         if ended is None:
             running = self.database.ask(jobs.pending) or ()
             other = next((one for one in running if one.context == context.id), None)
-            return Refreshed(context, Outcome.ELSEWHERE, job=other)
-        outcomes = {JobStatus.COMPLETED: Outcome.COMPLETED, JobStatus.SUPERSEDED: Outcome.SUPERSEDED}
-        return Refreshed(context, outcomes.get(ended.job.status, Outcome.FAILED), ended)
+            return Refreshed(context, RefreshOutcome.ELSEWHERE, job=other)
+        outcomes = {JobStatus.COMPLETED: RefreshOutcome.COMPLETED, JobStatus.SUPERSEDED: RefreshOutcome.SUPERSEDED}
+        return Refreshed(context, outcomes.get(ended.job.status, RefreshOutcome.FAILED), ended)
 
     def _read(self, path: str) -> bytes | None:
         """The bytes of a project file, as they are; None when they cannot be had."""
@@ -223,12 +223,16 @@ def refresh(
             ran = []
             for key, job in this.ask(wish).items():
                 if job is None:
-                    done.setdefault(key, Refreshed(contexts[key], Outcome.UNCHANGED))
+                    done.setdefault(key, Refreshed(contexts[key], RefreshOutcome.UNCHANGED))
                 else:
                     done[key] = this.run(contexts[key], job)
                     ran.append(done[key])
         # What was named is done once; of what has changed, more may have become stale by it.
-        wanted = {Outcome.SUPERSEDED} if wish.scope is not None else {Outcome.SUPERSEDED, Outcome.COMPLETED}
+        wanted = (
+            {RefreshOutcome.SUPERSEDED}
+            if wish.scope is not None
+            else {RefreshOutcome.SUPERSEDED, RefreshOutcome.COMPLETED}
+        )
         again = tuple(one.context.id for one in ran if one.outcome in wanted)
         if not again:
             break
@@ -241,7 +245,7 @@ def trouble_of(found: Iterable[Refreshed]) -> CairnError | None:
     every = list(found)
     troubles = [one.ended.trouble for one in every if one.ended is not None and one.ended.trouble is not None]
     grave = [trouble for trouble in troubles if not isinstance(trouble, IndexerMissing | IndexerRefused)]
-    idle = all(one.outcome is Outcome.FAILED for one in every)
+    idle = all(one.outcome is RefreshOutcome.FAILED for one in every)
     return next(iter(grave or (troubles if idle else [])), None)
 
 

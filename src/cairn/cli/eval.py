@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cairn.answer.envelope import MAX_WARNINGS, Envelope, cut, fit, ok
-from cairn.cli.output import Output, Progress, counted
+from cairn.cli.output import Output, ProgressBar, counted
 from cairn.core.limits import DEFAULT_RESULTS, MAX_ENVELOPE_BYTES, MAX_RESULTS
 from cairn.core.text import plain
 from cairn.errors import UsageError
@@ -88,7 +88,7 @@ def _way(options: argparse.Namespace) -> Way:
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _judged(options: argparse.Namespace, way: Way, progress: Progress) -> Measured:
+def _judged(options: argparse.Namespace, way: Way, progress: ProgressBar) -> Measured:
     from cairn.evaluation.judged import load  # noqa: PLC0415
     from cairn.evaluation.scoring import ask, folder_as_codebase  # noqa: PLC0415
 
@@ -103,7 +103,7 @@ def _judged(options: argparse.Namespace, way: Way, progress: Progress) -> Measur
     return Measured((("judged", scored),), warnings=(*warnings, *_invalid(scored)))
 
 
-def _from_git(options: argparse.Namespace, way: Way, progress: Progress) -> Measured:
+def _from_git(options: argparse.Namespace, way: Way, progress: ProgressBar) -> Measured:
     from cairn.evaluation.history import (  # noqa: PLC0415
         DEFAULT_COMMITS,
         exported,

@@ -171,7 +171,7 @@ def _ignore_rule(tree: Tree, raw: bytes, *, is_folder: bool) -> Rule | None:
 
 
 def _envelope(asked: str, root: str, raw: bytes, found: Explanation) -> envelope.Envelope:
-    rule = envelope.Rule(found.rule.source, found.rule.line, found.rule.pattern) if found.rule else None
+    rule = envelope.RuleRow(found.rule.source, found.rule.line, found.rule.pattern) if found.rule else None
     return envelope.why(
         path=asked,
         root=root,

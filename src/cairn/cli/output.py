@@ -146,9 +146,9 @@ class Output:
         if self.verbosity >= 0 and not self.json:
             self.stderr.write(text + "\n")
 
-    def progress(self) -> Progress:
+    def progress(self) -> ProgressBar:
         shown = self.verbosity >= 0 and not self.json
-        return Progress(self.stderr, self._clock, shown=shown, columns=self.around.columns)
+        return ProgressBar(self.stderr, self._clock, shown=shown, columns=self.around.columns)
 
     def clickable(self, root: str, path: str) -> str:
         """The path from where the person stands, so that a terminal can open it; from the top where that is shorter."""
@@ -157,7 +157,7 @@ class Output:
         return printable(os.fsencode(full if near.startswith("../..") else near))
 
 
-class Progress:
+class ProgressBar:
     """A bar on a terminal, a plain line now and then elsewhere; nothing at all for what is over in half a second."""
 
     def __init__(self, stream: TextIO, clock: Clock, *, shown: bool, columns: int | None = None) -> None:

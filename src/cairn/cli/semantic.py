@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cairn.answer.semantic import (
     ContextRefresh,
-    ContextRow,
     DetachedRow,
     JobRow,
+    ListedContext,
     ScopeRow,
     context_list,
     job_list,
@@ -86,7 +86,7 @@ def _discovered(codebase: Codebase) -> Discovery:
         return discover(raw, lambda key: tree.read_small(raw[key], MAX_PROJECT_FILE_BYTES))
 
 
-def _context_row(context: Context, found: Discovery, codebase: Codebase, environ: Mapping[str, str]) -> ContextRow:
+def _context_row(context: Context, found: Discovery, codebase: Codebase, environ: Mapping[str, str]) -> ListedContext:
     indexer, home = BY_FAMILY[context.family], cairn_home(environ)
     program, trouble = None, ""
     try:
@@ -96,7 +96,7 @@ def _context_row(context: Context, found: Discovery, codebase: Codebase, environ
         program = tool.program
     except IndexerMissing as problem:
         trouble = str(problem.fields["why"])
-    return ContextRow(
+    return ListedContext(
         id=context.id,
         family=context.family.value,
         root=context.root,
@@ -114,7 +114,7 @@ def _context_row(context: Context, found: Discovery, codebase: Codebase, environ
     )
 
 
-def _show_contexts(rows: list[ContextRow], found: Discovery, output: Output) -> None:
+def _show_contexts(rows: list[ListedContext], found: Discovery, output: Output) -> None:
     if not rows:
         output.line("No file here is of a language that an indexer reads.")
     for row in rows:
@@ -254,7 +254,7 @@ def run_refresh(options: argparse.Namespace, output: Output) -> int:
     # Indexers may take minutes: they are run where the person sits, and never by a server in their stead.
     output.around.only_where_typed()
     target = output.around.target(options.root)
-    shown = _Shown(output)
+    shown = _RefreshLines(output)
     try:
         found = refresh(
             lambda: _opened(target, output), _wish(options, target, output), output.around.environ, shown.watcher()
@@ -312,7 +312,7 @@ def _asked_scope(typed: str, target: Target, output: Output) -> Scope:
     return of_files([path])
 
 
-class _Shown:
+class _RefreshLines:
     """Says on stderr how it goes."""
 
     def __init__(self, output: Output) -> None:

@@ -208,7 +208,7 @@ def run_watch(options: argparse.Namespace, output: Output) -> int:
 
     root, home = codebase.root.path, cairn_home(os.environ)
     refuse_other_model(codebase, home)
-    shown = _Shown(options, output, codebase)
+    shown = _WatchLines(options, output, codebase)
     workspace = WatchedWorkspace(
         os.environ, Allowed(os.environ, [root]), roots=[root], create=True, told=shown.run, found=shown.gap
     )
@@ -253,7 +253,7 @@ def _how(workspace: WatchedWorkspace, root: str) -> str:
     return f"Changes cannot be heard here ({plain(state['why'] or '')}). Every five minutes Cairn compares"
 
 
-class _Shown:
+class _WatchLines:
     """Tells in lines what runs find and do."""
 
     def __init__(self, options: argparse.Namespace, output: Output, codebase: Codebase) -> None:

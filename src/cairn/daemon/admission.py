@@ -49,7 +49,7 @@ class Ticket:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class QueueLoad:
     """How much there is to do."""
 
     running: int
@@ -118,9 +118,9 @@ class Admission:
         left = [ticket.until - now for ticket in there if ticket.until > now and not ticket.cancelled()]
         return min(left, default=None)
 
-    def load(self) -> Load:
+    def load(self) -> QueueLoad:
         with self._changed:
-            return Load(len(self._running), self._queued(), self._refused)
+            return QueueLoad(len(self._running), self._queued(), self._refused)
 
     def close(self, seconds: float) -> bool:
         """Take nothing more and finish what is there; whether that was done in time."""

@@ -152,7 +152,7 @@ class Reception:
             self._queue(guest, request)
 
     def _queue(self, guest: Guest, request: Request) -> None:
-        work = _Work(self, guest, request, self._clock.monotonic())
+        work = _Accepted(self, guest, request, self._clock.monotonic())
         # The lock is held until the ticket is noted, or an answer could come before it.
         with guest.lock:
             try:
@@ -190,7 +190,7 @@ class Reception:
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _Accepted:
     """One request from its admission to its answer, which is given once."""
 
     reception: Reception

@@ -39,7 +39,7 @@ class Described(NamedTuple):
     idempotent: bool
 
 
-class Answer(NamedTuple):
+class ToolReply(NamedTuple):
     """An envelope as JSON, and whether it tells of an error."""
 
     text: str
@@ -51,7 +51,7 @@ class Calls(Protocol):
 
     def tools(self) -> Sequence[Described]: ...
 
-    def call(self, name: str, arguments: dict[str, Any], tell: Tell, cancelled: Callable[[], bool]) -> Answer: ...
+    def call(self, name: str, arguments: dict[str, Any], tell: Tell, cancelled: Callable[[], bool]) -> ToolReply: ...
 
     def roots(self) -> Sequence[str]: ...
 
@@ -76,7 +76,7 @@ class InThisProcess:
         found = listed(semantic=self._semantic())
         return [Described(*(getattr(tool, field) for field in Described._fields)) for tool in found]
 
-    def call(self, name: str, arguments: dict[str, Any], tell: Tell, cancelled: Callable[[], bool]) -> Answer:
+    def call(self, name: str, arguments: dict[str, Any], tell: Tell, cancelled: Callable[[], bool]) -> ToolReply:
         """The answer of a tool; whatever goes wrong is one, too."""
         from cairn.tools.table import call  # noqa: PLC0415 - see above
 
@@ -84,7 +84,7 @@ class InThisProcess:
             envelope = call(self._opened(), name, arguments, progress=tell, cancelled=cancelled)
         except CairnError as problem:
             envelope = error(problem)
-        return Answer(envelope.to_json(), envelope.status is Status.ERROR)
+        return ToolReply(envelope.to_json(), envelope.status is Status.ERROR)
 
     def roots(self) -> Sequence[str]:
         """The folders that may be used."""
@@ -131,17 +131,17 @@ class ThroughDaemon:
             return self._own.tools()
         return [Described(**one) for one in reply["tools"]]
 
-    def call(self, name: str, arguments: dict[str, Any], tell: Tell, cancelled: Callable[[], bool]) -> Answer:
+    def call(self, name: str, arguments: dict[str, Any], tell: Tell, cancelled: Callable[[], bool]) -> ToolReply:
         """The answer of a tool, from wherever it comes."""
         body = {"name": name, "arguments": arguments, "served": self._served}
         try:
             reply = self._asked("tool", body, lambda at: tell(_progress(at)), cancelled)
         except Abandoned:
-            return Answer(error(Cancelled()).to_json(), True)
+            return ToolReply(error(Cancelled()).to_json(), True)
         if reply is None or "envelope" not in reply:
             return self._own.call(name, arguments, tell, cancelled)
         envelope = reply["envelope"]
-        return Answer(encode(envelope), envelope["status"] == Status.ERROR)
+        return ToolReply(encode(envelope), envelope["status"] == Status.ERROR)
 
     def roots(self) -> Sequence[str]:
         """The folders that may be used."""

@@ -23,7 +23,7 @@ from mcp.shared.uri_template import UriTemplate
 
 from cairn.answer.envelope import load_schema
 from cairn.core.limits import SERVE_CALLS
-from cairn.mcp.calls import Answer, Calls, Described
+from cairn.mcp.calls import Calls, Described, ToolReply
 from cairn.sync.report import Phase, Progress
 
 # --- The tools as MCP lists them, and the shapes of their answers for those who want structured ones.
@@ -110,7 +110,7 @@ MIME_TYPE = "application/json"
 _MOST_LISTED = 50
 
 
-class Asked(NamedTuple):
+class ResourceCall(NamedTuple):
     """The tool that answers, and the root that it is asked about."""
 
     tool: str
@@ -171,13 +171,13 @@ def listed(roots: Sequence[str]) -> list[types.Resource]:
     ]
 
 
-def resource_at(uri: str) -> Asked | None:
+def resource_at(uri: str) -> ResourceCall | None:
     """What an address asks for; the slashes of the root may be written as they are."""
     for kind in _KINDS:
         found = UriTemplate.parse(kind.template.replace("{root}", "{+root}")).match(uri)
         root = found.get("root") if found else None
         if isinstance(root, str) and root:
-            return Asked(kind.tool, root)
+            return ResourceCall(kind.tool, root)
     return None
 
 
@@ -271,7 +271,7 @@ class _Face:
 
     # --- in threads ---------------------------------------------------------------------------------------------------
 
-    async def _answer(self, name: str, arguments: dict[str, Any], context: Context) -> Answer:
+    async def _answer(self, name: str, arguments: dict[str, Any], context: Context) -> ToolReply:
         stop = threading.Event()
         teller = _Teller(context, stop)
         try:
