@@ -17,7 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from cairn.semantic.scip import Document, Encoding, Occurrence, Range, ScipIndex, byte_column, is_local
+from cairn.semantic.scip import Document, Encoding, Range, ScipIndex, ScipOccurrence, byte_column, is_local
 
 _PYTHON = "scip-python"
 _MODULE = re.compile(r"(?:`([^`]*)`|([\w.]+))(/.*)?")
@@ -132,7 +132,7 @@ class Truth:
                 found = min(known, found, key=lambda one: list(Kind).index(one.kind))._replace(spots=spots)
             self._meant[place] = found
 
-    def _is_type_parameter(self, path: str, used: Occurrence, written: bytes) -> bool:
+    def _is_type_parameter(self, path: str, used: ScipOccurrence, written: bytes) -> bool:
         """Whether a symbol stands inside its own definition under another name than its own."""
         body, named = self._bodies.get((path, used.symbol)), _NAME.search(used.symbol)
         if body is None or named is None or not written.isalpha() or written == named[1].encode():

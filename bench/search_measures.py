@@ -23,7 +23,7 @@ from cairn.ask.prepare import Policy, prepare
 from cairn.ask.session import Session, Target
 from cairn.embedding.static import StaticEmbedder
 from cairn.evaluation.judged import load
-from cairn.evaluation.scoring import Lines, Scored, Way, ask, folder_as_codebase, ndcg
+from cairn.evaluation.scoring import AskingWay, Lines, Scored, ask, folder_as_codebase, ndcg
 from cairn.search.types import Group, Mode, SearchRequest
 from cairn.store.postings import PostingsBuilder
 
@@ -87,7 +87,7 @@ def quality(places: Places) -> Iterator[Row]:
         scored: list[Scored] = []
         judged = load(str(places.benchmark / one.data), str(places.benchmark / one.repos), "dev")
         for _, folder, questions in judged.repositories:
-            way = Way(10, without=frozenset(one.without))
+            way = AskingWay(10, without=frozenset(one.without))
             scored += ask(folder_as_codebase(folder, environ), environ, questions, way)
         mean = statistics.fmean(row.ndcg for row in scored)
         note = f"{len(scored)} questions"
@@ -257,7 +257,7 @@ def regex(places: Places, most: int = 60 * MB) -> Iterator[Row]:
     size = _tree_of(places.benchmark / "history", tree, most)
     environ = {**os.environ, "CAIRN_HOME": str(places.scratch / "regex")}
     codebase = folder_as_codebase(str(tree), environ)
-    ask(codebase, environ, (), Way(10))
+    ask(codebase, environ, (), AskingWay(10))
     with Session(Target(str(tree), codebase), environ) as session:
         prepare(session, Policy(create=False, sync=False))
         ratios, best = [], ([], [])

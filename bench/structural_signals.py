@@ -24,7 +24,7 @@ from cairn.ask.prepare import Policy, prepare
 from cairn.ask.session import Session, Target
 from cairn.errors import InvalidQuery
 from cairn.evaluation.judged import Repository, load
-from cairn.evaluation.scoring import Lines, Question, Way, ask, folder_as_codebase, ndcg
+from cairn.evaluation.scoring import AskingWay, JudgedQuestion, Lines, ask, folder_as_codebase, ndcg
 from cairn.graph.centrality import Centrality
 from cairn.graph.references import Graph
 from cairn.search.types import SearchRequest
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
     """A question of a set, and of its best files the factor, each part of the score and each new signal."""
 
     title: str
-    question: Question
+    question: JudgedQuestion
     files: list[str]
     factor: Column
     parts: dict[str, Column]
@@ -87,7 +87,7 @@ class Imports:
 
 def collect(one: QualitySet, repository: Repository, environ: Mapping[str, str]) -> Iterable[Asked]:
     """Every question of a repository, which is indexed first when it is not."""
-    ask(codebase := folder_as_codebase(repository.folder, environ), environ, (), Way(10))
+    ask(codebase := folder_as_codebase(repository.folder, environ), environ, (), AskingWay(10))
     with Session(Target(repository.folder, codebase), environ) as session:
         prepare(session, Policy(create=False, sync=False))
         graph = session.kept(Graph)

@@ -20,7 +20,7 @@ from cairn.graph.repo_map import RepoMap
 from cairn.graph.uses import Use
 from cairn.search.types import Hit, Mode
 from cairn.semantic.editing import FileStateService, Verdict
-from cairn.semantic.model import FULL, NOTHING, Freshness, JobStatus
+from cairn.semantic.model import FULL, NOTHING, FactFreshness, JobStatus
 from cairn.sync.report import RunReport
 from tests.conformance import conforms
 from tests.semantic.test_worker import World as Worker
@@ -114,13 +114,13 @@ def test_states_and_gates_are_asked_for_by_number(tmp_path: Path, monkeypatch: p
         states = as_states(FileStateService(db, memory))
         numbers = dict(db.execute("SELECT path, id FROM files"))
         found = states.get_file_states_batch(list(numbers.values()), 1)
-        assert {state.freshness for state in found.values()} == {Freshness.CLEAN}
+        assert {state.freshness for state in found.values()} == {FactFreshness.CLEAN}
         assert states.check_mutation_gate([numbers["lib.py"], numbers["app.py"]], 1).verdict is Verdict.AUTOMATIC
-        assert states.get_file_state(numbers["lib.py"], 9).freshness is Freshness.UNINDEXED
-        assert states.get_file_state(999, 1).freshness is Freshness.UNINDEXED
+        assert states.get_file_state(numbers["lib.py"], 9).freshness is FactFreshness.UNINDEXED
+        assert states.get_file_state(999, 1).freshness is FactFreshness.UNINDEXED
         memory.files["lib.py"] += b"\n"
         again = as_states(FileStateService(db, memory))
-        assert again.get_file_state(numbers["lib.py"], 1).freshness is Freshness.DIRTY
+        assert again.get_file_state(numbers["lib.py"], 1).freshness is FactFreshness.DIRTY
         gate = again.check_mutation_gate([numbers["app.py"]], 1)
         assert (gate.verdict, gate.files[0].context) == (Verdict.BLOCKED, "python:.")
 

@@ -14,9 +14,9 @@ from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.limits import MAX_EDIT_FILES, MAX_PARSE_BYTES
 from cairn.errors import NotFound, UsageError
 from cairn.semantic import jobs
-from cairn.semantic.ambiguity import Source
-from cairn.semantic.editing import ACCEPT, Decision, MutationGate, Reach, Verdict
-from cairn.semantic.model import FULL, Certainty, Freshness
+from cairn.semantic.ambiguity import AmbiguitySource
+from cairn.semantic.editing import ACCEPT, Decision, EditReach, MutationGate, Verdict
+from cairn.semantic.model import FULL, Certainty, FactFreshness
 from cairn.semantic.rename import RenamePlan
 from tests.answer.test_envelope import valid
 from tests.conformance import conforms
@@ -88,7 +88,7 @@ def decided(world: World, signature: str, choice: str, about: str | Renaming) ->
 def test_clean_and_certain_files_may_be_edited_across_files(still: World) -> None:
     told = gate(still, "app.py", "lib.py")
     assert told.verdict is Verdict.AUTOMATIC
-    assert {one.reach for one in told.files} == {Reach.CROSS_FILE}
+    assert {one.reach for one in told.files} == {EditReach.CROSS_FILE}
 
 
 @conforms("002.AX3", "002.LAY1")
@@ -97,12 +97,12 @@ def test_an_edit_blocks_the_file_and_those_who_lean_on_it_with_a_witness(world: 
     told = gate(world, "lib.py", "app.py")
     assert told.verdict is Verdict.BLOCKED
     lib, app = told.files
-    assert (lib.state.freshness, app.state.freshness) == (Freshness.DIRTY, Freshness.PENDING_CHECK)
+    assert (lib.state.freshness, app.state.freshness) == (FactFreshness.DIRTY, FactFreshness.PENDING_CHECK)
     assert app.witness is not None
     assert "lib.py" in app.witness.reasons[0]
     assert "cairn semantic refresh" in app.witness.cure
     # By its syntax alone it can be edited inside of one definition.
-    assert {lib.reach, app.reach} == {Reach.LOCAL}
+    assert {lib.reach, app.reach} == {EditReach.LOCAL}
     world.refresh(["lib.py"])
     assert gate(world, "lib.py", "app.py").verdict is Verdict.AUTOMATIC
 
@@ -111,8 +111,8 @@ def test_what_was_saved_after_the_snapshot_closes_the_gate_even_without_a_sync(w
     world.replace("app.py", "main", "other")
     told = gate(world, "app.py", "lib.py", sync=False)
     assert [one.verdict for one in told.files] == [Verdict.BLOCKED, Verdict.AUTOMATIC]
-    assert told.files[0].state.freshness is Freshness.DIRTY
-    assert told.files[0].reach is Reach.NONE
+    assert told.files[0].state.freshness is FactFreshness.DIRTY
+    assert told.files[0].reach is EditReach.NONE
 
 
 def test_the_witness_names_the_job_that_will_cure_it(world: World) -> None:
@@ -129,7 +129,7 @@ def test_the_witness_names_the_job_that_will_cure_it(world: World) -> None:
 def test_without_an_indexer_everything_is_blocked_and_says_what_to_do(unread: World) -> None:
     told = gate(unread, "app.py", "pyproject.toml")
     assert [(one.state.freshness, one.state.certainty) for one in told.files] == [
-        (Freshness.UNINDEXED, Certainty.UNKNOWN)
+        (FactFreshness.UNINDEXED, Certainty.UNKNOWN)
     ] * 2
     assert told.verdict is Verdict.BLOCKED
     assert all(one.witness and "cairn semantic refresh" in one.witness.cure for one in told.files)
@@ -243,7 +243,7 @@ def test_a_use_that_the_indexer_does_not_know_must_be_decided(world: World) -> N
     told = plan(world, "Host.meet", "encounter")
     assert told.verdict is Verdict.NEEDS_DECISION
     (question,) = told.open
-    assert (question.source, question.path, question.line) == (Source.UNRESOLVED_USE, "guess.py", 2)
+    assert (question.source, question.path, question.line) == (AmbiguitySource.UNRESOLVED_USE, "guess.py", 2)
     renaming = Renaming(asked_of("Host.meet", str(world.tree)), "encounter")
     decided(world, question.signature, ACCEPT, renaming)
     left = plan(world, "Host.meet", "encounter")
@@ -261,7 +261,7 @@ def test_a_place_that_is_no_call_and_that_the_indexer_does_not_know_must_be_deci
     world.write("guess.py", f"def run(value):\n    {use}  # meet\n")
     world.refresh()
     told = plan(world, "Host.meet", "encounter")
-    assert [(one.source, one.path, one.line) for one in told.open] == [(Source.UNRESOLVED_USE, "guess.py", 2)]
+    assert [(one.source, one.path, one.line) for one in told.open] == [(AmbiguitySource.UNRESOLVED_USE, "guess.py", 2)]
     renaming = Renaming(asked_of("Host.meet", str(world.tree)), "encounter")
     decided(world, told.open[0].signature, told.open[0].candidates[0].id, renaming)
     world.git("apply", "-", data=plan(world, "Host.meet", "encounter").patch)
@@ -272,8 +272,8 @@ def test_a_file_that_was_not_parsed_is_not_called_certain_and_closes_the_gate(wo
     world.write("large.py", "from lib import greet\n\ngreet(1)\n" + "# ...\n" * (MAX_PARSE_BYTES // 6 + 1))
     world.refresh()
     (file,) = gate(world, "large.py").files
-    assert (file.state.freshness, file.state.certainty) == (Freshness.CLEAN, Certainty.UNKNOWN)
-    assert (file.verdict, file.reach) == (Verdict.BLOCKED, Reach.NONE)
+    assert (file.state.freshness, file.state.certainty) == (FactFreshness.CLEAN, Certainty.UNKNOWN)
+    assert (file.verdict, file.reach) == (Verdict.BLOCKED, EditReach.NONE)
     assert file.witness is not None
     assert "by hand" in file.witness.cure
     parsed: list[int] = []
@@ -293,7 +293,7 @@ def test_an_override_is_renamed_with_what_it_overrides(world: World) -> None:
 def test_a_name_that_is_there_already_must_be_decided(still: World) -> None:
     told = plan(still, "greet", "main")
     assert told.verdict is Verdict.NEEDS_DECISION
-    assert {one.source for one in told.open} == {Source.NAME_TAKEN}
+    assert {one.source for one in told.open} == {AmbiguitySource.NAME_TAKEN}
     assert {one.path for one in told.open} == {"app.py"}
 
 

@@ -19,7 +19,7 @@ from cairn.graph.informed import PinnedView
 from cairn.semantic import jobs
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.facts import SemanticFacts
-from cairn.semantic.model import FULL, Family, Freshness, JobStatus, Scope, of_files
+from cairn.semantic.model import FULL, FactFreshness, Family, JobStatus, RefreshScope, of_files
 from tests.semantic import fake_indexer
 from tests.semantic.indexers import real_indexer
 from tests.support.repos import commit, make_repo
@@ -59,7 +59,7 @@ class Project:
             prepare(session, Policy(create=self.create))
             yield session
 
-    def refresh(self, *contexts: str, scope: Scope | None = None) -> Refreshed:
+    def refresh(self, *contexts: str, scope: RefreshScope | None = None) -> Refreshed:
         watcher = Watcher(lambda step, _: self.steps.append(step))
         [found] = refresh(self.opened, Wish(scope, contexts), self.environ, watcher)
         return found
@@ -68,7 +68,7 @@ class Project:
     def database(self) -> SemanticDatabase:
         return SemanticDatabase(str(self.home), str(self.tree))
 
-    def states(self) -> dict[str, Freshness]:
+    def states(self) -> dict[str, FactFreshness]:
         with self.opened() as session:
             view = PinnedView(session.kept(lambda view: view))
             found = self.database.ask(lambda db: _states(SemanticFacts(db, view)))
@@ -84,13 +84,13 @@ class Project:
         found = self.database.ask(lambda db: db.execute(said, (path, line, column)).fetchall())
         return [symbol.rpartition("/")[2] for (symbol,) in found or ()]
 
-    def jobs(self) -> list[tuple[JobStatus, Scope]]:
+    def jobs(self) -> list[tuple[JobStatus, RefreshScope]]:
         found = self.database.ask(jobs.jobs)
         assert found is not None
         return [(job.status, job.scope) for job in found]
 
 
-def _states(facts: SemanticFacts) -> dict[str, Freshness]:
+def _states(facts: SemanticFacts) -> dict[str, FactFreshness]:
     return {facts.paths[key[1]]: standing.freshness for key, standing in facts.standings.items()}
 
 
@@ -99,7 +99,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path, fake_indexer.install(tmp_path / "tools"))
 
 
-CLEAN = dict.fromkeys(("lib.py", "app.py", "other.py"), Freshness.CLEAN)
+CLEAN = dict.fromkeys(("lib.py", "app.py", "other.py"), FactFreshness.CLEAN)
 
 
 def test_the_first_refresh_takes_in_all_and_the_second_finds_nothing_to_do(project: Project) -> None:
@@ -117,7 +117,7 @@ def test_the_first_refresh_takes_in_all_and_the_second_finds_nothing_to_do(proje
 def test_an_edit_that_others_see_makes_stale_and_what_leans_on_it_is_refreshed_with_it(project: Project) -> None:
     project.refresh()
     project.write("lib.py", LIB.replace("(who)", "(who, more)"))
-    assert project.states() == {**CLEAN, "lib.py": Freshness.DIRTY, "app.py": Freshness.STALE}
+    assert project.states() == {**CLEAN, "lib.py": FactFreshness.DIRTY, "app.py": FactFreshness.STALE}
     assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.states() == CLEAN
     assert project.jobs()[0] == (JobStatus.COMPLETED, of_files(["app.py", "lib.py"]))
@@ -126,7 +126,7 @@ def test_an_edit_that_others_see_makes_stale_and_what_leans_on_it_is_refreshed_w
 def test_an_edit_that_nobody_sees_makes_others_wait_and_its_own_refresh_makes_them_clean(project: Project) -> None:
     project.refresh()
     project.write("lib.py", LIB.replace("return who", "return 2"))
-    assert project.states() == {**CLEAN, "lib.py": Freshness.DIRTY, "app.py": Freshness.PENDING_CHECK}
+    assert project.states() == {**CLEAN, "lib.py": FactFreshness.DIRTY, "app.py": FactFreshness.PENDING_CHECK}
     assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.states() == CLEAN
     assert project.jobs()[0] == (JobStatus.COMPLETED, of_files(["lib.py"]))
@@ -138,7 +138,7 @@ def test_a_file_that_is_gone_takes_what_was_known_of_it_along(project: Project) 
     project.write("app.py", "def greet(): ...\n\n\ngreet()\n")
     assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.jobs()[0] == (JobStatus.COMPLETED, FULL)
-    assert project.states() == {"app.py": Freshness.CLEAN, "other.py": Freshness.CLEAN}
+    assert project.states() == {"app.py": FactFreshness.CLEAN, "other.py": FactFreshness.CLEAN}
 
 
 def test_what_is_named_is_refreshed_and_nothing_else(project: Project) -> None:
@@ -163,7 +163,7 @@ def test_a_commit_in_mid_run_discards_the_output_and_it_is_done_again_at_the_new
     assert project.jobs()[-1][0] is JobStatus.SUPERSEDED
     project.mood("")
     project.refresh()
-    assert project.states() == {**CLEAN, "later.py": Freshness.CLEAN}
+    assert project.states() == {**CLEAN, "later.py": FactFreshness.CLEAN}
 
 
 @pytest.mark.long
@@ -201,7 +201,7 @@ def test_an_indexer_that_fails_leaves_its_reason_in_the_job_and_everything_else_
     assert trouble.code == code
     [job, _] = project.database.ask(jobs.jobs) or ()
     assert (job.error or "").startswith(f"{code}: ")
-    assert project.states()["other.py"] is Freshness.CLEAN
+    assert project.states()["other.py"] is FactFreshness.CLEAN
     with project.opened() as session:
         assert session.gate.is_open
 
@@ -289,7 +289,7 @@ def test_the_real_indexer_of_python_from_the_tree_to_clean_facts_and_back_again(
     assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.states() == CLEAN
     project.write("lib.py", "# moved\n" + LIB)
-    assert project.states()["lib.py"] is Freshness.DIRTY
+    assert project.states()["lib.py"] is FactFreshness.DIRTY
     assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.states() == CLEAN
     uses = (
@@ -315,11 +315,11 @@ def test_the_real_indexer_of_typescript_refreshes_what_has_changed(tmp_path: Pat
     project.write("app.ts", 'import { greet } from "./lib"\ngreet("ä")\n')
     before = sorted(path.name for path in project.tree.iterdir())
     assert project.refresh("typescript").outcome is RefreshOutcome.COMPLETED
-    assert project.states() == {"lib.ts": Freshness.CLEAN, "app.ts": Freshness.CLEAN}
+    assert project.states() == {"lib.ts": FactFreshness.CLEAN, "app.ts": FactFreshness.CLEAN}
     project.write("lib.ts", "export function greet(who: string) { return who + who }\n")
     project.write("package.json", '{"name": "demo", "version": "2.0.0"}')
     assert project.refresh("typescript").outcome is RefreshOutcome.COMPLETED
-    assert project.states() == {"lib.ts": Freshness.CLEAN, "app.ts": Freshness.CLEAN}
+    assert project.states() == {"lib.ts": FactFreshness.CLEAN, "app.ts": FactFreshness.CLEAN}
     assert sorted(path.name for path in project.tree.iterdir()) == before
     uses = (
         "SELECT f.path, o.start_line, o.start_col FROM occurrences o JOIN files f ON f.id = o.file_id JOIN identities i"
@@ -345,11 +345,11 @@ def test_what_the_indexer_of_typescript_has_found_out_by_itself_makes_stale_too(
 
     # No signature changes, and nobody wrote the type of what is returned.
     project.write("lib.ts", 'import { Cat, Dog } from "./kinds"\nexport function make() { return new Dog() }\n')
-    assert project.states()["app.ts"] is Freshness.PENDING_CHECK
+    assert project.states()["app.ts"] is FactFreshness.PENDING_CHECK
     assert project.refresh("typescript", scope=of_files(["lib.ts"])).outcome is RefreshOutcome.COMPLETED
-    assert project.states()["app.ts"] is Freshness.STALE
+    assert project.states()["app.ts"] is FactFreshness.STALE
     assert project.refresh("typescript").outcome is RefreshOutcome.COMPLETED
-    assert project.states()["app.ts"] is Freshness.CLEAN
+    assert project.states()["app.ts"] is FactFreshness.CLEAN
     assert project.heard("app.ts", 2, 7) == ["Dog#speak()."]
 
     # A new file that goes before the one that was meant.
@@ -359,7 +359,7 @@ def test_what_the_indexer_of_typescript_has_found_out_by_itself_makes_stale_too(
     assert project.refresh("typescript").outcome is RefreshOutcome.COMPLETED
     assert project.heard("app.ts", 2, 7) == ["Cat#speak()."]
     project.write("lib.ts", 'import { Dog } from "./kinds"\nexport function make() { return new Dog() }\n')
-    assert project.states()["app.ts"] is Freshness.PENDING_CHECK
+    assert project.states()["app.ts"] is FactFreshness.PENDING_CHECK
     assert project.refresh("typescript").outcome is RefreshOutcome.COMPLETED
-    assert set(project.states().values()) == {Freshness.CLEAN}
+    assert set(project.states().values()) == {FactFreshness.CLEAN}
     assert project.heard("app.ts", 2, 7) == ["Dog#speak()."]

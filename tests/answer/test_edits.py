@@ -14,9 +14,9 @@ from cairn.answer.semantic import STATUS, decision_answer, gate_answer, rename_a
 from cairn.ask.values import Miss
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.errors import NotFound
-from cairn.semantic.ambiguity import Ambiguity, Candidate, Source
-from cairn.semantic.editing import Decision, GateFile, MutationGate, Reach, Verdict, Witness
-from cairn.semantic.model import FULL, Certainty, FileState, Freshness, Job, JobStatus
+from cairn.semantic.ambiguity import Ambiguity, AmbiguitySource, MeaningCandidate
+from cairn.semantic.editing import Decision, EditReach, GateFile, MutationGate, Verdict, Witness
+from cairn.semantic.model import FULL, Certainty, FactFreshness, FileState, Job, JobStatus
 from cairn.semantic.rename import FileEdit, RenamePlan
 from cairn.store.standing import State
 from tests.answer.test_envelope import valid
@@ -28,16 +28,22 @@ from tests.golden_files import GOLDEN, golden_json
 
 FOLDER = GOLDEN / "edits"
 TWICE = Ambiguity(
-    Source.DUPLICATE_DEFINITION, "a.py", 1, "load", (Candidate("a.py", 1, "load"), Candidate("a.py", 5, "load"))
+    AmbiguitySource.DUPLICATE_DEFINITION,
+    "a.py",
+    1,
+    "load",
+    (MeaningCandidate("a.py", 1, "load"), MeaningCandidate("a.py", 5, "load")),
 )
-UNKNOWN = Ambiguity(Source.UNRESOLVED_USE, "b.py", 7, "load", TWICE.candidates)
+UNKNOWN = Ambiguity(AmbiguitySource.UNRESOLVED_USE, "b.py", 7, "load", TWICE.candidates)
 KEPT = Decision(TWICE.signature, ("a.py:5",), {}, 1.0)
-CLEAN = GateFile("a.py", "python:.", FileState(Freshness.CLEAN, Certainty.CERTAIN), Verdict.AUTOMATIC, Reach.CROSS_FILE)
+CLEAN = GateFile(
+    "a.py", "python:.", FileState(FactFreshness.CLEAN, Certainty.CERTAIN), Verdict.AUTOMATIC, EditReach.CROSS_FILE
+)
 OPEN = replace(
     CLEAN,
-    state=FileState(Freshness.CLEAN, Certainty.AMBIGUOUS, ("load on line 1: It is defined more than once.",)),
+    state=FileState(FactFreshness.CLEAN, Certainty.AMBIGUOUS, ("load on line 1: It is defined more than once.",)),
     verdict=Verdict.NEEDS_DECISION,
-    reach=Reach.LOCAL,
+    reach=EditReach.LOCAL,
     questions=(TWICE,),
     open=(TWICE,),
 )
@@ -46,12 +52,12 @@ JOB = Job(7, "python:.", JobStatus.QUEUED, FULL, "asked", 0, "", 1.0)
 DIRTY = GateFile(
     "b.py",
     "python:.",
-    FileState(Freshness.DIRTY, Certainty.UNKNOWN, ("It has changed since it was indexed.",)),
+    FileState(FactFreshness.DIRTY, Certainty.UNKNOWN, ("It has changed since it was indexed.",)),
     Verdict.BLOCKED,
-    Reach.LOCAL,
+    EditReach.LOCAL,
     witness=Witness(("It has changed since it was indexed.",), "Job 7 waits and will refresh it.", JOB),
 )
-OUTSIDE = replace(DIRTY, path="c.txt", context=None, reach=Reach.NONE, witness=Witness((), "No context holds it."))
+OUTSIDE = replace(DIRTY, path="c.txt", context=None, reach=EditReach.NONE, witness=Witness((), "No context holds it."))
 PLAN = RenamePlan(
     "load", "read", MutationGate((CLEAN,)), (FileEdit("a.py", 2),), b"--- a/a.py\n+++ b/a.py\n", mentions=("n.py",)
 )
@@ -98,23 +104,23 @@ def test_the_status_says_what_may_be_done(verdict: Verdict) -> None:
 def test_the_schemas_know_every_source_state_and_verdict() -> None:
     for name in ("cairn.gate/1", "cairn.rename/1"):
         parts = load_schema(name)["$defs"]
-        assert parts["question"]["properties"]["source"]["enum"] == [source.value for source in Source]
-        assert parts["file"]["properties"]["freshness"]["enum"] == [each.value for each in Freshness]
+        assert parts["question"]["properties"]["source"]["enum"] == [source.value for source in AmbiguitySource]
+        assert parts["file"]["properties"]["freshness"]["enum"] == [each.value for each in FactFreshness]
         assert parts["file"]["properties"]["certainty"]["enum"] == [each.value for each in Certainty]
-        assert parts["file"]["properties"]["reach"]["enum"] == [each.value for each in Reach]
+        assert parts["file"]["properties"]["reach"]["enum"] == [each.value for each in EditReach]
         assert parts["verdict"]["enum"] == [each.value for each in Verdict]
 
 
 def test_hostile_names_and_numbers_stay_within_bounds() -> None:
     wild = "\u202e\x1b[31m" + "x" * 4_000
-    question = Ambiguity(Source.OVERLOAD_SET, wild, 1, wild, (Candidate(wild, 1, wild),) * 50)
+    question = Ambiguity(AmbiguitySource.OVERLOAD_SET, wild, 1, wild, (MeaningCandidate(wild, 1, wild),) * 50)
     file = replace(
         OPEN,
         path=wild,
         context=wild,
         questions=(question,) * 100,
         open=(question,),
-        state=FileState(Freshness.CLEAN, Certainty.AMBIGUOUS, (wild,) * 100),
+        state=FileState(FactFreshness.CLEAN, Certainty.AMBIGUOUS, (wild,) * 100),
     )
     one = valid(gate_answer(told(MutationGate((file,) * 3))))
     assert (len(one["results"]), one["limitsHit"][0]["left"]) == (1, 2)

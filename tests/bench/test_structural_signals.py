@@ -19,14 +19,14 @@ from bench.structural_signals import (
     tables,
 )
 
-from cairn.evaluation.scoring import Lines, Question
+from cairn.evaluation.scoring import JudgedQuestion, Lines
 
 
 def asked(
     repository: str = "shop", language: str = "python", *, right: str = "b.py", signal: tuple[float, ...] = (0, 1, 0)
 ) -> Asked:
     """Three files with the scores 1.0, 0.9 and 0.4; the last one is a test, which counts half."""
-    question = Question(repository, language, "symbol", "where", (Lines(right, 3, 4),))
+    question = JudgedQuestion(repository, language, "symbol", "where", (Lines(right, 3, 4),))
     parts = {"text": np.array([0.6, 0.6, 0.4]), "used": np.array([0.4, 0.3, 0.4])}
     signals = dict.fromkeys(SIGNALS, np.array(signal, np.float64))
     return Asked("set", question, ["a.py", "b.py", "test.py"], np.array([1.0, 1.0, 0.5]), parts, signals)

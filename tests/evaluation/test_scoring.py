@@ -10,10 +10,10 @@ import pytest
 from cairn.core.types import Root
 from cairn.errors import NotIndexed
 from cairn.evaluation.scoring import (
+    AskingWay,
+    JudgedQuestion,
     Lines,
-    Question,
     Scored,
-    Way,
     ask,
     folder_as_codebase,
     grouped,
@@ -30,7 +30,7 @@ SECOND = 1 / math.log2(3)
 
 
 def scored(value: float, category: str = "x", language: str = "python") -> Scored:
-    return Scored(Question("r", language, category, "q", (A,)), value, 1.0, value / 2, 0.001)
+    return Scored(JudgedQuestion("r", language, category, "q", (A,)), value, 1.0, value / 2, 0.001)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def environ(tmp_path: Path) -> dict[str, str]:
     return {"CAIRN_HOME": str(tmp_path / "home")}
 
 
-def question(text: str, *targets: Lines) -> Question:
-    return Question("mine", "python", "x", text, targets)
+def question(text: str, *targets: Lines) -> JudgedQuestion:
+    return JudgedQuestion("mine", "python", "x", text, targets)
 
 
 def test_a_question_scores_by_the_file_and_by_its_lines(tree: Path, environ: dict[str, str]) -> None:
@@ -126,7 +126,7 @@ def test_a_question_scores_by_the_file_and_by_its_lines(tree: Path, environ: dic
     codebase = folder_as_codebase(str(tree), environ)
     questions = [question("steal a lease", right), question("steal a lease", wrong), question("parse", Lines("no.py"))]
     first, second, third = ask(
-        codebase, environ, questions, Way(10), tell=told.append, asked=lambda one: seen.append(one.text)
+        codebase, environ, questions, AskingWay(10), tell=told.append, asked=lambda one: seen.append(one.text)
     )
     assert (first.ndcg, first.ndcg_lines, first.recall, first.is_valid) == (1.0, 1.0, 1.0, True)
     assert (second.ndcg, second.ndcg_lines) == (1.0, 0.0)
@@ -140,7 +140,7 @@ def test_only_the_folder_itself_is_asked(tree: Path, environ: dict[str, str]) ->
     codebase = folder_as_codebase(str(tree), environ)
     assert codebase.root == Root(str(tree.resolve()), is_git=False)
     (tree.parent / "only_outside.py").write_text("def only_outside():\n    return 1\n")
-    [found] = ask(codebase, environ, [question("only_outside", Lines("only_outside.py"))], Way(10))
+    [found] = ask(codebase, environ, [question("only_outside", Lines("only_outside.py"))], AskingWay(10))
     assert found.recall == 0.0
 
 
@@ -148,22 +148,22 @@ def test_a_signal_can_be_left_out(tree: Path, environ: dict[str, str]) -> None:
     (tree / "parser.py").write_text("def other(x):\n    return x\n")
     codebase = folder_as_codebase(str(tree), environ)
     asked = [question("parser", Lines("parser.py"))]
-    assert ask(codebase, environ, asked, Way(10))[0].ndcg == 1.0
-    without = Way(10, without=frozenset({"filename", "dense"}))
+    assert ask(codebase, environ, asked, AskingWay(10))[0].ndcg == 1.0
+    without = AskingWay(10, without=frozenset({"filename", "dense"}))
     assert ask(codebase, environ, asked, without)[0].ndcg == 0.0
 
 
 def test_what_is_no_query_scores_nothing_and_stops_nothing(tree: Path, environ: dict[str, str]) -> None:
     codebase = folder_as_codebase(str(tree), environ)
     asked = [question("", Lines("lease.py")), question("lease", Lines("lease.py"))]
-    first, second = ask(codebase, environ, asked, Way(10))
+    first, second = ask(codebase, environ, asked, AskingWay(10))
     assert (first.ndcg, first.is_valid) == (0.0, False)
     assert (second.ndcg, second.is_valid) == (1.0, True)
 
 
 def test_an_index_that_was_emptied_on_purpose_is_not_filled_again(tree: Path, environ: dict[str, str]) -> None:
     codebase = folder_as_codebase(str(tree), environ)
-    ask(codebase, environ, [], Way(10))
+    ask(codebase, environ, [], AskingWay(10))
     clear(codebase, RunOptions(environ["CAIRN_HOME"]), lambda _: None)
     with pytest.raises(NotIndexed):
-        ask(codebase, environ, [question("lease", Lines("lease.py"))], Way(10))
+        ask(codebase, environ, [question("lease", Lines("lease.py"))], AskingWay(10))

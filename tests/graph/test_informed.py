@@ -18,7 +18,7 @@ from cairn.graph.scopes import SEMANTIC, SYNTACTIC, Tier
 from cairn.graph.uses import Use, uses_of
 from cairn.semantic.database import SemanticDatabase, register
 from cairn.semantic.facts import SemanticFacts
-from cairn.semantic.importing import Import, Indexed, Seen, import_index
+from cairn.semantic.importing import ImportRequest, Indexed, SeenFile, import_index
 from cairn.semantic.model import FULL, Context, Family
 from tests.graph.trees import graph_of
 from tests.semantic.indices import document, index, occurrence
@@ -139,8 +139,10 @@ def test_what_makes_a_class_is_a_use_of_the_class_where_its_name_stands(database
     with graph_of(tree) as graph, database.writing() as db:
         register(db, [context])
         files = {path: graph.view.file(path) for path in tree}
-        seen = {path: Seen(file.stat, file.file_hash) for path, file in files.items() if file}
-        import_index(db, Indexed(data, "test", "1"), Import(context, "/project", graph.view, seen, seen, 1.0, FULL))
+        seen = {path: SeenFile(file.stat, file.file_hash) for path, file in files.items() if file}
+        import_index(
+            db, Indexed(data, "test", "1"), ImportRequest(context, "/project", graph.view, seen, seen, 1.0, FULL)
+        )
         known = InformedGraph(graph, SemanticFacts(db, PinnedView(graph.view)))
         assert [(one.path, one.line, one.layer) for one in uses(known, "one.ts", "Foo")] == [
             ("two.ts", 1, SEMANTIC),

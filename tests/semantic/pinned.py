@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from cairn.core.types import FileStat, Import, ParseState, StoredFile, Symbol
-from cairn.semantic.importing import Seen, look
+from cairn.semantic.importing import SeenFile, look
 from cairn.semantic.model import Context, Family
 from cairn.source.root import find_root
 from cairn.syntax.analyze import analyze
@@ -31,7 +31,7 @@ class Codebase:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
 
-    def look(self, paths: Iterable[str]) -> Mapping[str, Seen]:
+    def look(self, paths: Iterable[str]) -> Mapping[str, SeenFile]:
         return look(find_root(str(self.folder)), paths)
 
     def paths(self) -> list[str]:

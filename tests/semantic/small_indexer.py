@@ -17,7 +17,7 @@ from cairn.core.types import FileStat, ParseState, StoredFile, Symbol, Syntax
 from cairn.core.types import Import as ImportLine
 from cairn.semantic.database import SemanticDatabase, register
 from cairn.semantic.facts import FileSyntax
-from cairn.semantic.importing import Import, Imported, Indexed, Seen, import_index
+from cairn.semantic.importing import Imported, ImportRequest, Indexed, SeenFile, import_index
 from cairn.semantic.model import FULL, Context, Family, of_files
 from cairn.semantic.places import lines_of
 from cairn.semantic.state import Now
@@ -95,12 +95,12 @@ def refresh(
 ) -> Imported:
     """Index all files, and take in what is said of these, or of all."""
     wanted = None if only is None else set(only)
-    seen = {path: Seen(_STAT, _parsed(data)[0]) for path, data in pinned.files.items()}
+    seen = {path: SeenFile(_STAT, _parsed(data)[0]) for path, data in pinned.files.items()}
     with database.writing() as db:
         register(db, [context])
         indexed = Indexed(index_of(pinned.files, wanted), "test", "1.0")
         scope = FULL if wanted is None else of_files(wanted)
-        return import_index(db, indexed, Import(context, "/project", pinned, seen, seen, next(_CLOCK), scope))
+        return import_index(db, indexed, ImportRequest(context, "/project", pinned, seen, seen, next(_CLOCK), scope))
 
 
 def index_of(files: Mapping[str, bytes], only: set[str] | None = None) -> bytes:

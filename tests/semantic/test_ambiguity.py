@@ -9,9 +9,9 @@ from cairn.semantic.ambiguity import (
     MOST_OF_A_KIND,
     SENTENCES,
     Ambiguity,
-    Candidate,
-    Evidence,
-    Source,
+    AmbiguitySource,
+    FileEvidence,
+    MeaningCandidate,
     ambiguities,
 )
 from cairn.semantic.model import family_of
@@ -19,7 +19,7 @@ from cairn.syntax.analyze import analyze
 from tests.conformance import conforms
 
 
-def evidence(path: str, text: str, *, known: tuple[str, ...] = ()) -> Evidence:
+def evidence(path: str, text: str, *, known: tuple[str, ...] = ()) -> FileEvidence:
     """What is known of a file; the indexer resolves every name that begins at one of these texts."""
     data = text.encode()
     language = language_of(path.encode())
@@ -28,20 +28,20 @@ def evidence(path: str, text: str, *, known: tuple[str, ...] = ()) -> Evidence:
     family = family_of(path)
     assert family is not None
     starts = {data.index(each.encode()) for each in known}
-    return Evidence(path, family, data, syntax.symbols, syntax.references, syntax.imports, starts.__contains__)
+    return FileEvidence(path, family, data, syntax.symbols, syntax.references, syntax.imports, starts.__contains__)
 
 
-def found(path: str, text: str) -> list[tuple[Source, str, int]]:
+def found(path: str, text: str) -> list[tuple[AmbiguitySource, str, int]]:
     resolved = evidence(path, text)._replace(resolved=lambda _: True)
     return [(one.source, one.name, one.line) for one in ambiguities(resolved)]
 
 
 D, C, L, Y, S = (
-    Source.DUPLICATE_DEFINITION,
-    Source.CONDITIONAL_DEFINITION,
-    Source.OVERLOAD_SET,
-    Source.DYNAMIC_ATTRIBUTE,
-    Source.STAR_IMPORT,
+    AmbiguitySource.DUPLICATE_DEFINITION,
+    AmbiguitySource.CONDITIONAL_DEFINITION,
+    AmbiguitySource.OVERLOAD_SET,
+    AmbiguitySource.DYNAMIC_ATTRIBUTE,
+    AmbiguitySource.STAR_IMPORT,
 )
 IF = "if x:\n    def load(): ...\nelse:\n    def load(): ...\n"
 TRY = "try:\n    from a import b\nexcept E:\n    class Box: ...\nclass Box: ...\n"
@@ -71,7 +71,7 @@ DISPATCH = "@singledispatch\ndef f(a): ...\n@f.register\ndef _(a): ...\n@f.regis
         ("a.py", "from os.path import *\n", [(S, "os.path", 1)]),
     ],
 )
-def test_a_source_of_ambiguity_is_found(path: str, text: str, expected: list[tuple[Source, str, int]]) -> None:
+def test_a_source_of_ambiguity_is_found(path: str, text: str, expected: list[tuple[AmbiguitySource, str, int]]) -> None:
     assert found(path, text) == expected
 
 
@@ -99,12 +99,12 @@ def test_what_only_looks_ambiguous_is_not(path: str, text: str) -> None:
 def test_a_base_that_the_indexer_does_not_know_is_ambiguous() -> None:
     text = "class A(Known, Unknown): ...\n"
     (one,) = ambiguities(evidence("a.py", text, known=("Known",)))
-    assert (one.source, one.name, one.line) == (Source.UNRESOLVED_BASE, "Unknown", 1)
+    assert (one.source, one.name, one.line) == (AmbiguitySource.UNRESOLVED_BASE, "Unknown", 1)
     assert ambiguities(evidence("a.py", text, known=("Known", "Unknown"))) == ()
 
 
 def test_a_signature_is_the_same_for_the_same_ambiguity_and_for_no_other() -> None:
-    one = Ambiguity(D, "a.py", 1, "load", (Candidate("a.py", 1, "load"), Candidate("a.py", 5, "load")))
+    one = Ambiguity(D, "a.py", 1, "load", (MeaningCandidate("a.py", 1, "load"), MeaningCandidate("a.py", 5, "load")))
     others = [
         Ambiguity(C, "a.py", 1, "load", one.candidates),
         Ambiguity(D, "b.py", 1, "load", one.candidates),
@@ -117,7 +117,7 @@ def test_a_signature_is_the_same_for_the_same_ambiguity_and_for_no_other() -> No
 
 
 def test_every_source_has_a_sentence_and_a_hostile_file_is_bounded() -> None:
-    assert set(SENTENCES) == set(Source)
+    assert set(SENTENCES) == set(AmbiguitySource)
     many = found("a.py", "".join(f"getattr(a, {n})\n" for n in range(MOST_OF_A_KIND * 2)))
     assert len(many) == MOST_OF_A_KIND
     assert found("a.py", "\t" * 5_000 + "def f(): ...\n" * 50) is not None

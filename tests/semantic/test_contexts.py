@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cairn.core.limits import MAX_CONTEXTS, MAX_PROJECT_FILE_BYTES
-from cairn.semantic.contexts import Discovery, Mark, Members, discover, mark_of, project_files, settings_of
+from cairn.semantic.contexts import (
+    Discovery,
+    ProjectMark,
+    WorkspaceMembers,
+    discover,
+    mark_of,
+    project_files,
+    settings_of,
+)
 from cairn.semantic.model import Family, family_of
 
 # --- What project files say, whoever wrote them.
@@ -29,20 +37,20 @@ FILES = (
 )
 
 
-def read(name: str, text: str) -> Mark:
+def read(name: str, text: str) -> ProjectMark:
     found = mark_of(f"some/folder/{name}", lambda path: text.encode() if path.endswith(name) else None)
     assert found is not None
     return found
 
 
 def test_a_project_begins_a_package_and_settings_of_a_linter_do_not() -> None:
-    assert read("pyproject.toml", '[project]\nname = "shop"\n') == Mark(Family.PYTHON, True, name="shop")
+    assert read("pyproject.toml", '[project]\nname = "shop"\n') == ProjectMark(Family.PYTHON, True, name="shop")
     assert read("pyproject.toml", '[tool.poetry]\nname = "old"\n').name == "old"
     assert not read("pyproject.toml", "[tool.ruff]\nline-length = 100\n").package
 
 
 def test_a_package_json_with_a_name_begins_a_package_and_one_that_says_how_files_are_loaded_does_not() -> None:
-    assert read("package.json", '{"name": "web"}') == Mark(Family.TYPESCRIPT, True, name="web")
+    assert read("package.json", '{"name": "web"}') == ProjectMark(Family.TYPESCRIPT, True, name="web")
     assert not read("package.json", '{"type": "module"}').package
 
 
@@ -90,14 +98,14 @@ def test_a_crate_leans_on_the_folders_that_it_names() -> None:
     ],
 )
 def test_a_pattern_takes_whole_names(pattern: str, inside: list[str], outside: list[str]) -> None:
-    members = Members((pattern,))
+    members = WorkspaceMembers((pattern,))
     assert [folder for folder in [*inside, *outside] if members.hold(folder)] == inside
 
 
 def test_the_last_pattern_that_matches_decides() -> None:
-    members = Members(("a/*", "!a/x", "a/x"))
+    members = WorkspaceMembers(("a/*", "!a/x", "a/x"))
     assert members.hold("a/x")
-    assert not Members(("a/*", "!a/x")).hold("a/x")
+    assert not WorkspaceMembers(("a/*", "!a/x")).hold("a/x")
 
 
 @pytest.mark.parametrize("name", FILES)

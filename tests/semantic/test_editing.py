@@ -8,22 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from cairn.semantic.ambiguity import Source
+from cairn.semantic.ambiguity import AmbiguitySource
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.editing import (
     Decision,
+    EditReach,
     FileStateService,
     GateFile,
     Inputs,
     MutationGate,
-    Reach,
     Verdict,
     reach_of,
     record,
     replay,
     verdict_of,
 )
-from cairn.semantic.model import Certainty, FileState, Freshness
+from cairn.semantic.model import Certainty, FactFreshness, FileState
 from tests.conformance import conforms
 from tests.semantic.small_indexer import Memory, refresh
 
@@ -98,33 +98,33 @@ def test_what_is_no_decision_is_not_replayed(empty_database: SemanticDatabase, d
 
 @conforms("002.AX3")
 def test_of_fifteen_states_one_is_automatic_one_needs_a_decision_and_the_rest_is_blocked() -> None:
-    table = {pair: verdict_of(FileState(*pair)) for pair in product(Freshness, Certainty)}
+    table = {pair: verdict_of(FileState(*pair)) for pair in product(FactFreshness, Certainty)}
     assert len(table) == 15
-    assert table.pop((Freshness.CLEAN, Certainty.CERTAIN)) is Verdict.AUTOMATIC
-    assert table.pop((Freshness.CLEAN, Certainty.AMBIGUOUS)) is Verdict.NEEDS_DECISION
+    assert table.pop((FactFreshness.CLEAN, Certainty.CERTAIN)) is Verdict.AUTOMATIC
+    assert table.pop((FactFreshness.CLEAN, Certainty.AMBIGUOUS)) is Verdict.NEEDS_DECISION
     assert set(table.values()) == {Verdict.BLOCKED}
 
 
 @conforms("002.AX3")
 def test_decisions_open_the_gate_for_what_is_ambiguous_and_for_nothing_else() -> None:
-    table = {pair: verdict_of(FileState(*pair), decided=True) for pair in product(Freshness, Certainty)}
+    table = {pair: verdict_of(FileState(*pair), decided=True) for pair in product(FactFreshness, Certainty)}
     assert {pair for pair, verdict in table.items() if verdict is Verdict.AUTOMATIC} == {
-        (Freshness.CLEAN, Certainty.CERTAIN),
-        (Freshness.CLEAN, Certainty.AMBIGUOUS),
+        (FactFreshness.CLEAN, Certainty.CERTAIN),
+        (FactFreshness.CLEAN, Certainty.AMBIGUOUS),
     }
 
 
 @conforms("002.LAY1")
 @pytest.mark.parametrize("parsed", [True, False])
 def test_only_semantic_facts_that_hold_carry_an_edit_across_files(parsed: bool) -> None:
-    assert reach_of(Verdict.AUTOMATIC, parsed=parsed) is Reach.CROSS_FILE
+    assert reach_of(Verdict.AUTOMATIC, parsed=parsed) is EditReach.CROSS_FILE
     for verdict in (Verdict.NEEDS_DECISION, Verdict.BLOCKED):
-        assert reach_of(verdict, parsed=parsed) is (Reach.LOCAL if parsed else Reach.NONE)
+        assert reach_of(verdict, parsed=parsed) is (EditReach.LOCAL if parsed else EditReach.NONE)
 
 
 def test_the_worst_file_decides_for_all() -> None:
     def one(verdict: Verdict) -> GateFile:
-        return GateFile("a.py", None, FileState(Freshness.CLEAN, Certainty.CERTAIN), verdict, Reach.LOCAL)
+        return GateFile("a.py", None, FileState(FactFreshness.CLEAN, Certainty.CERTAIN), verdict, EditReach.LOCAL)
 
     for first, second in product(Verdict, repeat=2):
         worse = max((first, second), key=list(Verdict).index)
@@ -159,8 +159,11 @@ def test_certainty_comes_from_what_is_ambiguous_and_is_looked_for_once(database:
         assert found.pop("lib.py") is Certainty.CERTAIN
         assert set(found.values()) == {Certainty.AMBIGUOUS}
         assert service.ambiguous("both.py") is service.ambiguous("both.py")
-        assert {one.source for one in service.ambiguous("both.py")} == {Source.STAR_IMPORT, Source.DYNAMIC_ATTRIBUTE}
-        assert {one.source for one in service.ambiguous("base.py")} == {Source.UNRESOLVED_BASE}
+        assert {one.source for one in service.ambiguous("both.py")} == {
+            AmbiguitySource.STAR_IMPORT,
+            AmbiguitySource.DYNAMIC_ATTRIBUTE,
+        }
+        assert {one.source for one in service.ambiguous("base.py")} == {AmbiguitySource.UNRESOLVED_BASE}
         assert service.evidence("nothing.txt") is None
 
 
@@ -193,7 +196,7 @@ def test_a_file_that_nobody_has_read_names_the_context_that_would(database: Sema
     with database.reading() as db:
         assert db is not None
         new, other = FileStateService(db, memory).gate(["new.py", "other.txt"]).files
-        assert (new.context, new.state.freshness) == ("python:.", Freshness.UNINDEXED)
+        assert (new.context, new.state.freshness) == ("python:.", FactFreshness.UNINDEXED)
         assert other.context is None
         assert new.witness is not None
         assert "refresh" in new.witness.cure
@@ -208,7 +211,7 @@ def test_a_file_that_the_indexer_is_silent_about_is_not_to_be_refreshed_again_an
     with database.writing() as db:
         db.execute("INSERT INTO silent_files VALUES (1, 'other.py', ?)", (now.content_hash,))
         (file,) = FileStateService(db, memory).gate(["other.py"]).files
-        assert (file.state.freshness, file.verdict) == (Freshness.UNINDEXED, Verdict.BLOCKED)
+        assert (file.state.freshness, file.verdict) == (FactFreshness.UNINDEXED, Verdict.BLOCKED)
         assert file.witness is not None
         assert "refresh" not in file.witness.cure
         # Of other bytes it may have something to say.

@@ -10,7 +10,7 @@ import pytest
 
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.facts import SemanticFacts
-from cairn.semantic.model import Freshness, Occurrence, OccurrenceRole
+from cairn.semantic.model import FactFreshness, Occurrence, OccurrenceRole
 from cairn.semantic.symbols import Normaliser
 from tests.conformance import conforms
 from tests.semantic.small_indexer import CONTEXT, Memory, Spot, refresh, spots
@@ -70,9 +70,9 @@ def test_an_edit_takes_back_what_was_known_of_the_file_and_of_those_who_lean_on_
     memory.files["new.py"] = b"def x(): ...\n"
     states = {path: freshness(database, memory, path) for path in memory.files}
     assert states == {
-        "lib.py": Freshness.DIRTY,
-        "app.py": Freshness.PENDING_CHECK,
-        "hand.py": Freshness.PENDING_CHECK,
+        "lib.py": FactFreshness.DIRTY,
+        "app.py": FactFreshness.PENDING_CHECK,
+        "hand.py": FactFreshness.PENDING_CHECK,
         "new.py": None,
     }
     assert believed(database, memory) == set()
@@ -81,11 +81,11 @@ def test_an_edit_takes_back_what_was_known_of_the_file_and_of_those_who_lean_on_
     assert believed(database, memory) == said(memory)
     memory.files["lib.py"] = LIB.replace(b"greet(who)", b"greet(who, more)")
     refresh(database, memory, ["lib.py"])
-    assert freshness(database, memory, "app.py") is Freshness.STALE
+    assert freshness(database, memory, "app.py") is FactFreshness.STALE
     assert {one.path for one in believed(database, memory)} == {"lib.py", "new.py"}
 
 
-def freshness(database: SemanticDatabase, memory: Memory, path: str) -> Freshness | None:
+def freshness(database: SemanticDatabase, memory: Memory, path: str) -> FactFreshness | None:
     with database.reading() as db:
         assert db is not None
         standing = SemanticFacts(db, memory).standing(path)[1]
@@ -221,12 +221,12 @@ def test_a_file_is_stale_while_something_far_beneath_it_is_another_although_what
     refresh(database, memory)
     memory.files["pick.py"] = memory.files["pick.py"].replace(b"return A()", b"return B()")
     refresh(database, memory, ["pick.py"])
-    assert freshness(database, memory, "user.py") is Freshness.STALE
+    assert freshness(database, memory, "user.py") is FactFreshness.STALE
     refresh(database, memory, ["wrap.py"])
-    assert freshness(database, memory, "wrap.py") is Freshness.CLEAN
-    assert freshness(database, memory, "user.py") is Freshness.STALE
+    assert freshness(database, memory, "wrap.py") is FactFreshness.CLEAN
+    assert freshness(database, memory, "user.py") is FactFreshness.STALE
     refresh(database, memory, ["user.py"])
-    assert freshness(database, memory, "user.py") is Freshness.CLEAN
+    assert freshness(database, memory, "user.py") is FactFreshness.CLEAN
 
 
 @pytest.mark.parametrize(

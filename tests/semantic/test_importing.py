@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cairn.errors import SemanticUnreadable
 from cairn.semantic.database import Connection, SemanticDatabase, register
-from cairn.semantic.importing import Import, Imported, Indexed, import_index, owns, reaches
+from cairn.semantic.importing import Imported, ImportRequest, Indexed, import_index, owns, reaches
 from cairn.semantic.model import FULL, NOTHING, Context, Family
 from tests.semantic.indices import document, field, index, occurrence
 from tests.semantic.pinned import APP, CONTEXT, LIB, Codebase, index_of_demo, name
@@ -84,9 +84,9 @@ def db(tmp_path: Path) -> Iterator[Connection]:
         yield db
 
 
-def about(code: Codebase, *, full: bool = True, context: Context = CONTEXT) -> Import:
+def about(code: Codebase, *, full: bool = True, context: Context = CONTEXT) -> ImportRequest:
     seen = code.look(code.paths())
-    return Import(context, str(code.folder), code.pinned(), seen, seen, 5.0, FULL if full else NOTHING)
+    return ImportRequest(context, str(code.folder), code.pinned(), seen, seen, 5.0, FULL if full else NOTHING)
 
 
 def take(db: Connection, code: Codebase, data: bytes, *, full: bool = True) -> Imported:
@@ -187,7 +187,7 @@ def test_a_file_that_was_touched_meanwhile_keeps_what_was_known_and_nothing_is_k
     before = code.look(code.paths())
     pinned = code.pinned()
     code.write("lib.py", "def greet(): ...\n")
-    asked = Import(CONTEXT, str(code.folder), pinned, before, code.look(code.paths()), 6.0, FULL)
+    asked = ImportRequest(CONTEXT, str(code.folder), pinned, before, code.look(code.paths()), 6.0, FULL)
     found = import_index(db, Indexed(index_of_demo(), "index.scip", ""), asked)
     assert (found.files, found.changed) == (("app.py",), ("lib.py",))
     assert rows(db, "SELECT content_hash FROM files WHERE path = 'lib.py'") == old
@@ -200,7 +200,7 @@ def test_a_file_that_was_changed_and_put_back_is_not_believed(db: Connection, co
     code.write("lib.py", LIB)
     after = code.look(code.paths())
     assert after["lib.py"].file_hash == before["lib.py"].file_hash
-    asked = Import(CONTEXT, str(code.folder), pinned, before, after, 6.0, FULL)
+    asked = ImportRequest(CONTEXT, str(code.folder), pinned, before, after, 6.0, FULL)
     found = import_index(db, Indexed(index_of_demo(), "index.scip", ""), asked)
     assert found.changed == ("lib.py",)
 
@@ -209,7 +209,7 @@ def test_a_file_that_is_not_as_in_the_snapshot_is_not_believed(db: Connection, c
     pinned = code.pinned()
     code.write("lib.py", LIB + "\n")
     seen = code.look(code.paths())
-    asked = Import(CONTEXT, str(code.folder), pinned, seen, seen, 6.0, FULL)
+    asked = ImportRequest(CONTEXT, str(code.folder), pinned, seen, seen, 6.0, FULL)
     found = import_index(db, Indexed(index_of_demo(), "index.scip", ""), asked)
     assert found.changed == ("lib.py",)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cairn.semantic.contexts import discover
-from cairn.semantic.indexers import BY_FAMILY, INDEXERS, Plan, Work, source_roots
+from cairn.semantic.indexers import BY_FAMILY, INDEXERS, IndexerWork, RunPlan, source_roots
 from cairn.semantic.model import Context, Family
 from tests.architecture import DOORS
 from tests.conformance import conforms
@@ -20,7 +20,7 @@ from tests.conformance import conforms
 PROJECT = Path(__file__).parents[2]
 
 
-def work(files: dict[str, str], family: Family, wanted: tuple[str, ...] = ()) -> Work:
+def work(files: dict[str, str], family: Family, wanted: tuple[str, ...] = ()) -> IndexerWork:
     def read(path: str) -> bytes | None:
         return files[path].encode() if path in files else None
 
@@ -28,18 +28,18 @@ def work(files: dict[str, str], family: Family, wanted: tuple[str, ...] = ()) ->
     context = next(one for one in found.contexts if one.family is family)
     owned = tuple(path for path in sorted(files) if found.owner(path) == context)
     environ = {"HOME": "/home/me", "PATH": "/bin", "GITHUB_TOKEN": "secret"}
-    return Work("/code/it", context, owned, wanted or owned, "/scratch", environ, read)
+    return IndexerWork("/code/it", context, owned, wanted or owned, "/scratch", environ, read)
 
 
-def plans(files: dict[str, str], family: Family, wanted: tuple[str, ...] = ()) -> tuple[Plan, ...]:
+def plans(files: dict[str, str], family: Family, wanted: tuple[str, ...] = ()) -> tuple[RunPlan, ...]:
     return BY_FAMILY[family].plans(work(files, family, wanted))
 
 
-def given(plan: Plan, name: str) -> Any:
+def given(plan: RunPlan, name: str) -> Any:
     return json.loads(dict(plan.given)[name])
 
 
-def all_plans() -> Iterator[tuple[str, Plan]]:
+def all_plans() -> Iterator[tuple[str, RunPlan]]:
     files = {
         "pyproject.toml": '[project]\nname = "a b"\n',
         "a.py": "",

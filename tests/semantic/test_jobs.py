@@ -20,8 +20,8 @@ from cairn.core.limits import JOB_ATTEMPTS, JOB_LEASE_SECONDS, JOBS_KEPT
 from cairn.errors import SemanticUnreadable
 from cairn.semantic import jobs
 from cairn.semantic.database import TABLES, Connection, SemanticDatabase, register
-from cairn.semantic.jobs import Asked
-from cairn.semantic.model import FULL, NOTHING, Job, JobStatus, Scope, of_files
+from cairn.semantic.jobs import EnqueueResult
+from cairn.semantic.model import FULL, NOTHING, Job, JobStatus, RefreshScope, of_files
 from tests.conformance import conforms
 from tests.semantic.pinned import CONTEXT
 from tests.semantic.test_model import scopes
@@ -53,7 +53,7 @@ class Dead(SystemProcesses):
 
 
 def ask(
-    db: Connection, scope: Scope = FULL, head: str = "one", context: str = CONTEXT.id, priority: int = 0
+    db: Connection, scope: RefreshScope = FULL, head: str = "one", context: str = CONTEXT.id, priority: int = 0
 ) -> jobs.Enqueued:
     return jobs.enqueue(db, context, scope, head=head, reason="test", priority=priority)
 
@@ -73,24 +73,24 @@ def claimed(db: Connection, number: int | None = None) -> jobs.Claim:
 
 def test_what_is_asked_first_is_a_job_and_what_is_asked_then_widens_it(db: Connection) -> None:
     first = ask(db, of_files(["a"]))
-    assert first.asked is Asked.CREATED
-    assert ask(db, of_files(["b"])) == (first.job, Asked.WIDENED)
+    assert first.asked is EnqueueResult.CREATED
+    assert ask(db, of_files(["b"])) == (first.job, EnqueueResult.WIDENED)
     assert job(db, first.job).scope == of_files(["a", "b"])
-    assert ask(db, context=OTHER.id).asked is Asked.CREATED
+    assert ask(db, context=OTHER.id).asked is EnqueueResult.CREATED
 
 
 @conforms("002.SC6")
 def test_what_is_already_covered_is_not_asked_for_again(db: Connection) -> None:
-    first = ask(db, Scope(packages=frozenset({"pkg"})))
+    first = ask(db, RefreshScope(packages=frozenset({"pkg"})))
     before = job(db, first.job)
-    for scope in (of_files(["pkg/a"]), Scope(packages=frozenset({"pkg"})), NOTHING):
-        assert ask(db, scope).asked is Asked.COVERED
+    for scope in (of_files(["pkg/a"]), RefreshScope(packages=frozenset({"pkg"})), NOTHING):
+        assert ask(db, scope).asked is EnqueueResult.COVERED
     assert jobs.jobs(db) == (before,)
     assert ask(db, NOTHING).job is None
 
 
 def test_nothing_asked_for_makes_no_job(db: Connection) -> None:
-    assert ask(db, NOTHING) == (None, Asked.COVERED)
+    assert ask(db, NOTHING) == (None, EnqueueResult.COVERED)
     assert jobs.jobs(db) == ()
     with pytest.raises(KeyError):
         ask(db, context="nobody")
@@ -100,8 +100,8 @@ def test_nothing_asked_for_makes_no_job(db: Connection) -> None:
 def test_who_asks_during_a_run_widens_the_job_that_waits_and_not_the_one_that_runs(db: Connection) -> None:
     held = claimed(db, ask(db, of_files(["a"])).job)
     next_ = ask(db, of_files(["a"]))
-    assert next_.asked is Asked.CREATED
-    assert ask(db, of_files(["b"])) == (next_.job, Asked.WIDENED)
+    assert next_.asked is EnqueueResult.CREATED
+    assert ask(db, of_files(["b"])) == (next_.job, EnqueueResult.WIDENED)
     assert job(db, held.job.id).scope == of_files(["a"])
     assert job(db, next_.job).scope == of_files(["a", "b"])
     assert jobs.claim(db) is None
@@ -114,7 +114,7 @@ def test_another_commit_supersedes_what_waits_and_what_runs_and_loses_nothing(db
     held = claimed(db, ask(db, of_files(["a"])).job)
     waiting = ask(db, of_files(["b"]))
     new = ask(db, of_files(["c"]), head="two")
-    assert new.asked is Asked.CREATED
+    assert new.asked is EnqueueResult.CREATED
     for old in (held.job.id, waiting.job):
         assert job(db, old).status is JobStatus.SUPERSEDED
         assert job(db, old).superseded_reason == jobs.HEAD_CHANGED
@@ -164,7 +164,7 @@ def test_a_job_that_was_cancelled_or_overtaken_while_it_waited_is_claimed_by_nob
 
 def test_what_somebody_looks_at_goes_first_then_what_was_asked_first(db: Connection) -> None:
     slow, quick = ask(db).job, ask(db, context=OTHER.id).job
-    assert ask(db, context=OTHER.id, priority=5).asked is Asked.COVERED
+    assert ask(db, context=OTHER.id, priority=5).asked is EnqueueResult.COVERED
     assert job(db, quick).priority == 5
     assert [each.id for each in jobs.pending(db)] == [quick, slow]
     assert claimed(db).job.id == quick
@@ -288,12 +288,12 @@ _STEPS = st.one_of(
 @settings(max_examples=60)
 @given(st.lists(_STEPS, max_size=25))
 def test_all_that_is_asked_for_is_done_in_the_end_and_only_another_commit_supersedes(
-    steps: list[tuple[str, Scope | None]],
+    steps: list[tuple[str, RefreshScope | None]],
 ) -> None:
     db, head, held = fresh(), 0, None
     # What was asked since a job that covers it was claimed, and is still owed.
-    owed: list[Scope] = []
-    running: list[Scope] = []
+    owed: list[RefreshScope] = []
+    running: list[RefreshScope] = []
     heads: set[int] = set()
     for step, scope in steps:
         if step == "ask" and scope is not None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cairn.core.filetypes import language_of
-from cairn.semantic.model import FULL, NOTHING, Family, Scope, family_of, from_json, of_files
+from cairn.semantic.model import FULL, NOTHING, Family, RefreshScope, family_of, from_json, of_files
 from tests.conformance import conforms
 
 
@@ -49,12 +49,14 @@ def test_what_one_family_reads_is_known_to_the_table_of_languages() -> None:
 _names = st.frozensets(st.sampled_from(["a.py", "pkg/a.py", "pkg/b.py", "pkg/sub/c.py", "other/d.py"]), max_size=4)
 _folders = st.frozensets(st.sampled_from(["", "pkg", "pkg/sub", "other"]), max_size=2)
 _times = st.none() | st.sampled_from([0.0, 1.5, 7.0, -1.0])
-scopes = st.just(FULL) | st.builds(Scope, st.just(False), _names, _folders, _times)
+scopes = st.just(FULL) | st.builds(RefreshScope, st.just(False), _names, _folders, _times)
 
 
 @conforms("002.SC1")
 @given(scopes, scopes, scopes)
-def test_join_is_idempotent_commutative_associative_and_full_absorbs(a: Scope, b: Scope, c: Scope) -> None:
+def test_join_is_idempotent_commutative_associative_and_full_absorbs(
+    a: RefreshScope, b: RefreshScope, c: RefreshScope
+) -> None:
     assert a.join(a) == a.plain()
     assert a.join(b) == b.join(a)
     assert a.join(b).join(c) == a.join(b.join(c))
@@ -64,7 +66,7 @@ def test_join_is_idempotent_commutative_associative_and_full_absorbs(a: Scope, b
 
 @conforms("002.SC1")
 @given(scopes, scopes)
-def test_a_join_covers_both_and_covering_is_an_order(a: Scope, b: Scope) -> None:
+def test_a_join_covers_both_and_covering_is_an_order(a: RefreshScope, b: RefreshScope) -> None:
     both = a.join(b)
     assert both.covers(a)
     assert both.covers(b)
@@ -76,21 +78,26 @@ def test_a_join_covers_both_and_covering_is_an_order(a: Scope, b: Scope) -> None
 
 @conforms("002.SC1")
 def test_files_lie_in_more_files_in_packages_in_full() -> None:
-    chain = [NOTHING, of_files(["pkg/a.py"]), of_files(["pkg/a.py", "pkg/b.py"]), Scope(packages=frozenset({"pkg"}))]
-    chain += [Scope(packages=frozenset({""})), FULL]
+    chain = [
+        NOTHING,
+        of_files(["pkg/a.py"]),
+        of_files(["pkg/a.py", "pkg/b.py"]),
+        RefreshScope(packages=frozenset({"pkg"})),
+    ]
+    chain += [RefreshScope(packages=frozenset({""})), FULL]
     for narrow, wide in pairwise(chain):
         assert wide.covers(narrow)
         assert not narrow.covers(wide)
 
 
 def test_a_folder_whose_name_begins_alike_is_another_one() -> None:
-    assert not Scope(packages=frozenset({"pkg"})).covers(of_files(["pkg-evil/a.py"]))
-    assert not Scope(packages=frozenset({"pkg"})).names("pkg.py")
+    assert not RefreshScope(packages=frozenset({"pkg"})).covers(of_files(["pkg-evil/a.py"]))
+    assert not RefreshScope(packages=frozenset({"pkg"})).names("pkg.py")
 
 
 @conforms("002.SC2")
 def test_what_changed_since_an_earlier_time_is_more_and_zero_is_a_time() -> None:
-    zero, later = Scope(since=0.0), Scope(since=5.0)
+    zero, later = RefreshScope(since=0.0), RefreshScope(since=5.0)
     assert zero.covers(later)
     assert not later.covers(zero)
     assert later.join(zero) == zero
@@ -106,13 +113,13 @@ def test_nothing_is_never_everything() -> None:
 
 
 @given(scopes)
-def test_a_scope_has_one_text_which_gives_it_back(scope: Scope) -> None:
+def test_a_scope_has_one_text_which_gives_it_back(scope: RefreshScope) -> None:
     assert from_json(scope.to_json()) == scope.plain()
     assert from_json(scope.to_json()).to_json() == scope.to_json()
 
 
 @given(scopes, scopes)
-def test_a_wider_scope_names_every_file_that_a_narrower_one_names(a: Scope, b: Scope) -> None:
+def test_a_wider_scope_names_every_file_that_a_narrower_one_names(a: RefreshScope, b: RefreshScope) -> None:
     for path in ["a.py", "pkg/a.py", "pkg/sub/c.py", "other/d.py", "more/e.py"]:
         assert a.join(b).names(path) == (a.names(path) or b.names(path))
 

@@ -12,7 +12,7 @@ import pytest
 import cairn.semantic.process as footprint_module
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.limits import INDEXER_SAID_BYTES
-from cairn.semantic.process import Ended, machine_bytes, run_to_end, session_bytes
+from cairn.semantic.process import ProcessResult, machine_bytes, run_to_end, session_bytes
 from tests.support.faults import Faults
 
 # --- How much memory a session takes.
@@ -44,14 +44,14 @@ def test_a_machine_that_does_not_say_gives_nothing(faults: Faults) -> None:
     assert machine_bytes() > 2**28
 
 
-def run(code: str, cwd: str = "/") -> Ended:
+def run(code: str, cwd: str = "/") -> ProcessResult:
     command = [sys.executable, "-c", code]
     return run_to_end(command, cwd=cwd, environ={}, look=lambda _: None, clock=SYSTEM_CLOCK)
 
 
 def test_what_is_said_just_before_the_end_is_heard() -> None:
     for number in range(5):
-        assert run(f"import os; print({number}, flush=True); os._exit(3)") == Ended(3, f"{number}\n".encode())
+        assert run(f"import os; print({number}, flush=True); os._exit(3)") == ProcessResult(3, f"{number}\n".encode())
 
 
 def test_of_much_that_is_said_the_end_is_kept() -> None:
@@ -61,7 +61,7 @@ def test_of_much_that_is_said_the_end_is_kept() -> None:
 
 
 def test_a_program_that_closes_its_output_is_waited_for() -> None:
-    assert run("import os, time; os.close(1); os.close(2); time.sleep(0.3); os._exit(5)") == Ended(5, b"")
+    assert run("import os, time; os.close(1); os.close(2); time.sleep(0.3); os._exit(5)") == ProcessResult(5, b"")
 
 
 def test_others_go_before_it_and_it_leaves_no_core() -> None:
@@ -77,14 +77,14 @@ def test_a_folder_that_is_gone_is_the_callers_to_explain(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("ended", "reason"),
     [
-        (Ended(1, b"starting\nError: it broke.\n    at line 3\n"), "it ended with status 1: Error: it broke"),
-        (Ended(2, b"one\ntwo\n"), "it ended with status 2: two"),
-        (Ended(137, b""), "it was killed by signal 9"),
+        (ProcessResult(1, b"starting\nError: it broke.\n    at line 3\n"), "it ended with status 1: Error: it broke"),
+        (ProcessResult(2, b"one\ntwo\n"), "it ended with status 2: two"),
+        (ProcessResult(137, b""), "it was killed by signal 9"),
         (
-            Ended(1, "\x1b[31merror\x1b[0m: a\u202eb \xff".encode("latin-1", "replace")),
+            ProcessResult(1, "\x1b[31merror\x1b[0m: a\u202eb \xff".encode("latin-1", "replace")),
             "it ended with status 1: error: a?b \ufffd",
         ),
     ],
 )
-def test_the_reason_is_the_last_line_that_sounds_like_one(ended: Ended, reason: str) -> None:
+def test_the_reason_is_the_last_line_that_sounds_like_one(ended: ProcessResult, reason: str) -> None:
     assert ended.reason == reason

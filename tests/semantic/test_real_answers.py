@@ -23,7 +23,7 @@ from cairn.graph.uses import uses_of
 from cairn.semantic import worker
 from cairn.semantic.editing import Verdict
 from cairn.semantic.facts import SemanticFacts
-from cairn.semantic.model import Freshness
+from cairn.semantic.model import FactFreshness
 from cairn.semantic.scip import ScipIndex, byte_column
 from cairn.semantic.symbols import Normaliser
 from tests.semantic.indexers import real_indexer
@@ -114,7 +114,7 @@ def nothing_is_lost(plain: Graph, graph: InformedGraph) -> None:
             assert proven <= {(site.path, site.start_byte) for site in known}, (path, number)
 
 
-def states(world: World, *files: str) -> list[Freshness]:
+def states(world: World, *files: str) -> list[FactFreshness]:
     with world.session() as session:
         reply = check_edit(session, [Asked(name, name, session.root) for name in files])
         assert reply.value is not None
@@ -134,11 +134,11 @@ def test_python_from_refresh_to_references_to_edit_to_refresh_again(python: Real
     assert check_precision(python) > 1_000
     name = next(file.parent.name for file in python.tree.rglob("_exceptions.py"))
     file, user = f"{name}/_exceptions.py", f"{name}/_client.py"
-    assert states(python, file, user) == [Freshness.CLEAN] * 2
+    assert states(python, file, user) == [FactFreshness.CLEAN] * 2
     python.write(file, "# one line more\n" + (python.tree / file).read_text())
-    assert states(python, file, user) == [Freshness.DIRTY, Freshness.PENDING_CHECK]
+    assert states(python, file, user) == [FactFreshness.DIRTY, FactFreshness.PENDING_CHECK]
     python.run()
-    assert states(python, file, user) == [Freshness.CLEAN] * 2
+    assert states(python, file, user) == [FactFreshness.CLEAN] * 2
     assert check_precision(python) > 1_000
 
 
@@ -156,11 +156,11 @@ def test_typescript_from_refresh_to_references_to_edit_to_refresh_again(typescri
     typescript.run()
     assert check_precision(typescript) > 200
     file = "src/Packages.ts"
-    assert states(typescript, file) == [Freshness.CLEAN]
+    assert states(typescript, file) == [FactFreshness.CLEAN]
     typescript.write(file, "// one line more\n" + (typescript.tree / file).read_text())
-    assert states(typescript, file) == [Freshness.DIRTY]
+    assert states(typescript, file) == [FactFreshness.DIRTY]
     typescript.run()
-    assert states(typescript, file) == [Freshness.CLEAN]
+    assert states(typescript, file) == [FactFreshness.CLEAN]
 
 
 SMALL = {

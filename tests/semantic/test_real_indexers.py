@@ -12,7 +12,7 @@ import pytest
 from cairn.core.config import SemanticConfig
 from cairn.errors import IndexerFailed
 from cairn.semantic.contexts import Discovery, discover
-from cairn.semantic.model import FULL, Context, Scope
+from cairn.semantic.model import FULL, Context, RefreshScope
 from cairn.semantic.running import Runner
 from cairn.semantic.scip import Document, ScipIndex
 from tests.semantic.indexers import real_indexer
@@ -86,7 +86,7 @@ class Real:
         there = self.discovery
         return (name for name in self.names() if there.owner(name) == context)
 
-    def run(self, scope: Scope = FULL) -> dict[str, Document]:
+    def run(self, scope: RefreshScope = FULL) -> dict[str, Document]:
         (context,) = self.discovery.contexts
         before = {name: (self.root / name).read_bytes() for name in self.names()}
         index = ScipIndex(self.runner(context, scope, lambda: False).data, "index")
@@ -149,7 +149,7 @@ def test_typescript_is_understood_with_settings_of_ours_and_a_scope_is_really_sm
     assert set(found) == {"src/price.ts", "src/basket.ts", "src/old.js"}
     assert symbols(found["src/basket.ts"])[1, 25] == "total()."
     assert symbols(found["src/old.js"])[1, 19] == "total()."
-    (one,) = project.run(Scope(files=frozenset({"src/basket.ts"})))
+    (one,) = project.run(RefreshScope(files=frozenset({"src/basket.ts"})))
     assert one == "src/basket.ts"
 
 
@@ -172,7 +172,7 @@ def test_go_is_understood_offline_and_one_package_can_be_asked_for(tmp_path: Pat
     found = project.run()
     assert set(found) == {"main.go", "price/price.go"}
     assert symbols(found["main.go"])[4, 28] == "Total()."
-    assert set(project.run(Scope(packages=frozenset({"price"})))) == {"price/price.go"}
+    assert set(project.run(RefreshScope(packages=frozenset({"price"})))) == {"price/price.go"}
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cairn.core.types import Shorthand
 from cairn.errors import UsageError
-from cairn.semantic.ambiguity import MOST_OF_A_KIND, Source
+from cairn.semantic.ambiguity import MOST_OF_A_KIND, AmbiguitySource
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.editing import FileStateService, Verdict
 from cairn.semantic.model import Family
@@ -214,7 +214,7 @@ def test_a_place_that_stands_for_two_symbols_must_be_decided(database: SemanticD
     share(database)
     plan = planned(database)
     assert (plan.verdict, plan.patch) == (Verdict.NEEDS_DECISION, b"")
-    assert [(one.source, one.path, one.line) for one in plan.open] == [(Source.SHARED_PLACE, "lib.py", 2)]
+    assert [(one.source, one.path, one.line) for one in plan.open] == [(AmbiguitySource.SHARED_PLACE, "lib.py", 2)]
 
 
 @pytest.mark.parametrize(
@@ -235,12 +235,12 @@ def test_of_a_property_without_a_known_value_the_one_that_is_not_known_is_asked_
     database: SemanticDatabase,
 ) -> None:
     plan = planned(database, shorthand=Shorthand.PATTERN)
-    assert [(one.source, one.path, one.line) for one in plan.open] == [(Source.UNRESOLVED_USE, "lib.py", 2)]
+    assert [(one.source, one.path, one.line) for one in plan.open] == [(AmbiguitySource.UNRESOLVED_USE, "lib.py", 2)]
 
 
 def test_the_new_name_in_a_file_to_be_changed_must_be_decided(database: SemanticDatabase) -> None:
     plan = planned(database, "hi")
-    assert [(one.source, one.path, one.line) for one in plan.open] == [(Source.NAME_TAKEN, "app.py", 1)]
+    assert [(one.source, one.path, one.line) for one in plan.open] == [(AmbiguitySource.NAME_TAKEN, "app.py", 1)]
 
 
 @conforms("002.DB4")
@@ -286,4 +286,4 @@ def test_a_subclass_elsewhere_that_has_the_new_name_already_must_be_decided(tmp_
         relation = "INSERT INTO relationships SELECT 1, 1, a.id, b.id, 'implementation' FROM identities a, identities b"
         db.execute(f"{relation} WHERE a.symbol = ? AND b.symbol = ?", classes)
     plan = planned(database, memory=Memory(tree))
-    assert [(one.source, one.path, one.line) for one in plan.open] == [(Source.NAME_TAKEN, "inn.py", 4)]
+    assert [(one.source, one.path, one.line) for one in plan.open] == [(AmbiguitySource.NAME_TAKEN, "inn.py", 4)]

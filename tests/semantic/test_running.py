@@ -24,7 +24,7 @@ from cairn.semantic.contexts import discover
 from cairn.semantic.indexers import BY_FAMILY
 from cairn.semantic.model import FULL, Family
 from cairn.semantic.running import Beat
-from cairn.semantic.tools import Tool, tool_version
+from cairn.semantic.tools import IndexerTool, tool_version
 from tests.semantic.fakes import WHOLE, Project
 from tests.semantic.indices import index
 from tests.support.faults import Faults
@@ -223,7 +223,7 @@ def test_an_indexer_says_its_version_or_why_not(tmp_path: Path, body: str, versi
     project = Project(tmp_path)
     if body:
         project.indexer.write_text(project.indexer.read_text().partition("arguments")[0] + body)
-    tool = Tool(BY_FAMILY[Family.PYTHON], "p", (str(project.indexer),), {"PATH": "/usr/bin:/bin"})
+    tool = IndexerTool(BY_FAMILY[Family.PYTHON], "p", (str(project.indexer),), {"PATH": "/usr/bin:/bin"})
     found, trouble = tool_version(tool)
     assert found == version
     assert why in trouble
@@ -234,5 +234,5 @@ def test_an_indexer_that_never_says_its_version_is_not_waited_for(tmp_path: Path
     slow = tmp_path / "slow"
     slow.write_text("#!/bin/sh\nexec sleep 600\n")
     slow.chmod(0o755)
-    tool = Tool(BY_FAMILY[Family.PYTHON], "p", (str(slow),), {"PATH": "/usr/bin:/bin"})
+    tool = IndexerTool(BY_FAMILY[Family.PYTHON], "p", (str(slow),), {"PATH": "/usr/bin:/bin"})
     assert tool_version(tool) == ("", "it did not say its version in 0.3 seconds")

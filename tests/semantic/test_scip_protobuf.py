@@ -21,11 +21,11 @@ from cairn.semantic.scip import (
     Document,
     Encoding,
     Metadata,
-    Occurrence,
     Range,
     Relationship,
     Role,
     ScipIndex,
+    ScipOccurrence,
     SymbolFacts,
 )
 from tests.fuzz.splices import spliced, splices
@@ -139,12 +139,12 @@ def _range(typed: Any, plain: Any) -> Range | None:
     return Range(values[0], values[1], values[0], values[2]) if len(values) == 3 else Range(*values)
 
 
-def _occurrence(said: Any) -> Occurrence:
+def _occurrence(said: Any) -> ScipOccurrence:
     one, around = said.WhichOneof("typed_range"), said.WhichOneof("typed_enclosing_range")
     place = _range(getattr(said, one) if one else None, said.range)
     assert place is not None
     outside = _range(getattr(said, around) if around else None, said.enclosing_range)
-    return Occurrence(place, said.symbol, Role(said.symbol_roles), outside)
+    return ScipOccurrence(place, said.symbol, Role(said.symbol_roles), outside)
 
 
 def _symbol(said: Any) -> SymbolFacts:

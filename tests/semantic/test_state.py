@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cairn.semantic.database import SemanticDatabase, register
-from cairn.semantic.model import Certainty, FileState, Freshness
-from cairn.semantic.state import Known, Now, Picture, Standing, picture_of, stamp_of, standings, state_of
+from cairn.semantic.model import Certainty, FactFreshness, FileState
+from cairn.semantic.state import FileStanding, Known, Now, Picture, picture_of, stamp_of, standings, state_of
 from tests.conformance import conforms
 from tests.semantic.small_indexer import CONTEXT, Memory, refresh
 
@@ -36,7 +36,7 @@ def picture(database: SemanticDatabase, memory: Memory) -> Picture:
         return picture_of(db, memory)
 
 
-def freshness(database: SemanticDatabase, memory: Memory) -> dict[str, Freshness]:
+def freshness(database: SemanticDatabase, memory: Memory) -> dict[str, FactFreshness]:
     found = picture(database, memory)
     return {found.paths[key[1]]: standing.freshness for key, standing in found.standings.items()}
 
@@ -49,7 +49,7 @@ def change(database: SemanticDatabase, statement: str, *values: object) -> None:
 def test_a_context_that_is_switched_off_knows_nothing(database: SemanticDatabase) -> None:
     memory = Memory(TREE)
     refresh(database, memory)
-    assert set(freshness(database, memory).values()) == {Freshness.CLEAN}
+    assert set(freshness(database, memory).values()) == {FactFreshness.CLEAN}
     change(database, "UPDATE contexts SET enabled = 0")
     found = picture(database, memory)
     assert (found.contexts, found.standings, found.keys) == ({}, {}, {})
@@ -61,15 +61,15 @@ def test_a_file_of_which_the_indexer_said_nothing_can_be_leaned_on_while_it_is_t
     memory = Memory(TREE)
     refresh(database, memory)
     change(database, "DELETE FROM file_semantic_facts WHERE file_id = (SELECT id FROM files WHERE path = 'lib.py')")
-    assert freshness(database, memory) == {"lib.py": Freshness.UNINDEXED, "app.py": Freshness.PENDING_CHECK}
+    assert freshness(database, memory) == {"lib.py": FactFreshness.UNINDEXED, "app.py": FactFreshness.PENDING_CHECK}
     now = memory.now("lib.py")
     assert now is not None
     change(database, "INSERT INTO silent_files VALUES (1, 'lib.py', ?)", now.content_hash)
-    assert freshness(database, memory)["app.py"] is Freshness.CLEAN
+    assert freshness(database, memory)["app.py"] is FactFreshness.CLEAN
     # Asked about itself, nothing is known of it.
     assert "lib.py" not in picture(database, memory).keys
     memory.files["lib.py"] += b"\n"
-    assert freshness(database, memory)["app.py"] is Freshness.PENDING_CHECK
+    assert freshness(database, memory)["app.py"] is FactFreshness.PENDING_CHECK
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_a_file_that_another_context_knows_is_as_fresh_as_it_is_there(database: 
         )
         of_lib = "(SELECT id FROM files WHERE path = 'lib.py')"
         db.execute(f"UPDATE file_semantic_facts SET context_id = 2 WHERE file_id = {of_lib}")
-    assert set(freshness(database, memory).values()) == {Freshness.CLEAN}
+    assert set(freshness(database, memory).values()) == {FactFreshness.CLEAN}
     memory.files["lib.py"] += b"\n"
-    assert freshness(database, memory) == {"lib.py": Freshness.DIRTY, "app.py": Freshness.PENDING_CHECK}
+    assert freshness(database, memory) == {"lib.py": FactFreshness.DIRTY, "app.py": FactFreshness.PENDING_CHECK}
     assert replace(picture(database, memory)).contexts.keys() == {1, 2}
 
 
@@ -126,13 +126,13 @@ def test_a_type_that_nobody_wrote_down_is_a_part_of_what_a_file_offers(database:
     refresh(database, memory)
     memory.files["lib.py"] = b"def greet():\n    # The same.\n    return Cat()\n"
     refresh(database, memory, ["lib.py"])
-    assert set(freshness(database, memory).values()) == {Freshness.CLEAN}
+    assert set(freshness(database, memory).values()) == {FactFreshness.CLEAN}
     memory.files["lib.py"] = b"def greet():\n    return Dog()\n"
-    assert freshness(database, memory)["app.py"] is Freshness.PENDING_CHECK
+    assert freshness(database, memory)["app.py"] is FactFreshness.PENDING_CHECK
     refresh(database, memory, ["lib.py"])
-    assert freshness(database, memory)["app.py"] is Freshness.STALE
+    assert freshness(database, memory)["app.py"] is FactFreshness.STALE
     refresh(database, memory, ["app.py"])
-    assert set(freshness(database, memory).values()) == {Freshness.CLEAN}
+    assert set(freshness(database, memory).values()) == {FactFreshness.CLEAN}
 
 
 # --- files that nobody has told an indexer of -------------------------------------------------------------------------
@@ -143,18 +143,18 @@ def test_who_may_import_a_new_file_waits_until_somebody_has_looked(database: Sem
     refresh(database, memory)
     memory.files["lib/__init__.py"] = b"def greet(): ...\n"
     assert freshness(database, memory) == {
-        "lib.py": Freshness.CLEAN,
-        "app.py": Freshness.PENDING_CHECK,
-        "other.py": Freshness.CLEAN,
-        "lib/__init__.py": Freshness.UNINDEXED,
+        "lib.py": FactFreshness.CLEAN,
+        "app.py": FactFreshness.PENDING_CHECK,
+        "other.py": FactFreshness.CLEAN,
+        "lib/__init__.py": FactFreshness.UNINDEXED,
     }
     del memory.files["lib/__init__.py"]
     memory.files["json.py"] = b""
-    assert freshness(database, memory)["app.py"] is Freshness.CLEAN
-    assert freshness(database, memory)["other.py"] is Freshness.PENDING_CHECK
+    assert freshness(database, memory)["app.py"] is FactFreshness.CLEAN
+    assert freshness(database, memory)["other.py"] is FactFreshness.PENDING_CHECK
     # A run that has seen both knows what the import means.
     refresh(database, memory)
-    assert set(freshness(database, memory).values()) == {Freshness.CLEAN}
+    assert set(freshness(database, memory).values()) == {FactFreshness.CLEAN}
 
 
 def test_a_run_that_reads_a_new_file_alone_makes_stale_who_may_mean_it(database: SemanticDatabase) -> None:
@@ -162,21 +162,21 @@ def test_a_run_that_reads_a_new_file_alone_makes_stale_who_may_mean_it(database:
     refresh(database, memory)
     memory.files["lib/__init__.py"] = b"def greet(): ...\n"
     refresh(database, memory, ["lib/__init__.py"])
-    assert freshness(database, memory)["app.py"] is Freshness.STALE
+    assert freshness(database, memory)["app.py"] is FactFreshness.STALE
     refresh(database, memory, ["app.py"])
-    assert set(freshness(database, memory).values()) == {Freshness.CLEAN}
+    assert set(freshness(database, memory).values()) == {FactFreshness.CLEAN}
 
 
 def test_a_new_file_of_which_the_indexer_had_nothing_to_say_makes_nobody_wait(database: SemanticDatabase) -> None:
     memory = Memory({**TREE, "pack/lib.py": b""})
     refresh(database, memory, ["lib.py", "app.py"])
-    assert freshness(database, memory)["app.py"] is Freshness.PENDING_CHECK
+    assert freshness(database, memory)["app.py"] is FactFreshness.PENDING_CHECK
     now = memory.now("pack/lib.py")
     assert now is not None
     change(database, "INSERT INTO silent_files VALUES (1, 'pack/lib.py', ?)", now.content_hash)
-    assert freshness(database, memory)["app.py"] is Freshness.CLEAN
+    assert freshness(database, memory)["app.py"] is FactFreshness.CLEAN
     memory.files["pack/lib.py"] = b"def greet(): ...\n"
-    assert freshness(database, memory)["app.py"] is Freshness.PENDING_CHECK
+    assert freshness(database, memory)["app.py"] is FactFreshness.PENDING_CHECK
 
 
 def test_a_context_that_was_never_read_makes_nobody_wait(database: SemanticDatabase) -> None:
@@ -185,7 +185,7 @@ def test_a_context_that_was_never_read_makes_nobody_wait(database: SemanticDatab
     with database.writing() as db:
         register(db, [replace(CONTEXT, punched=("x",)), inner])
     refresh(database, memory, context=replace(CONTEXT, punched=("x",)))
-    assert set(freshness(database, memory).values()) == {Freshness.CLEAN}
+    assert set(freshness(database, memory).values()) == {FactFreshness.CLEAN}
 
 
 @pytest.mark.parametrize(
@@ -201,26 +201,26 @@ def test_a_context_is_stale_while_its_project_files_are_others(
 ) -> None:
     then = Memory(TREE, {"pyproject.toml": b"[project]\n", "notes.toml": b""})
     refresh(database, then)
-    assert set(freshness(database, then).values()) == {Freshness.CLEAN}
+    assert set(freshness(database, then).values()) == {FactFreshness.CLEAN}
     found = freshness(database, Memory(TREE, now))
-    assert {found[path] for path in TREE} <= {Freshness.STALE, Freshness.PENDING_CHECK}
+    assert {found[path] for path in TREE} <= {FactFreshness.STALE, FactFreshness.PENDING_CHECK}
     # What lies elsewhere says nothing about this one.
     below = Memory(TREE, {"pyproject.toml": b"[project]\n", "sub/pyproject.toml": b"", "package.json": b""})
-    assert {freshness(database, below)[path] for path in TREE} == {Freshness.CLEAN}
+    assert {freshness(database, below)[path] for path in TREE} == {FactFreshness.CLEAN}
 
 
 CLEAN, DIRTY, STALE, PENDING, UNINDEXED = (
-    Freshness.CLEAN,
-    Freshness.DIRTY,
-    Freshness.STALE,
-    Freshness.PENDING_CHECK,
-    Freshness.UNINDEXED,
+    FactFreshness.CLEAN,
+    FactFreshness.DIRTY,
+    FactFreshness.STALE,
+    FactFreshness.PENDING_CHECK,
+    FactFreshness.UNINDEXED,
 )
 Graph = Mapping[int, Known[int]]
 Tree = Mapping[int, Now]
 
 
-def slow(known: Graph, tree: Tree) -> dict[int, Freshness]:
+def slow(known: Graph, tree: Tree) -> dict[int, FactFreshness]:
     """The rules as they are written, applied again and again until nothing changes any more."""
     every = {*known, *(each for one in known.values() for each in one.depends)}
     found = dict.fromkeys(every, CLEAN)
@@ -232,7 +232,7 @@ def slow(known: Graph, tree: Tree) -> dict[int, Freshness]:
             return found
 
 
-def _slow_one(key: int, known: Graph, tree: Tree, found: Mapping[int, Freshness]) -> Freshness:
+def _slow_one(key: int, known: Graph, tree: Tree, found: Mapping[int, FactFreshness]) -> FactFreshness:
     if key not in known:
         return UNINDEXED
     if key not in tree or tree[key].content_hash != known[key].content_hash:
@@ -258,7 +258,7 @@ def graphs(draw: st.DrawFn) -> tuple[Graph, Tree]:
     return known, tree
 
 
-def freshness_of(known: Graph, tree: Tree) -> dict[int, Freshness]:
+def freshness_of(known: Graph, tree: Tree) -> dict[int, FactFreshness]:
     return {key: one.freshness for key, one in standings(known, tree.get).items()}
 
 
@@ -343,18 +343,18 @@ def test_ten_thousand_files_with_cycles_take_less_than_a_tenth_of_a_second() -> 
     ("standing", "flags", "expected"),
     [
         (None, (), (UNINDEXED, Certainty.UNKNOWN)),
-        (Standing(UNINDEXED), ("x",), (UNINDEXED, Certainty.UNKNOWN)),
-        (Standing(DIRTY), ("x",), (DIRTY, Certainty.UNKNOWN)),
-        (Standing(CLEAN), (), (CLEAN, Certainty.CERTAIN)),
-        (Standing(CLEAN), ("x",), (CLEAN, Certainty.AMBIGUOUS)),
-        (Standing(STALE, 7), (), (STALE, Certainty.CERTAIN)),
-        (Standing(STALE, 7), ("x",), (STALE, Certainty.AMBIGUOUS)),
-        (Standing(PENDING, 7), (), (PENDING, Certainty.CERTAIN)),
-        (Standing(PENDING, 7), ("x",), (PENDING, Certainty.AMBIGUOUS)),
+        (FileStanding(UNINDEXED), ("x",), (UNINDEXED, Certainty.UNKNOWN)),
+        (FileStanding(DIRTY), ("x",), (DIRTY, Certainty.UNKNOWN)),
+        (FileStanding(CLEAN), (), (CLEAN, Certainty.CERTAIN)),
+        (FileStanding(CLEAN), ("x",), (CLEAN, Certainty.AMBIGUOUS)),
+        (FileStanding(STALE, 7), (), (STALE, Certainty.CERTAIN)),
+        (FileStanding(STALE, 7), ("x",), (STALE, Certainty.AMBIGUOUS)),
+        (FileStanding(PENDING, 7), (), (PENDING, Certainty.CERTAIN)),
+        (FileStanding(PENDING, 7), ("x",), (PENDING, Certainty.AMBIGUOUS)),
     ],
 )
 def test_both_axes_of_a_file(
-    standing: Standing[int] | None, flags: tuple[str, ...], expected: tuple[Freshness, Certainty]
+    standing: FileStanding[int] | None, flags: tuple[str, ...], expected: tuple[FactFreshness, Certainty]
 ) -> None:
     state = state_of(standing, flags, lambda key: f"{key}.py")
     assert isinstance(state, FileState)

@@ -11,7 +11,7 @@ from cairn.core.config import SemanticConfig
 from cairn.errors import IndexerMissing
 from cairn.semantic.indexers import BY_FAMILY, INDEXERS
 from cairn.semantic.model import Family
-from cairn.semantic.tools import IndexerReport, Tool, find_tool, indexer_table, install_command, safe_folders
+from cairn.semantic.tools import IndexerReport, IndexerTool, find_tool, indexer_table, install_command, safe_folders
 from tests.semantic.fakes import Project
 
 # --- The table that says which indexers are here.
@@ -53,7 +53,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
-def find(project: Project, family: Family = Family.PYTHON, **tools: str) -> Tool:
+def find(project: Project, family: Family = Family.PYTHON, **tools: str) -> IndexerTool:
     named = tuple((name.replace("_", "-"), path) for name, path in tools.items())
     settings = SemanticConfig(tools=named)
     place = {"root": str(project.root), "home": str(project.home)}

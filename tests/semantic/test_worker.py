@@ -17,8 +17,8 @@ from cairn.errors import SemanticUnreadable
 from cairn.semantic import jobs
 from cairn.semantic.database import Connection, SemanticDatabase, register
 from cairn.semantic.importing import Indexed
-from cairn.semantic.model import FULL, Context, Job, JobStatus, Scope, of_files
-from cairn.semantic.worker import Cancelled, Step, Surroundings, run_job
+from cairn.semantic.model import FULL, Context, Job, JobStatus, RefreshScope, of_files
+from cairn.semantic.worker import Cancelled, RefreshEnvironment, RefreshStep, run_job
 from tests.conformance import conforms
 from tests.semantic.pinned import APP, CONTEXT, LIB, Codebase, index_of_demo
 from tests.support.clock import ManualClock
@@ -40,7 +40,7 @@ class World:
         with self.database.writing() as db:
             register(db, [CONTEXT])
 
-    def ask(self, scope: Scope = FULL) -> int:
+    def ask(self, scope: RefreshScope = FULL) -> int:
         with self.database.writing() as db:
             found = jobs.enqueue(db, CONTEXT.id, scope, head=self.head, reason="test").job
         assert found is not None
@@ -54,7 +54,7 @@ class World:
         self.happens("head")
         return self.head
 
-    def index(self, context: Context, scope: Scope, cancelled: Cancelled) -> Indexed:
+    def index(self, context: Context, scope: RefreshScope, cancelled: Cancelled) -> Indexed:
         """A small program writes the index, as a real indexer would."""
         self.happens("index")
         out = self.folder / "index.scip"
@@ -63,11 +63,11 @@ class World:
         assert not cancelled()
         return Indexed(out.read_bytes(), str(out), "1.0")
 
-    def surroundings(self) -> Surroundings:
-        def tell(step: Step, _: Job) -> None:
+    def surroundings(self) -> RefreshEnvironment:
+        def tell(step: RefreshStep, _: Job) -> None:
             self.happens(step)
 
-        return Surroundings(
+        return RefreshEnvironment(
             database=self.database,
             root=str(self.code.folder),
             pinned=self.code.pinned(),
@@ -89,7 +89,7 @@ class World:
         assert found is not None
         return int(found[0])
 
-    def jobs(self) -> list[tuple[JobStatus, str, Scope]]:
+    def jobs(self) -> list[tuple[JobStatus, str, RefreshScope]]:
         found = self.database.ask(lambda db: [(job.status, job.head, job.scope) for job in jobs.jobs(db)])
         assert found is not None
         return found
@@ -215,7 +215,7 @@ def test_a_job_that_is_cancelled_while_it_runs_stops_the_indexer(world: World) -
 
     asked = []
 
-    def index(context: Context, scope: Scope, cancelled: Cancelled) -> Indexed:
+    def index(context: Context, scope: RefreshScope, cancelled: Cancelled) -> Indexed:
         asked.append(cancelled())
         with world.database.writing() as db:
             assert jobs.cancel(db, number)

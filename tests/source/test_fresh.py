@@ -18,7 +18,7 @@ from cairn.core.types import FileRecord, FileStat, Root, SourceFile, StoredFile
 from cairn.errors import GitFailed
 from cairn.source.beneath import Tree
 from cairn.source.changes import NO_HINTS, detect
-from cairn.source.fresh import DiskState, Look, disk_state, find_dirt, spellings, still, take
+from cairn.source.fresh import DiskState, TreeLook, disk_state, find_dirt, spellings, still, take
 from cairn.source.git import Git
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
@@ -198,7 +198,7 @@ class Draft:
         self.root = Root(str(top), is_git=(top / ".git").exists())
         self.recorded: dict[str, FileRecord] = {}
 
-    def take(self) -> Look:
+    def take(self) -> TreeLook:
         """Find the changes, read them as an index run would, and record them."""
         head = git_of(self.top).head()
         with Tree(self.root) as tree:
@@ -217,7 +217,7 @@ class Draft:
         self.deleted = changes.delete
         return take(head, found, changes, indexed)
 
-    def still(self, look: Look) -> bool:
+    def still(self, look: TreeLook) -> bool:
         with Tree(self.root) as tree:
             return still(tree, git_of(self.top), look)
 
@@ -385,7 +385,7 @@ def test_a_git_that_does_not_answer_is_no_head(draft: Draft) -> None:
     look = draft.take()
     with Tree(draft.root) as tree:
         assert still(tree, SilentGit(draft.root), look)
-        with_head = Look("0" * 40, look.folders, look.ignore_files, look.files, look.gone)
+        with_head = TreeLook("0" * 40, look.folders, look.ignore_files, look.files, look.gone)
         assert not still(tree, SilentGit(draft.root), with_head)
 
 

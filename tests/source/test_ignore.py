@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cairn.core.limits import MAX_IGNORE_BYTES, MAX_IGNORE_PATTERNS, MAX_PATTERN_BYTES
-from cairn.source.ignore import GlobSet, IgnoreStack, Rule, RuleSet, decide, parse_rules
+from cairn.source.ignore import GlobSet, IgnoreRule, IgnoreStack, RuleSet, decide, parse_rules
 from tests.conformance import conforms
 
 # (ignore file, path, ignored). A path that ends in a slash is a folder.
@@ -244,7 +244,7 @@ def test_nested_ignore_files_leave_the_set_of_files_that_git_lists(tmp_path: Pat
 
 def test_the_deciding_rule_is_named_with_its_file_and_line() -> None:
     rule = _stack(b"# notes\n\n*.pyc\n!keep.pyc\nout/\n").verdict(b"keep.pyc", False)
-    assert rule == Rule(negated=True, folder_only=False, pattern="!keep.pyc", source=".gitignore", line=4)
+    assert rule == IgnoreRule(negated=True, folder_only=False, pattern="!keep.pyc", source=".gitignore", line=4)
 
 
 def test_a_pattern_is_safe_to_show() -> None:
@@ -320,8 +320,8 @@ def test_a_question_about_a_path_names_the_line_that_takes_it_in() -> None:
 
 def test_globs_of_the_settings_match_paths_and_the_folders_they_are_in() -> None:
     globs = GlobSet.from_patterns(["src/**/*.py", "docs/", "!docs/private"], "settings")
-    assert globs.matches(b"src/a/b.py") == Rule(False, False, "src/**/*.py", "settings", 1)
-    assert globs.matches(b"docs/deep/page.md") == Rule(False, True, "docs/", "settings", 2)
+    assert globs.matches(b"src/a/b.py") == IgnoreRule(False, False, "src/**/*.py", "settings", 1)
+    assert globs.matches(b"docs/deep/page.md") == IgnoreRule(False, True, "docs/", "settings", 2)
     assert globs.matches(b"docs") is None
     assert globs.matches(b"docs", is_folder=True) is not None
     assert globs.matches(b"src/a.c") is None

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from cairn.source.patterns import Component, Part, chains
+from cairn.source.patterns import Component, PatternPart, chains
 
 
 def _only(pattern: bytes) -> Component:
@@ -21,10 +21,12 @@ def _matches(component: Component, name: bytes) -> bool:
 
 
 def test_a_plain_name_holds_at_any_depth_and_a_path_only_where_it_says() -> None:
-    assert chains(b"foo") == [(Part(True, Component(names=(b"foo",))),)]
-    assert chains(b"/foo") == [(Part(False, Component(names=(b"foo",))),)]
+    assert chains(b"foo") == [(PatternPart(True, Component(names=(b"foo",))),)]
+    assert chains(b"/foo") == [(PatternPart(False, Component(names=(b"foo",))),)]
     assert chains(b"**/foo") == chains(b"foo")
-    assert chains(b"a/**/b") == [(Part(False, Component(names=(b"a",))), Part(True, Component(names=(b"b",))))]
+    assert chains(b"a/**/b") == [
+        (PatternPart(False, Component(names=(b"a",))), PatternPart(True, Component(names=(b"b",))))
+    ]
 
 
 def test_small_classes_are_spelled_out() -> None:

@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeVar
 
 from cairn.semantic import jobs
 from cairn.semantic.editing import MutationGate
-from cairn.semantic.model import FileState, JobStatus, Scope
-from cairn.semantic.worker import Surroundings, run_job
+from cairn.semantic.model import FileState, JobStatus, RefreshScope
+from cairn.semantic.worker import RefreshEnvironment, run_job
 
 Result = TypeVar("Result")
 Definition = TypeVar("Definition")
@@ -60,7 +60,7 @@ class FileStateService(Protocol):
 class RefreshJobService(Protocol):
     """Refreshes of contexts: asked for, run, looked at."""
 
-    def enqueue_refresh(self, context_id: int, scope: Scope) -> int | None:
+    def enqueue_refresh(self, context_id: int, scope: RefreshScope) -> int | None:
         """The job that will cover the scope; None when there is nothing to do."""
 
     def run_job(self, job_id: int) -> None:
@@ -73,10 +73,10 @@ class RefreshJobService(Protocol):
 class RefreshJobs:
     """Refresh jobs in these surroundings."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: RefreshEnvironment) -> None:
         self._at = surroundings
 
-    def enqueue_refresh(self, context_id: int, scope: Scope) -> int | None:
+    def enqueue_refresh(self, context_id: int, scope: RefreshScope) -> int | None:
         """The job that will cover the scope at the commit of this moment. `KeyError` for a context nobody knows."""
         with self._at.database.writing() as db:
             found = db.execute("SELECT key FROM contexts WHERE id = ?", (context_id,)).fetchone()

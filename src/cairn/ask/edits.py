@@ -28,17 +28,17 @@ from cairn.semantic.ambiguity import Ambiguity
 from cairn.semantic.editing import (
     ACCEPT,
     Decision,
+    EditReach,
     FileStateService,
     GateFile,
     MutationGate,
-    Reach,
     Verdict,
     Witness,
     reach_of,
     record,
     verdict_of,
 )
-from cairn.semantic.model import Certainty, FileState, Freshness, family_of
+from cairn.semantic.model import Certainty, FactFreshness, FileState, family_of
 from cairn.semantic.rename import RenamePlan, checked_name, plan_rename
 from cairn.semantic.state import state_of
 from cairn.source.beneath import Tree
@@ -155,9 +155,11 @@ def _on_disk(session: Session, searcher: Searcher, gate: MutationGate) -> Mutati
 
 
 def _moved_on(one: GateFile) -> GateFile:
-    state = FileState(Freshness.DIRTY, Certainty.UNKNOWN, (_CHANGED,))
+    state = FileState(FactFreshness.DIRTY, Certainty.UNKNOWN, (_CHANGED,))
     witness = Witness(state.reasons, _SYNC)
-    return replace(one, state=state, verdict=Verdict.BLOCKED, reach=Reach.NONE, questions=(), open=(), witness=witness)
+    return replace(
+        one, state=state, verdict=Verdict.BLOCKED, reach=EditReach.NONE, questions=(), open=(), witness=witness
+    )
 
 
 def _head(searcher: Searcher) -> str:

@@ -21,9 +21,19 @@ from cairn.semantic.contexts import Discovery, discover
 from cairn.semantic.database import Connection, SemanticDatabase, register
 from cairn.semantic.facts import SemanticFacts
 from cairn.semantic.importing import look
-from cairn.semantic.model import FULL, NOTHING, Context, Freshness, Job, JobStatus, Scope, family_of, of_files
+from cairn.semantic.model import (
+    FULL,
+    NOTHING,
+    Context,
+    FactFreshness,
+    Job,
+    JobStatus,
+    RefreshScope,
+    family_of,
+    of_files,
+)
 from cairn.semantic.running import Beat, Runner
-from cairn.semantic.worker import Ended, Step, Surroundings, run_job
+from cairn.semantic.worker import RefreshEnvironment, RefreshResult, RefreshStep, run_job
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.root import printable
@@ -39,7 +49,7 @@ _FOREGROUND = 10
 class Wish:
     """What to refresh: the scope, None for what has changed; in these contexts (by id, name or family), or all."""
 
-    scope: Scope | None = None
+    scope: RefreshScope | None = None
     contexts: tuple[str, ...] = ()
 
 
@@ -59,7 +69,7 @@ class Refreshed:
 
     context: Context
     outcome: RefreshOutcome
-    ended: Ended | None = None
+    ended: RefreshResult | None = None
     job: Job | None = None
 
 
@@ -67,7 +77,7 @@ class Refreshed:
 class Watcher:
     """Who is told how it goes: the steps of each job, and how its indexer stands."""
 
-    step: Callable[[Step, Job], None] = lambda *_: None
+    step: Callable[[RefreshStep, Job], None] = lambda *_: None
     beat: Callable[[Beat], None] = lambda _: None
 
 
@@ -132,13 +142,13 @@ class _Round:
                 asked[context.id] = job.job
         return asked
 
-    def _within(self, scope: Scope, context: Context) -> Scope:
+    def _within(self, scope: RefreshScope, context: Context) -> RefreshScope:
         """What of the scope lies in the context; nothing where it names none of its files."""
         if scope.full or scope.since is not None:
             return scope
         return of_files(path for path in self.owned[context.id] if scope.names(path))
 
-    def _changed(self, db: Connection, facts: SemanticFacts, context: Context) -> Scope:
+    def _changed(self, db: Connection, facts: SemanticFacts, context: Context) -> RefreshScope:
         """The files of the context that are not clean, but for those the indexer has nothing to say of."""
         known = [key for key in facts.standings if facts.contexts[key[0]].key == context.id]
         indexed = {facts.paths[key[1]]: facts.standings[key].freshness for key in known}
@@ -153,11 +163,11 @@ class _Round:
         )
         wanted = []
         for path in self.owned[context.id]:
-            state, record = indexed.get(path, Freshness.UNINDEXED), self.view.file(path)
-            if state is Freshness.UNINDEXED and record is not None and silent.get(path) == record.file_hash:
+            state, record = indexed.get(path, FactFreshness.UNINDEXED), self.view.file(path)
+            if state is FactFreshness.UNINDEXED and record is not None and silent.get(path) == record.file_hash:
                 continue
             # What waits for another file becomes clean, or stale, when that one was refreshed.
-            if state not in (Freshness.CLEAN, Freshness.PENDING_CHECK):
+            if state not in (FactFreshness.CLEAN, FactFreshness.PENDING_CHECK):
                 wanted.append(path)
         return NOTHING if not wanted else of_files(wanted) if known else FULL
 
@@ -176,7 +186,7 @@ class _Round:
         with Tree(self.session.target.codebase.root) as tree:
             return tree.read_small(path.encode(), MAX_PROJECT_FILE_BYTES)
 
-    def _surroundings(self) -> Surroundings:
+    def _surroundings(self) -> RefreshEnvironment:
         codebase = self.session.target.codebase
         families = [path for path in _paths_of(self.view) if family_of(path) is not None]
         runner = Runner(
@@ -189,7 +199,7 @@ class _Round:
             tell=self.watcher.beat,
             clock=self.clock,
         )
-        return Surroundings(
+        return RefreshEnvironment(
             database=self.database,
             root=codebase.root.path,
             pinned=self.view,

@@ -17,7 +17,7 @@ from cairn.source.root import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cairn.evaluation.scoring import Mean, Scored, Way
+    from cairn.evaluation.scoring import AskingWay, Mean, Scored
 
 SCHEMA = "cairn.eval/1"
 _DIGITS = 4
@@ -68,9 +68,9 @@ def run_eval(options: argparse.Namespace, output: Output) -> int:
     return 0
 
 
-def _way(options: argparse.Namespace) -> Way:
+def _way(options: argparse.Namespace) -> AskingWay:
     """How is asked; what is wrong with the command is said before anything is indexed."""
-    from cairn.evaluation.scoring import Way  # noqa: PLC0415 - numpy takes a tenth of a second
+    from cairn.evaluation.scoring import AskingWay  # noqa: PLC0415 - numpy takes a tenth of a second
     from cairn.search.searcher import check  # noqa: PLC0415
     from cairn.search.types import SearchRequest  # noqa: PLC0415
 
@@ -80,7 +80,7 @@ def _way(options: argparse.Namespace) -> Way:
         raise UsageError(problem="--repos and --half belong to a folder with judged questions, not to --from-git.")
     if options.commits is not None and not (options.from_git and options.commits > 0):
         raise UsageError(problem="--commits is a number above 0, and goes with --from-git.")
-    way = Way(options.k, without=frozenset(options.no_signal))
+    way = AskingWay(options.k, without=frozenset(options.no_signal))
     check(SearchRequest("x", limit=way.k, without=way.without))
     return way
 
@@ -88,7 +88,7 @@ def _way(options: argparse.Namespace) -> Way:
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _judged(options: argparse.Namespace, way: Way, progress: ProgressBar) -> Measured:
+def _judged(options: argparse.Namespace, way: AskingWay, progress: ProgressBar) -> Measured:
     from cairn.evaluation.judged import load  # noqa: PLC0415
     from cairn.evaluation.scoring import ask, folder_as_codebase  # noqa: PLC0415
 
@@ -103,7 +103,7 @@ def _judged(options: argparse.Namespace, way: Way, progress: ProgressBar) -> Mea
     return Measured((("judged", scored),), warnings=(*warnings, *_invalid(scored)))
 
 
-def _from_git(options: argparse.Namespace, way: Way, progress: ProgressBar) -> Measured:
+def _from_git(options: argparse.Namespace, way: AskingWay, progress: ProgressBar) -> Measured:
     from cairn.evaluation.history import (  # noqa: PLC0415
         DEFAULT_COMMITS,
         exported,
@@ -180,7 +180,7 @@ def _median_ms(scored: Sequence[Scored]) -> float:
     return 1000 * statistics.median(one.seconds for one in scored)
 
 
-def _envelope(options: argparse.Namespace, way: Way, measured: Measured) -> Envelope:
+def _envelope(options: argparse.Namespace, way: AskingWay, measured: Measured) -> Envelope:
     limits_hit: list[dict[str, Any]] = []
     results = [_result(name, scored, limits_hit) for name, scored in measured.sets]
     hit = cut("warnings", min(len(measured.warnings), MAX_WARNINGS), len(measured.warnings))

@@ -17,7 +17,7 @@ from cairn.core.text import plain
 from cairn.core.types import SKIP_SENTENCES, FileFacts, Root, Skip, WalkResult
 from cairn.errors import PathNotFound
 from cairn.source.beneath import Tree
-from cairn.source.ignore import Rule, RuleSet, decide, parse_rules
+from cairn.source.ignore import IgnoreRule, RuleSet, decide, parse_rules
 from cairn.source.root import printable, relative_to_root
 from cairn.source.walk import CAIRNIGNORE, GITIGNORE, walk_to
 from cairn.sync.codebase import open_codebase
@@ -110,7 +110,7 @@ class Explanation(NamedTuple):
 
     skip: Skip | None
     decided_at: bytes
-    rule: Rule | None
+    rule: IgnoreRule | None
     facts: FileFacts | None
 
 
@@ -158,7 +158,7 @@ def _explain(root: Root, tree: Tree, raw: bytes, walked: WalkResult, limits: Lim
     return Explanation(None, raw, _ignore_rule(tree, raw, is_folder=True), None)
 
 
-def _ignore_rule(tree: Tree, raw: bytes, *, is_folder: bool) -> Rule | None:
+def _ignore_rule(tree: Tree, raw: bytes, *, is_folder: bool) -> IgnoreRule | None:
     """The line of an ignore file that had the last word about this path, if any had."""
 
     def load(folder: bytes, name: str = GITIGNORE) -> RuleSet | None:

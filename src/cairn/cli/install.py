@@ -14,7 +14,7 @@ from cairn.core.text import plain
 from cairn.errors import SettingsRefused, UsageError
 from cairn.install.edits import NAME, difference
 from cairn.install.known import Agent
-from cairn.install.plans import PAGE, Change, Outcome
+from cairn.install.plans import PAGE, Change, FileOutcome
 from cairn.install.registrar import Registrar, running_server
 from cairn.install.texts import json_value
 from cairn.source.root import find_root, printable
@@ -82,7 +82,7 @@ class _Steps:
 
     @property
     def refused(self) -> bool:
-        return any(change.outcome is Outcome.REFUSED for change in self.changes)
+        return any(change.outcome is FileOutcome.REFUSED for change in self.changes)
 
     def take(self, batch: Sequence[Change]) -> bool:
         """Show a batch and write what is agreed to; False when it was not."""
@@ -91,7 +91,9 @@ class _Steps:
             for change, diff in zip(batch, diffs, strict=True):
                 self._show(change, diff)
         agreed = not self._options.dry_run and self._is_agreed([one for one in batch if one.writes])
-        done = [self._registrar.write(one) if agreed and one.outcome is not Outcome.REFUSED else one for one in batch]
+        done = [
+            self._registrar.write(one) if agreed and one.outcome is not FileOutcome.REFUSED else one for one in batch
+        ]
         self.written += sum(one.writes for one in done) if agreed else 0
         self.changes += done
         self.shown += [
@@ -121,11 +123,11 @@ class _Steps:
             self._output.line(self._output.styled(plain(what), "bold"))
             for line in diff:
                 self._output.line(self._output.styled(line, _COLOURS[line[0]]) if line[0] in _COLOURS else line)
-        elif change.outcome is Outcome.PRESENT:
+        elif change.outcome is FileOutcome.PRESENT:
             self._output.line(f"{what}: {_shown(change.file)} has it already.")
-        elif change.outcome is Outcome.KEPT:
+        elif change.outcome is FileOutcome.KEPT:
             self._output.line(f"{what}: {_shown(change.file)} keeps it, {plain(change.why)} reads it too.")
-        elif change.outcome is Outcome.ABSENT:
+        elif change.outcome is FileOutcome.ABSENT:
             self._output.line(f"{what}: {_shown(change.file)} no longer has it.")
 
 
@@ -135,13 +137,13 @@ def _conclude(steps: _Steps, strangers: Sequence[str], snippet: str | None, outp
         output.note(f"{whom}; this is what most agents want in their settings:")
         output.line(snippet)
     for change in steps.changes:
-        if change.outcome is Outcome.REFUSED:
+        if change.outcome is FileOutcome.REFUSED:
             problem = SettingsRefused(path=_shown(change.file), why=change.why)
             output.stderr.write(f"{output.styled('cairn:', 'red', output.stderr)} {plain(problem.sentence)}\n")
             output.stderr.write(f"  {plain(problem.advice)}\n")
     if steps.written:
         output.note(f"{counted(steps.written, 'file')} written. Agents that are running see it when they start anew.")
-        if steps.changes[0].outcome is not Outcome.REMOVED and not any(one.kind == PAGE for one in steps.changes):
+        if steps.changes[0].outcome is not FileOutcome.REMOVED and not any(one.kind == PAGE for one in steps.changes):
             output.note(_TEACH)
     elif any(change.writes for change in steps.changes):
         output.note("Nothing was written.")

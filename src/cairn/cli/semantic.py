@@ -32,7 +32,7 @@ from cairn.semantic import jobs
 from cairn.semantic.contexts import Discovery, discover
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.indexers import BY_FAMILY
-from cairn.semantic.model import FULL, NOTHING, Context, Job, JobStatus, Scope, of_files
+from cairn.semantic.model import FULL, NOTHING, Context, Job, JobStatus, RefreshScope, of_files
 from cairn.semantic.tools import find_tool, install_command
 from cairn.source.beneath import Tree
 from cairn.source.root import find_root, path_key, printable, relative_to_root
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from cairn.ask.session import Session, Target
     from cairn.semantic.model import Job
     from cairn.semantic.running import Beat
-    from cairn.semantic.worker import Step
+    from cairn.semantic.worker import RefreshStep
 
 
 # --- `cairn semantic discover`: the parts of a codebase that an indexer understands, and why these.
@@ -204,7 +204,7 @@ def _rest(job: Job) -> tuple[str, int, str, float, float | None, float | None, s
     return (job.reason, job.priority, job.head, *times, job.error, job.superseded_reason, job.pid)
 
 
-def _scope_row(scope: Scope) -> ScopeRow:
+def _scope_row(scope: RefreshScope) -> ScopeRow:
     return ScopeRow(scope.full, tuple(sorted(scope.files)), tuple(sorted(scope.packages)), scope.since)
 
 
@@ -217,7 +217,7 @@ def _lines(job: Job, output: Output) -> list[str]:
     return [*lines, f"       {plain(why)}"] if why else lines
 
 
-def _scope_text(scope: Scope) -> str:
+def _scope_text(scope: RefreshScope) -> str:
     parts = [counted(len(scope.files), "file")] if scope.files else []
     parts += [printable(folder.encode()) + "/" for folder in sorted(scope.packages)[:3]]
     parts += ["what has changed since"] if scope.since is not None else []
@@ -298,15 +298,15 @@ def _wish(options: argparse.Namespace, target: Target, output: Output) -> Wish:
     return Wish(scope, tuple(options.context))
 
 
-def _asked_scope(typed: str, target: Target, output: Output) -> Scope:
+def _asked_scope(typed: str, target: Target, output: Output) -> RefreshScope:
     """The file or folder that was typed, from where the person stands."""
     base = output.around.base(".")
     key = relative_to_root(target.codebase.root, typed, base)
     if not key:
-        return Scope(packages=frozenset({""}))
+        return RefreshScope(packages=frozenset({""}))
     path = path_key(key)
     if os.path.isdir(os.path.join(target.codebase.root.path, path)):
-        return Scope(packages=frozenset({path}))
+        return RefreshScope(packages=frozenset({path}))
     if not os.path.lexists(os.path.join(target.codebase.root.path, path)):
         raise NoContext(why=f"there is no {printable(typed.encode('utf-8', 'surrogateescape'))} here")
     return of_files([path])
@@ -324,7 +324,7 @@ class _RefreshLines:
 
         return Watcher(self._step, self._beat)
 
-    def _step(self, step: Step, job: Job) -> None:
+    def _step(self, step: RefreshStep, job: Job) -> None:
         self._context = printable(job.context.encode())
         self._progress(f"{self._context}: {step.value}, job", job.id, 0)
 

@@ -50,7 +50,7 @@ _KEY = re.compile(r"[!-~]+")
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
 
-class _Trouble(NamedTuple):
+class _HttpTrouble(NamedTuple):
     """Why there is no answer, as the end of a sentence; whether it may pass, and is then to be waited for."""
 
     why: str
@@ -127,28 +127,28 @@ class HttpEmbedder:
             raise ModelUnavailable(why=self._resting[1])
         answer = self._try(inputs, deadline)
         for repetition in range(limits.EMBED_ATTEMPTS - 1):
-            if not isinstance(answer, _Trouble) or not answer.passing:
+            if not isinstance(answer, _HttpTrouble) or not answer.passing:
                 break
             wait = max(limits.EMBED_BACKOFF_SECONDS * 2**repetition, answer.wait)
             if wait >= deadline - self._clock.monotonic():
                 break
             self._clock.sleep(wait)
             answer = self._try(inputs, deadline)
-        if not isinstance(answer, _Trouble):
+        if not isinstance(answer, _HttpTrouble):
             return answer
         if answer.of_text:
             raise EmbeddingFailed(why=f"the remote model was asked, and {answer.why}")
         self._resting = self._clock.monotonic() + limits.EMBED_REST_SECONDS, answer.why
         raise ModelUnavailable(why=answer.why)
 
-    def _try(self, inputs: list[str], deadline: float) -> Vectors | _Trouble:
+    def _try(self, inputs: list[str], deadline: float) -> Vectors | _HttpTrouble:
         """One attempt. What goes wrong is returned, not raised: an exception keeps what was on its way."""
         request = self._request(inputs)
-        if isinstance(request, _Trouble):
+        if isinstance(request, _HttpTrouble):
             return request
         left = deadline - self._clock.monotonic()
         if left <= 0:
-            return _Trouble("it did not answer in time")
+            return _HttpTrouble("it did not answer in time")
         most = _AROUND_BYTES + len(inputs) * self.identity.dimension * _NUMBER_BYTES
         try:
             with self._send(request, timeout=min(limits.EMBED_TIMEOUT_SECONDS, left)) as response:
@@ -158,9 +158,9 @@ class HttpEmbedder:
                 return _of_status(refusal.code, refusal.headers.get("Retry-After", ""), self._clock)
         except (OSError, HTTPException) as problem:
             return _of_transport(problem)
-        return body if isinstance(body, _Trouble) else _vectors(body, len(inputs), self.identity.dimension)
+        return body if isinstance(body, _HttpTrouble) else _vectors(body, len(inputs), self.identity.dimension)
 
-    def _request(self, inputs: list[str]) -> Request | _Trouble:
+    def _request(self, inputs: list[str]) -> Request | _HttpTrouble:
         body = json.dumps({"model": self._config.model, "input": inputs}, ensure_ascii=False).encode()
         headers = {"Content-Type": "application/json", "User-Agent": "cairn"}
         request = Request(self._config.url, body, headers)  # noqa: S310 (the settings let no other scheme in)
@@ -169,7 +169,7 @@ class HttpEmbedder:
             # Python quotes a header that it does not like, so it must never get to see one.
             if not _KEY.fullmatch(key):
                 state = "holds characters that no key has" if key else "is not set"
-                return _Trouble(f"the environment variable that key_env names {state}")
+                return _HttpTrouble(f"the environment variable that key_env names {state}")
             request.add_unredirected_header("Authorization", f"Bearer {key}")
         return request
 
@@ -193,37 +193,37 @@ def _opener(url: str) -> OpenerDirector:
 # --- what came back ---------------------------------------------------------------------------------------------------
 
 
-def _read(response: HTTPResponse, most: int, deadline: float, clock: Clock) -> bytes | _Trouble:
+def _read(response: HTTPResponse, most: int, deadline: float, clock: Clock) -> bytes | _HttpTrouble:
     """The whole answer, if it comes in time and is no larger than what was asked for can be."""
     length = response.length
     parts: list[bytes] = []
     size = 0
     while length is None or size < length:
         if max(size, length or 0) > most:
-            return _Trouble(f"its answer is larger than {most} bytes")
+            return _HttpTrouble(f"its answer is larger than {most} bytes")
         # A server may send a byte now and then for ever, and each of them in time.
         if clock.monotonic() >= deadline:
-            return _Trouble("it did not answer in time")
+            return _HttpTrouble("it did not answer in time")
         part = response.read1(_READ_BYTES if length is None else min(_READ_BYTES, length - size))
         if not part:
             break
         parts.append(part)
         size += len(part)
     if length is not None and size < length:
-        return _Trouble("its answer broke off", passing=True)
+        return _HttpTrouble("its answer broke off", passing=True)
     return b"".join(parts)
 
 
-def _of_status(status: int, retry_after: str, clock: Clock) -> _Trouble:
+def _of_status(status: int, retry_after: str, clock: Clock) -> _HttpTrouble:
     # The words of the standard, not of the server.
     phrase = f" ({HTTPStatus(status).phrase})" if status in _STATUSES else ""
     why = f"it answered {status}{phrase}"
     if 300 <= status < 400:
-        return _Trouble(f"{why}, but texts are sent to no other address than the one in the settings")
+        return _HttpTrouble(f"{why}, but texts are sent to no other address than the one in the settings")
     if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         wait = _seconds(retry_after, clock)
-        return _Trouble(f"{why} and asks to wait {wait:.0f} seconds" if wait else why, passing=True, wait=wait)
-    return _Trouble(why, of_text=status in _OF_TEXT)
+        return _HttpTrouble(f"{why} and asks to wait {wait:.0f} seconds" if wait else why, passing=True, wait=wait)
+    return _HttpTrouble(why, of_text=status in _OF_TEXT)
 
 
 def _seconds(retry_after: str, clock: Clock) -> float:
@@ -237,34 +237,36 @@ def _seconds(retry_after: str, clock: Clock) -> float:
         return 0.0
 
 
-def _of_transport(problem: OSError | HTTPException) -> _Trouble:
+def _of_transport(problem: OSError | HTTPException) -> _HttpTrouble:
     reason = problem.reason if isinstance(problem, URLError) else problem
     if isinstance(reason, SSLCertVerificationError):
-        return _Trouble("its certificate cannot be trusted")
+        return _HttpTrouble("its certificate cannot be trusted")
     if isinstance(reason, TimeoutError):
-        return _Trouble("it did not answer in time", passing=True)
+        return _HttpTrouble("it did not answer in time", passing=True)
     if isinstance(reason, HTTPException):
-        return _Trouble("its answer broke off", passing=True)
+        return _HttpTrouble("its answer broke off", passing=True)
     words = reason.strerror if isinstance(reason, OSError) else None
-    return _Trouble(f"it cannot be reached ({words or 'the connection failed'})", passing=True)
+    return _HttpTrouble(f"it cannot be reached ({words or 'the connection failed'})", passing=True)
 
 
-def _vectors(body: bytes, count: int, dimension: int) -> Vectors | _Trouble:
+def _vectors(body: bytes, count: int, dimension: int) -> Vectors | _HttpTrouble:
     """The vectors in the order of their texts. Anything but all of them, finite and of their length, is trouble."""
     try:
         data = json.loads(body)["data"]
         rows = {row["index"]: row["embedding"] for row in data}
         if len(data) != count or rows.keys() != set(range(count)):
-            return _Trouble(f"it gave {len(data)} vectors, not one for each of {count} texts")
+            return _HttpTrouble(f"it gave {len(data)} vectors, not one for each of {count} texts")
         table = np.array([rows[place] for place in range(count)])
     except (ValueError, TypeError, KeyError, RecursionError):
-        return _Trouble("its answer is not the JSON of vectors")
+        return _HttpTrouble("its answer is not the JSON of vectors")
     if table.ndim != 2 or table.dtype.kind not in "fiu":
-        return _Trouble("its answer is not the JSON of vectors")
+        return _HttpTrouble("its answer is not the JSON of vectors")
     if table.shape[1] != dimension:
-        return _Trouble(f"its vectors have {table.shape[1]} numbers, while the settings say dimension = {dimension}")
+        return _HttpTrouble(
+            f"its vectors have {table.shape[1]} numbers, while the settings say dimension = {dimension}"
+        )
     if not np.isfinite(table).all():
-        return _Trouble("a vector holds a value that is no finite number", of_text=True)
+        return _HttpTrouble("a vector holds a value that is no finite number", of_text=True)
     return check_vectors(_to_unit_length(table.astype(np.float64)), count, dimension)
 
 

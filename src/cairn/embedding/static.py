@@ -53,7 +53,7 @@ def words(text: bytes) -> Iterator[str]:
             yield word.lower()[:_MOST_CHARS]
 
 
-class Counts(NamedTuple):
+class PieceCounts(NamedTuple):
     """How often each piece stands in each text, ordered by row and piece."""
 
     rows: NDArray[np.intp]
@@ -71,7 +71,7 @@ class WordPieces:
         self._words: dict[str, tuple[int, ...]] = {}
         self._tokens = _Tokens(self)
 
-    def count(self, texts: Sequence[bytes]) -> Counts:
+    def count(self, texts: Sequence[bytes]) -> PieceCounts:
         """The pieces of these texts; at most 2**17 of them at a time."""
         if self._tokens.cost > _MEMORY_BYTES:
             self._words, self._tokens = {}, _Tokens(self)
@@ -86,7 +86,7 @@ class WordPieces:
         keys.sort()
         first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))) if len(keys) else np.empty(0, np.intp)
         distinct = keys[first]
-        return Counts(
+        return PieceCounts(
             (distinct >> np.uint32(PIECE_BITS)).astype(np.intp),
             (distinct & np.uint32((1 << PIECE_BITS) - 1)).astype(np.intp),
             np.diff(first, append=len(keys)),
@@ -222,7 +222,7 @@ def _slices(texts: Sequence[bytes]) -> Iterator[tuple[int, int]]:
         yield start, len(texts)
 
 
-def _vectors(table: NDArray[np.int8], weights: NDArray[np.float64], found: Counts, rows: int) -> Vectors:
+def _vectors(table: NDArray[np.int8], weights: NDArray[np.float64], found: PieceCounts, rows: int) -> Vectors:
     weighted = np.rint(np.sqrt(found.counts) * weights[found.pieces])
     ends = np.searchsorted(found.rows, np.arange(rows + 1)).tolist()
     sums = np.empty((rows, DIMENSION))

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from cairn.core.filetypes import language_of
 from cairn.core.limits import MIB
 from cairn.errors import BadPathKey, UsageError
-from cairn.evaluation.scoring import Lines, Question
+from cairn.evaluation.scoring import JudgedQuestion, Lines
 from cairn.search.places import Place, place_of
 from cairn.source.git import GitChange, GitCommit, GitFile, GitHistory
 from cairn.source.root import path_key
@@ -226,8 +226,8 @@ class History(NamedTuple):
     base: str
     commits: int
     files: tuple[GitFile, ...]
-    plain: tuple[Question, ...]
-    masked: tuple[Question, ...]
+    plain: tuple[JudgedQuestion, ...]
+    masked: tuple[JudgedQuestion, ...]
 
 
 def history_of(git: GitHistory, name: str, commits: int, most_bytes: int) -> History:
@@ -254,7 +254,7 @@ def _questions(
     commits: Sequence[GitCommit],
     changes: Mapping[str, Sequence[GitChange]],
     files: Sequence[GitFile],
-) -> tuple[Question, ...]:
+) -> tuple[JudgedQuestion, ...]:
     there = {file.raw for file in files}
     found: dict[str, tuple[str, tuple[str, ...]]] = {}
     for commit in commits:
@@ -264,14 +264,14 @@ def _questions(
             # Nearly the same question again would count twice.
             found.setdefault(text.lower(), (text, targets))
     per_file: Counter[str] = Counter()
-    chosen: list[Question] = []
+    chosen: list[JudgedQuestion] = []
     # An order that depends on nothing but the question, so that the first so many are a fair sample.
     for text, targets in sorted(found.values(), key=lambda one: sha256(one[0].encode()).digest()):
         if len(chosen) < MOST_QUESTIONS and all(per_file[path] < _PER_FILE for path in targets):
             per_file.update(targets)
             category = "named" if names_its_file(text, targets) else "unnamed"
             language = language_of(targets[0].rpartition("/")[2].encode())
-            chosen.append(Question(name, language, category, text, tuple(map(Lines, targets))))
+            chosen.append(JudgedQuestion(name, language, category, text, tuple(map(Lines, targets))))
     return tuple(chosen)
 
 
@@ -299,7 +299,7 @@ def _is_machine(author: str) -> bool:
     return "bot" in author.lower().replace("[", " ").replace("]", " ").replace("-", " ").split()
 
 
-def _masked(questions: Sequence[Question]) -> tuple[Question, ...]:
+def _masked(questions: Sequence[JudgedQuestion]) -> tuple[JudgedQuestion, ...]:
     found = []
     for one in questions:
         text = masked(one.text, [target.path for target in one.targets])

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from cairn.core.limits import MIB
 from cairn.errors import BadPathKey, UsageError
-from cairn.evaluation.scoring import Lines, Question
+from cairn.evaluation.scoring import JudgedQuestion, Lines
 from cairn.source.root import path_key, printable
 
 _MOST_BYTES = 16 * MIB
@@ -24,7 +24,7 @@ class Repository(NamedTuple):
 
     name: str
     folder: str
-    questions: tuple[Question, ...]
+    questions: tuple[JudgedQuestion, ...]
 
 
 class Judged(NamedTuple):
@@ -80,10 +80,10 @@ def _folder(repos: str, name: str, inside: str) -> str:
     return os.path.join(repos, *parts)
 
 
-def _question(given: Any, name: str, language: str, file: str) -> Question:
+def _question(given: Any, name: str, language: str, file: str) -> JudgedQuestion:
     text, category = _text(given, "query", file), _text(given, "category", file, "unknown")
     places = [*_list(given.get("relevant", []), file), *_list(given.get("secondary", []), file)]
-    return Question(name, language, category, text, tuple(_target(one, file) for one in places))
+    return JudgedQuestion(name, language, category, text, tuple(_target(one, file) for one in places))
 
 
 def _target(given: Any, file: str) -> Lines:

@@ -35,7 +35,7 @@ class Lines(NamedTuple):
     end: int | None = None
 
 
-class Question(NamedTuple):
+class JudgedQuestion(NamedTuple):
     """A query and the places that answer it, with the groups that it is counted in."""
 
     repository: str
@@ -51,7 +51,7 @@ class Scored(NamedTuple):
     `is_valid` is False when it could not be asked as it stands, which scores 0.
     """
 
-    question: Question
+    question: JudgedQuestion
     ndcg: float
     recall: float
     ndcg_lines: float
@@ -106,7 +106,7 @@ def mean_of(name: str, scored: Sequence[Scored]) -> Mean:
     return Mean(name, len(scored), statistics.fmean(values), recalls, with_lines, error)
 
 
-def grouped(scored: Iterable[Scored], key: Callable[[Question], str]) -> list[Mean]:
+def grouped(scored: Iterable[Scored], key: Callable[[JudgedQuestion], str]) -> list[Mean]:
     """The mean of each group, in the order of their names."""
     groups: dict[str, list[Scored]] = {}
     for one in scored:
@@ -127,7 +127,7 @@ def _same_file(one: str, other: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class AskingWay:
     """How is asked: so many results, in this mode, without these signals."""
 
     k: int
@@ -143,11 +143,11 @@ def folder_as_codebase(folder: str, environ: Mapping[str, str]) -> Codebase:
 def ask(
     codebase: Codebase,
     environ: Mapping[str, str],
-    questions: Iterable[Question],
-    way: Way,
+    questions: Iterable[JudgedQuestion],
+    way: AskingWay,
     *,
     tell: Tell = lambda _: None,
-    asked: Callable[[Question], None] = lambda _: None,
+    asked: Callable[[JudgedQuestion], None] = lambda _: None,
 ) -> list[Scored]:
     """The score of every question, in their order. The codebase is indexed first, or its index brought up to date."""
     # Somebody has asked for this folder by name, so it is not refused like one that is searched by the way.
@@ -163,7 +163,7 @@ def ask(
         return scored
 
 
-def _scored(session: Session, question: Question, way: Way) -> Scored:
+def _scored(session: Session, question: JudgedQuestion, way: AskingWay) -> Scored:
     began = SYSTEM_CLOCK.monotonic()
     try:
         request = SearchRequest(question.text, way.mode, limit=way.k, without=way.without)

@@ -84,7 +84,7 @@ class Splice(NamedTuple):
     new: str
 
 
-class Server(NamedTuple):
+class ServerEntry(NamedTuple):
     """The program that an agent starts."""
 
     command: str
@@ -92,7 +92,7 @@ class Server(NamedTuple):
     env: tuple[tuple[str, str], ...] = ()
 
 
-class Format(Protocol):
+class EntryFormat(Protocol):
     """A kind of file that one entry of ours is kept in. Everything raises `Unfit` for a text that cannot be read."""
 
     def put(self, text: str) -> tuple[Splice, ...] | None:

@@ -22,14 +22,14 @@ _FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A file with every link resolved, and its bytes; None when there is none."""
 
     path: str
     data: bytes | None
 
 
-def look(path: str, *, within: str | None = None) -> Found:
+def look(path: str, *, within: str | None = None) -> FoundFile:
     """The file that this path stands for. `Unfit` says why it is none that Cairn writes in."""
     try:
         real = os.path.realpath(path)
@@ -37,14 +37,14 @@ def look(path: str, *, within: str | None = None) -> Found:
             raise Unfit("it leads out of the project")
         if os.path.islink(path) and not os.path.lexists(real):
             raise Unfit("it is a link that leads nowhere")
-        return Found(real, _read(real))
+        return FoundFile(real, _read(real))
     except OSError as problem:
         raise _unfit(problem) from None
     except ValueError:
         raise Unfit("its name holds a NUL") from None
 
 
-def replace(found: Found, data: bytes | None, *, private: bool = False) -> None:
+def replace(found: FoundFile, data: bytes | None, *, private: bool = False) -> None:
     """Put these bytes in the place of what was found, or take the file away. Folders that it needs are made.
 
     The mode and the group of the file are kept; a new one is for the user alone when it is `private`. `Unfit`, with

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from cairn.install.edits import Format, Server
+from cairn.install.edits import EntryFormat, ServerEntry
 from cairn.install.texts import JsonEntry, TomlEntry
 
 
-class Scope(StrEnum):
+class SettingsScope(StrEnum):
     """Whose settings: the user's own, which count everywhere, or those of one project."""
 
     USER = "user"
@@ -35,15 +35,15 @@ class Agent(NamedTuple):
     pages: tuple[str, str]
     table: str
 
-    def file(self, scope: Scope, root: str | None) -> str:
+    def file(self, scope: SettingsScope, root: str | None) -> str:
         """Where its servers are listed."""
         return _place(self.files, scope, root)
 
-    def page(self, scope: Scope, root: str | None) -> str | None:
+    def page(self, scope: SettingsScope, root: str | None) -> str | None:
         """Where it reads instructions; None when that is no file."""
         return _place(self.pages, scope, root) or None
 
-    def format(self, server: Server) -> Format:
+    def format(self, server: ServerEntry) -> EntryFormat:
         """How a server is written there."""
         if self.files[1].endswith(".toml"):
             return TomlEntry(self.table, server)
@@ -58,8 +58,8 @@ class Agent(NamedTuple):
         return any(map(os.path.lexists, [*self.home, *inside]))
 
 
-def _place(places: tuple[str, str], scope: Scope, root: str | None) -> str:
-    if scope is Scope.USER:
+def _place(places: tuple[str, str], scope: SettingsScope, root: str | None) -> str:
+    if scope is SettingsScope.USER:
         return places[0]
     assert root is not None
     return os.path.join(root, places[1])

@@ -10,10 +10,10 @@ from enum import StrEnum
 from hashlib import sha256
 
 from cairn.install import files
-from cairn.install.edits import Format, Server, Unfit, applied, relocated, reversed_splices
-from cairn.install.files import Found
-from cairn.install.known import Agent, Scope
-from cairn.install.record import KINDS, Key, Written
+from cairn.install.edits import EntryFormat, ServerEntry, Unfit, applied, relocated, reversed_splices
+from cairn.install.files import FoundFile
+from cairn.install.known import Agent, SettingsScope
+from cairn.install.record import KINDS, Key, WrittenChange
 from cairn.install.texts import Block
 
 # --- What an agent is taught about Cairn: when to use which tool, in a few lines.
@@ -39,7 +39,7 @@ The MCP server `cairn` keeps an index of this code that is brought up to date be
 SERVER, PAGE = KINDS
 
 
-class Outcome(StrEnum):
+class FileOutcome(StrEnum):
     """What happens to one file."""
 
     ADDED = "added"
@@ -61,19 +61,19 @@ class Change:
     agents: tuple[str, ...]
     kind: str
     table: str
-    scope: Scope
+    scope: SettingsScope
     file: str
-    outcome: Outcome
-    found: Found
+    outcome: FileOutcome
+    found: FoundFile
     after: bytes | None = None
-    written: Written | None = None
+    written: WrittenChange | None = None
     folders: tuple[str, ...] = ()
     why: str = ""
 
     @property
     def writes(self) -> bool:
         """Whether the file would be changed."""
-        return self.outcome in (Outcome.ADDED, Outcome.CHANGED, Outcome.REMOVED)
+        return self.outcome in (FileOutcome.ADDED, FileOutcome.CHANGED, FileOutcome.REMOVED)
 
     @property
     def key(self) -> Key:
@@ -82,41 +82,45 @@ class Change:
 
     def refused(self, why: str) -> Change:
         """The same file, left as it is."""
-        return replace(self, outcome=Outcome.REFUSED, after=None, written=None, why=why)
+        return replace(self, outcome=FileOutcome.REFUSED, after=None, written=None, why=why)
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TargetFile:
     """A file that an entry of ours belongs in, and the agents that read it there."""
 
     agents: tuple[str, ...]
     kind: str
     table: str
     file: str
-    format: Format
+    format: EntryFormat
 
 
-def targets(agents: Sequence[Agent], scope: Scope, root: str | None, kind: str, server: Server) -> list[Target]:
+def targets(
+    agents: Sequence[Agent], scope: SettingsScope, root: str | None, kind: str, server: ServerEntry
+) -> list[TargetFile]:
     """The files of these agents, each once."""
-    found: dict[tuple[str, str], Target] = {}
+    found: dict[tuple[str, str], TargetFile] = {}
     for agent in agents:
         file = agent.file(scope, root) if kind == SERVER else agent.page(scope, root)
         if file is None:
             continue
         table = agent.table if kind == SERVER else ""
         entry = agent.format(server) if kind == SERVER else Block(INSTRUCTIONS)
-        one = found.setdefault((os.path.realpath(file), table), Target((), kind, table, file, entry))
+        one = found.setdefault((os.path.realpath(file), table), TargetFile((), kind, table, file, entry))
         found[os.path.realpath(file), table] = replace(one, agents=(*one.agents, agent.name))
     return list(found.values())
 
 
-def plan_install(target: Target, scope: Scope, root: str | None, known: Mapping[Key, Written]) -> Change:
+def plan_install(
+    target: TargetFile, scope: SettingsScope, root: str | None, known: Mapping[Key, WrittenChange]
+) -> Change:
     """What is to be done so that the entry is there."""
     change = Change(
-        target.agents, target.kind, target.table, scope, target.file, Outcome.PRESENT, Found(target.file, None)
+        target.agents, target.kind, target.table, scope, target.file, FileOutcome.PRESENT, FoundFile(target.file, None)
     )
     try:
-        found = files.look(target.file, within=root if scope is Scope.PROJECT else None)
+        found = files.look(target.file, within=root if scope is SettingsScope.PROJECT else None)
         change = replace(change, found=found)
         earlier = known.get(change.key)
         agents = tuple(dict.fromkeys([*(earlier.agents if earlier else ()), *target.agents]))
@@ -130,32 +134,38 @@ def plan_install(target: Target, scope: Scope, root: str | None, known: Mapping[
         after = _bytes(whole)
     except Unfit as problem:
         return change.refused(str(problem))
-    written = Written(
+    written = WrittenChange(
         file=found.path,
         kind=target.kind,
         table=target.table,
         scope=scope.value,
         agents=agents,
-        project=root if scope is Scope.PROJECT else None,
+        project=root if scope is SettingsScope.PROJECT else None,
         created=earlier.created if earlier and found.data is not None else found.data is None,
         folders=(*(earlier.folders if earlier else ()), *files.missing_folders(os.path.dirname(found.path))),
         after=sha256(after).hexdigest(),
         length=len(whole),
         splices=splices,
     )
-    outcome = Outcome.CHANGED if earlier or target.format.is_ours(text) else Outcome.ADDED
+    outcome = FileOutcome.CHANGED if earlier or target.format.is_ours(text) else FileOutcome.ADDED
     return replace(change, outcome=outcome, after=after, written=written)
 
 
-def plan_uninstall(written: Written, names: Collection[str], entry: Format) -> Change:
+def plan_uninstall(written: WrittenChange, names: Collection[str], entry: EntryFormat) -> Change:
     """What is to be done so that this entry is gone for these agents; it stays while another one needs it."""
     others = tuple(name for name in written.agents if name not in names)
     gone = tuple(name for name in written.agents if name in names)
     change = Change(
-        gone, written.kind, written.table, Scope(written.scope), written.file, Outcome.ABSENT, Found(written.file, None)
+        gone,
+        written.kind,
+        written.table,
+        SettingsScope(written.scope),
+        written.file,
+        FileOutcome.ABSENT,
+        FoundFile(written.file, None),
     )
     if others:
-        return replace(change, outcome=Outcome.KEPT, written=replace(written, agents=others), why=", ".join(others))
+        return replace(change, outcome=FileOutcome.KEPT, written=replace(written, agents=others), why=", ".join(others))
     try:
         found = files.look(written.file)
         if found.path != written.file:
@@ -171,27 +181,27 @@ def plan_uninstall(written: Written, names: Collection[str], entry: Format) -> C
         after = None if written.created and entry.is_empty(before) else _bytes(before)
     except Unfit as problem:
         return change.refused(str(problem))
-    return replace(change, outcome=Outcome.REMOVED, after=after)
+    return replace(change, outcome=FileOutcome.REMOVED, after=after)
 
 
-def plan_removal(target: Target, scope: Scope, root: str | None) -> Change:
+def plan_removal(target: TargetFile, scope: SettingsScope, root: str | None) -> Change:
     """The same for an entry that is in no record: the record was lost, or somebody else wrote the entry."""
     change = Change(
-        target.agents, target.kind, target.table, scope, target.file, Outcome.ABSENT, Found(target.file, None)
+        target.agents, target.kind, target.table, scope, target.file, FileOutcome.ABSENT, FoundFile(target.file, None)
     )
     try:
-        found = files.look(target.file, within=root if scope is Scope.PROJECT else None)
+        found = files.look(target.file, within=root if scope is SettingsScope.PROJECT else None)
         change = replace(change, found=found)
         text = _text(found.data)
         splices = target.format.take(text) if target.format.is_ours(text) else None
         if splices is None:
             return change
-        return replace(change, outcome=Outcome.REMOVED, after=_bytes(applied(text, splices)))
+        return replace(change, outcome=FileOutcome.REMOVED, after=_bytes(applied(text, splices)))
     except Unfit as problem:
         return change.refused(str(problem))
 
 
-def undone(written: Written, text: str, entry: Format) -> str:
+def undone(written: WrittenChange, text: str, entry: EntryFormat) -> str:
     """The text without what was written: to the byte when nothing was edited since, else with all that was edited.
 
     Whatever the record says, what is not ours still means the same afterwards.

@@ -16,7 +16,7 @@ _TEXTS = ("file", "kind", "table", "scope", "after")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenChange:
     """One change of one file. `after` and `length` are the SHA-256 and the characters of the file as it was left.
 
     `table` is what holds the servers there.
@@ -45,7 +45,7 @@ class Written:
 Key = tuple[str, str, str]
 
 
-def decode(data: bytes | None) -> dict[Key, Written]:
+def decode(data: bytes | None) -> dict[Key, WrittenChange]:
     """The record, empty when there is none. `Unfit` when it is not one of ours, or of a later version."""
     if data is None:
         return {}
@@ -59,19 +59,19 @@ def decode(data: bytes | None) -> dict[Key, Written]:
     return {one.key: one for one in found}
 
 
-def encode(record: Mapping[Key, Written]) -> bytes:
+def encode(record: Mapping[Key, WrittenChange]) -> bytes:
     """The record as it is kept."""
     written = [asdict(one) for _, one in sorted(record.items())]
     return json.dumps({"version": _VERSION, "written": written}, indent=1).encode() + b"\n"
 
 
-def _written(value: dict[str, Any]) -> Written:
+def _written(value: dict[str, Any]) -> WrittenChange:
     agents, folders = (tuple(map(_text, value[name])) for name in ("agents", "folders"))
     splices = tuple(Splice(int(at), _text(old), _text(new)) for at, old, new in value["splices"])
     project = value["project"]
     if value["kind"] not in KINDS or value["scope"] not in _SCOPES or any(one.at < 0 for one in splices):
         raise ValueError
-    return Written(
+    return WrittenChange(
         **{name: _text(value[name]) for name in _TEXTS},
         agents=agents,
         folders=folders,

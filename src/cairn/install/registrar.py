@@ -13,24 +13,24 @@ from dataclasses import replace
 from cairn.core.config import INSTALLED_NAME, cairn_home
 from cairn.errors import SettingsRefused
 from cairn.install import files
-from cairn.install.edits import NAME, Format, Server, Unfit
-from cairn.install.known import Agent, Scope, agents
+from cairn.install.edits import NAME, EntryFormat, ServerEntry, Unfit
+from cairn.install.known import Agent, SettingsScope, agents
 from cairn.install.plans import (
     INSTRUCTIONS,
     PAGE,
     SERVER,
     Change,
-    Outcome,
+    FileOutcome,
     plan_install,
     plan_removal,
     plan_uninstall,
     targets,
 )
-from cairn.install.record import KINDS, Written, decode, encode
+from cairn.install.record import KINDS, WrittenChange, decode, encode
 from cairn.install.texts import Block, JsonEntry, TomlEntry
 from cairn.source.root import printable
 
-_NOTHING = Server("", ())
+_NOTHING = ServerEntry("", ())
 
 
 class Registrar:
@@ -47,8 +47,8 @@ class Registrar:
             raise SettingsRefused(path=printable(os.fsencode(path)), why=problem) from None
 
     @property
-    def scope(self) -> Scope:
-        return Scope.USER if self._root is None else Scope.PROJECT
+    def scope(self) -> SettingsScope:
+        return SettingsScope.USER if self._root is None else SettingsScope.PROJECT
 
     def found(self) -> list[Agent]:
         """The agents that are on this machine, and in use in the project when one is meant."""
@@ -73,20 +73,20 @@ class Registrar:
         for kind in KINDS:
             for target in targets(chosen, self.scope, self._root, kind, _NOTHING):
                 change = plan_removal(target, self.scope, self._root)
-                if change.key not in self._record and change.outcome is not Outcome.ABSENT:
+                if change.key not in self._record and change.outcome is not FileOutcome.ABSENT:
                     changes.append(change)
         return changes
 
     def write(self, change: Change) -> Change:
         """Carry out one change. When the file cannot be changed it says why, and both it and the record stay."""
         before = self._record.get(change.key)
-        removes = change.outcome in (Outcome.REMOVED, Outcome.ABSENT)
+        removes = change.outcome in (FileOutcome.REMOVED, FileOutcome.ABSENT)
         try:
             if not removes:
                 self._note(change, change.written or before)
             if change.writes:
                 try:
-                    files.replace(change.found, change.after, private=change.scope is Scope.USER)
+                    files.replace(change.found, change.after, private=change.scope is SettingsScope.USER)
                 except Unfit:
                     if not removes:
                         self._note(change, before)
@@ -96,9 +96,9 @@ class Registrar:
                 self._note(change, None)
         except Unfit as problem:
             return change.refused(str(problem))
-        return replace(change, found=files.Found(change.found.path, change.after if change.writes else None))
+        return replace(change, found=files.FoundFile(change.found.path, change.after if change.writes else None))
 
-    def _note(self, change: Change, written: Written | None) -> None:
+    def _note(self, change: Change, written: WrittenChange | None) -> None:
         record = {key: one for key, one in self._record.items() if key != change.key}
         if written is not None:
             record[written.key] = written
@@ -109,10 +109,10 @@ class Registrar:
             files.replace(self._file, data, private=True)
         except Unfit as problem:
             raise Unfit(f"the record {printable(os.fsencode(self._file.path))} cannot be kept ({problem})") from None
-        self._file, self._record = files.Found(self._file.path, data), record
+        self._file, self._record = files.FoundFile(self._file.path, data), record
 
 
-def running_server(environ: Mapping[str, str], root: str | None) -> Server:
+def running_server(environ: Mapping[str, str], root: str | None) -> ServerEntry:
     """The call of `cairn mcp` by the program that runs now, wherever the agent starts it."""
     script, beside = os.path.abspath(sys.argv[0]), os.path.join(os.path.dirname(sys.executable), NAME)
     found = next((one for one in (script, beside) if os.path.basename(one) == NAME and os.access(one, os.X_OK)), None)
@@ -120,10 +120,10 @@ def running_server(environ: Mapping[str, str], root: str | None) -> Server:
     command = [found] if found else [sys.executable, "-P", "-m", NAME]
     home = environ.get("CAIRN_HOME")
     where = ["--root", root] if root is not None else []
-    return Server(command[0], (*command[1:], "mcp", *where), (("CAIRN_HOME", home),) if home else ())
+    return ServerEntry(command[0], (*command[1:], "mcp", *where), (("CAIRN_HOME", home),) if home else ())
 
 
-def _format(written: Written) -> Format:
+def _format(written: WrittenChange) -> EntryFormat:
     if written.kind == PAGE:
         return Block(INSTRUCTIONS)
     entry = TomlEntry if written.file.endswith(".toml") else JsonEntry

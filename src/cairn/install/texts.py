@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from cairn.core.limits import MAX_AGENT_TOML_BYTES
-from cairn.install.edits import NAME, Server, Splice, Unfit, applied, newline_of, whole_lines
+from cairn.install.edits import NAME, ServerEntry, Splice, Unfit, applied, newline_of, whole_lines
 
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
 _COMMENT = r"//[^\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+(?:\*/|\Z)"
@@ -38,7 +38,7 @@ class Member(NamedTuple):
     comma: int | None
 
 
-class Span(NamedTuple):
+class ObjectSpan(NamedTuple):
     """An object from bracket to bracket."""
 
     start: int
@@ -49,7 +49,7 @@ class Span(NamedTuple):
         return next((member for member in self.members if member.name == name), None)
 
 
-class Reading(NamedTuple):
+class ObjectReading(NamedTuple):
     """The object in a text, None when there is nothing but blanks and comments; and how many commas are too many.
 
     Some readers forgive those and others do not.
@@ -60,7 +60,7 @@ class Reading(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def read(text: str) -> Reading:
+def read(text: str) -> ObjectReading:
     """What the text means. A file can be large, and each of the two texts of an edit is asked about several times."""
     commas = 0
 
@@ -79,7 +79,7 @@ def read(text: str) -> Reading:
 
     bare = _HIDDEN.sub(shown, text.removeprefix("\ufeff"))
     if not bare.strip():
-        return Reading(None, 0)
+        return ObjectReading(None, 0)
     try:
         tree = json.loads(
             _COMMAS.sub(one_less, bare), object_pairs_hook=Pairs, parse_int=str, parse_float=str, parse_constant=str
@@ -91,16 +91,16 @@ def read(text: str) -> Reading:
         raise Unfit("it is nested too deeply") from None
     if not isinstance(tree, Pairs):
         raise Unfit("it is not a JSON object")
-    return Reading(tree, commas)
+    return ObjectReading(tree, commas)
 
 
-def top_object(text: str) -> Span:
+def top_object(text: str) -> ObjectSpan:
     """The whole object of a text that can be read."""
     tokens = _JSON_TOKENS.finditer(text, text.startswith("\ufeff"))
     return object_at(text, next(found.start() for found in tokens if found[0][0] != "/"))
 
 
-def object_at(text: str, start: int) -> Span:
+def object_at(text: str, start: int) -> ObjectSpan:
     """The members of the object that opens at `start` of a text that can be read."""
     members: list[Member] = []
     depth, key, value, end = 0, None, -1, -1
@@ -114,7 +114,7 @@ def object_at(text: str, start: int) -> Span:
         if depth == 0 and sign == "}":
             if key is not None:
                 members.append(Member(json.loads(text[key[0] : key[1]], strict=False), key[0], value, end, None))
-            return Span(start, members, at)
+            return ObjectSpan(start, members, at)
         if depth == 1:
             if sign == ",":
                 assert key is not None
@@ -146,7 +146,7 @@ _UNIT = "  "
 class JsonEntry:
     """Our server under `table`, the object of all servers that an agent knows."""
 
-    def __init__(self, table: str, server: Server, *, kind: str | None = None) -> None:
+    def __init__(self, table: str, server: ServerEntry, *, kind: str | None = None) -> None:
         self._table = table
         self._wanted = json_value(server, kind=kind)
 
@@ -208,7 +208,7 @@ class JsonEntry:
             raise Unfit(f"it has {NAME} more than once")
         return entries
 
-    def _servers(self, text: str) -> Span:
+    def _servers(self, text: str) -> ObjectSpan:
         table = top_object(text).named(self._table)
         assert table is not None
         return object_at(text, table.value)
@@ -232,7 +232,7 @@ class JsonEntry:
         return _first(text, object_at(text, table.value), NAME, self._wanted, top)
 
 
-def json_value(server: Server, *, kind: str | None = None) -> dict[str, Any]:
+def json_value(server: ServerEntry, *, kind: str | None = None) -> dict[str, Any]:
     """The entry as agents with JSON settings want it."""
     typed = {"type": kind} if kind else {}
     env = {"env": dict(server.env)} if server.env else {}
@@ -276,7 +276,7 @@ def _without(table: Any) -> Any:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def _first(text: str, into: Span, name: str, value: Any, top: Span) -> Splice:
+def _first(text: str, into: ObjectSpan, name: str, value: Any, top: ObjectSpan) -> Splice:
     """The member as the first of its object: what comes after it stays as it is, to the comma."""
     unit, break_ = _unit(text, top), newline_of(text)
     after = _AFTER_BRACKET.match(text, into.start + 1)
@@ -318,13 +318,13 @@ def _line_indent(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _unit(text: str, top: Span) -> str:
+def _unit(text: str, top: ObjectSpan) -> str:
     """By how much this file indents."""
     first = _indent(text, top.members[0].start) if top.members else None
     return first or _UNIT
 
 
-def _cut(text: str, within: Span, name: str) -> tuple[Splice, ...]:
+def _cut(text: str, within: ObjectSpan, name: str) -> tuple[Splice, ...]:
     """The changes that take one member away, and the comma that it needed."""
     place = next(at for at, member in enumerate(within.members) if member.name == name)
     member = within.members[place]
@@ -367,7 +367,7 @@ class _Statement(NamedTuple):
 class TomlEntry:
     """Our server as `[TABLE.cairn]`."""
 
-    def __init__(self, table: str, server: Server) -> None:
+    def __init__(self, table: str, server: ServerEntry) -> None:
         self._table = table
         self._wanted: dict[str, Any] = {"command": server.command, "args": list(server.args)}
         if server.env:

@@ -117,7 +117,7 @@ class ResourceCall(NamedTuple):
     root: str
 
 
-class _Kind(NamedTuple):
+class _CallKind(NamedTuple):
     tool: str
     template: str
     title: str
@@ -125,13 +125,13 @@ class _Kind(NamedTuple):
 
 
 _KINDS = (
-    _Kind(
+    _CallKind(
         "index_status",
         "cairn://status/{root}",
         "Where an index stands",
         "How many files are indexed, when, with which model, and whether a run is at work.",
     ),
-    _Kind(
+    _CallKind(
         "repo_map",
         "cairn://map/{root}",
         "Map of a codebase",

@@ -1,7 +1,7 @@
-"""What makes a name mean more than one thing, each with a detector: here the six of a file; `rename.py` has three more.
+"""What makes a name mean more than one thing: six detectors for one file, and the sources that `rename.py` adds.
 
-They look at what the syntax of a file shows and at which of its names the indexer could resolve. A name that is found
-ambiguous is never edited without a decision, so in doubt they say so.
+The detectors look at what the syntax of a file shows and at which of its names the indexer could resolve. An ambiguous
+name is never edited without a decision, so a detector reports a name when in doubt.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_CANDIDATES = 50
 MOST_OF_A_KIND = 200
 
 
-class Source(StrEnum):
+class AmbiguitySource(StrEnum):
     """Why a name may mean more than one thing; each has one sentence in `SENTENCES`."""
 
     DUPLICATE_DEFINITION = "duplicate_definition"
@@ -36,20 +36,22 @@ class Source(StrEnum):
 
 
 SENTENCES = {
-    Source.DUPLICATE_DEFINITION: "It is defined more than once, and the last one hides the others.",
-    Source.CONDITIONAL_DEFINITION: "Which of its definitions holds is decided when the program runs or is built.",
-    Source.OVERLOAD_SET: "Several definitions share the name, and a call chooses one by its arguments.",
-    Source.DYNAMIC_ATTRIBUTE: "A name is looked up by a text, so any definition may be meant.",
-    Source.STAR_IMPORT: "Everything is imported, so a name may come from there or from elsewhere.",
-    Source.UNRESOLVED_BASE: "The indexer does not know this base, so what is inherited is not known.",
-    Source.UNRESOLVED_USE: "The indexer does not know what this use of the name means.",
-    Source.SHARED_PLACE: "The name stands for two symbols at once, and only one of them would be renamed.",
-    Source.NAME_TAKEN: "The new name is there already, and what it means there is not looked at.",
+    AmbiguitySource.DUPLICATE_DEFINITION: "It is defined more than once, and the last one hides the others.",
+    AmbiguitySource.CONDITIONAL_DEFINITION: (
+        "Which of its definitions holds is decided when the program runs or is built."
+    ),
+    AmbiguitySource.OVERLOAD_SET: "Several definitions share the name, and a call chooses one by its arguments.",
+    AmbiguitySource.DYNAMIC_ATTRIBUTE: "A name is looked up by a text, so any definition may be meant.",
+    AmbiguitySource.STAR_IMPORT: "Everything is imported, so a name may come from there or from elsewhere.",
+    AmbiguitySource.UNRESOLVED_BASE: "The indexer does not know this base, so what is inherited is not known.",
+    AmbiguitySource.UNRESOLVED_USE: "The indexer does not know what this use of the name means.",
+    AmbiguitySource.SHARED_PLACE: "The name stands for two symbols at once, and only one of them would be renamed.",
+    AmbiguitySource.NAME_TAKEN: "The new name is there already, and what it means there is not looked at.",
 }
 
 
-class Candidate(NamedTuple):
-    """A place that may be meant."""
+class MeaningCandidate(NamedTuple):
+    """A place that an ambiguous name may mean."""
 
     path: str
     line: int
@@ -57,28 +59,28 @@ class Candidate(NamedTuple):
 
     @property
     def id(self) -> str:
-        """How a decision names it."""
+        """The text by which a decision names this candidate."""
         return f"{self.path}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True)
 class Ambiguity:
-    """One name that may mean more than one thing, and what it may mean."""
+    """One name that may mean more than one thing, and the places it may mean."""
 
-    source: Source
+    source: AmbiguitySource
     path: str
     line: int
     name: str
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[MeaningCandidate, ...] = ()
 
     @property
     def signature(self) -> str:
-        """The same for the same ambiguity and for no other."""
+        """A digest that is equal for equal ambiguities and differs for all others."""
         parts = [self.source.value, self.path, self.line, self.name, [[*one] for one in self.candidates]]
         return sha256(json.dumps(parts, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
 
 
-class Evidence(NamedTuple):
+class FileEvidence(NamedTuple):
     """What is known of one file. `resolved` says whether the indexer knows the name that begins at a byte."""
 
     path: str
@@ -90,15 +92,15 @@ class Evidence(NamedTuple):
     resolved: Callable[[int], bool]
 
 
-Detector = Callable[[Evidence], Iterator[Ambiguity]]
+Detector = Callable[[FileEvidence], Iterator[Ambiguity]]
 
 _WRITTEN_ONCE = frozenset(
     {"function", "method", "constructor", "class", "interface", "struct", "enum", "trait", "object", "type", "union"}
 )
 _CALLABLES = frozenset({"function", "method", "constructor"})
-# In these a name with several bodies is told apart by the types of its arguments.
+# Families whose languages choose among definitions of one name by the types of the arguments.
 _OVERLOADING = frozenset({Family.JVM, Family.DOTNET, Family.CLANG})
-# Interfaces and namespaces of these are one, however often they are opened.
+# Kinds that may be opened several times and are still one definition.
 _MERGING = {Family.TYPESCRIPT: frozenset({"interface"}), Family.DOTNET: frozenset({"class", "struct", "interface"})}
 _OPEN_CLASSES = frozenset({"class", "object"})
 _BLOCK = re.compile(rb"\s*(?:if|elif|else|try|except|finally|for|while|with|match|case)\b")
@@ -154,8 +156,8 @@ _HOOKS: dict[Family, frozenset[str]] = {
 _REFLECT = frozenset({"Reflect"})
 
 
-def ambiguities(evidence: Evidence) -> tuple[Ambiguity, ...]:
-    """All that is ambiguous in a file, in order of line, as many of each kind as anybody would look at."""
+def ambiguities(evidence: FileEvidence) -> tuple[Ambiguity, ...]:
+    """Return everything that is ambiguous in a file in order of line, at most `MOST_OF_A_KIND` of each source."""
     found: list[Ambiguity] = []
     for detect in DETECTORS:
         found += (one for _, one in zip(range(MOST_OF_A_KIND), detect(evidence), strict=False))
@@ -165,8 +167,11 @@ def ambiguities(evidence: Evidence) -> tuple[Ambiguity, ...]:
 # --- names that are defined more than once ----------------------------------------------------------------------------
 
 
-def written_twice(evidence: Evidence) -> Iterator[Ambiguity]:
-    """Definitions of one dotted path in one file: overloads, a condition between them, or the last one wins."""
+def written_twice(evidence: FileEvidence) -> Iterator[Ambiguity]:
+    """Yield names that are defined more than once under one dotted path in one file.
+
+    The definitions may be overloads, may stand in branches of a condition, or the last one hides the others.
+    """
     same: dict[str, list[Symbol]] = {}
     for symbol in evidence.symbols:
         if symbol.kind in _WRITTEN_ONCE and symbol.name != "_":
@@ -180,20 +185,20 @@ def written_twice(evidence: Evidence) -> Iterator[Ambiguity]:
                 evidence.path,
                 symbols[0].start_line,
                 name,
-                tuple(Candidate(evidence.path, one.start_line, name) for one in symbols[:MOST_CANDIDATES]),
+                tuple(MeaningCandidate(evidence.path, one.start_line, name) for one in symbols[:MOST_CANDIDATES]),
             )
 
 
-def _why_twice(evidence: Evidence, symbols: Sequence[Symbol]) -> Source:
+def _why_twice(evidence: FileEvidence, symbols: Sequence[Symbol]) -> AmbiguitySource:
     if any(_is_conditional(evidence, one) for one in symbols):
-        return Source.CONDITIONAL_DEFINITION
+        return AmbiguitySource.CONDITIONAL_DEFINITION
     if all(one.kind in _CALLABLES for one in symbols) and (
         evidence.family in _OVERLOADING
         or any(_OVERLOAD.search(_above(evidence.text, one.start_byte)) for one in symbols)
         or any(_has_no_body(evidence, one) for one in symbols)
     ):
-        return Source.OVERLOAD_SET
-    return Source.DUPLICATE_DEFINITION
+        return AmbiguitySource.OVERLOAD_SET
+    return AmbiguitySource.DUPLICATE_DEFINITION
 
 
 def _merges(family: Family, symbols: Sequence[Symbol]) -> bool:
@@ -203,20 +208,20 @@ def _merges(family: Family, symbols: Sequence[Symbol]) -> bool:
     return bool(kinds <= _MERGING.get(family, frozenset()))
 
 
-def _has_no_body(evidence: Evidence, symbol: Symbol) -> bool:
-    """A declaration of TypeScript without a body is one of several ways to call the one that has it."""
+def _has_no_body(evidence: FileEvidence, symbol: Symbol) -> bool:
+    """Whether this is a TypeScript declaration without a body: one of several signatures of an overloaded function."""
     return evidence.family is Family.TYPESCRIPT and b"{" not in evidence.text[symbol.name_byte : symbol.end_byte]
 
 
-def _is_accessor(evidence: Evidence, symbol: Symbol) -> bool:
-    """A property is written once for each thing that can be done with it."""
+def _is_accessor(evidence: FileEvidence, symbol: Symbol) -> bool:
+    """Whether this is a getter, a setter or a deleter: the other definitions of a property are no duplicates."""
     if evidence.family is Family.TYPESCRIPT:
         before = evidence.text[_line_start(evidence.text, symbol.name_byte) : symbol.name_byte]
         return re.search(rb"\b[gs]et\s+$", before) is not None
     return evidence.family is Family.PYTHON and _ACCESSOR.search(_above(evidence.text, symbol.start_byte)) is not None
 
 
-def _is_conditional(evidence: Evidence, symbol: Symbol) -> bool:
+def _is_conditional(evidence: FileEvidence, symbol: Symbol) -> bool:
     text, at = evidence.text, symbol.start_byte
     if evidence.family is Family.PYTHON:
         return _in_block(text, symbol.name_byte)
@@ -232,7 +237,7 @@ def _is_conditional(evidence: Evidence, symbol: Symbol) -> bool:
 
 
 def _in_block(text: bytes, at: int) -> bool:
-    """Whether the line that this one is indented under opens a branch and no definition."""
+    """Whether the line above that is indented less opens a branch (`if`, `try`, a loop) and no definition."""
     start = _line_start(text, at)
     indent = _indent(text, start)
     while start > 0 and indent > 0:
@@ -255,7 +260,7 @@ def _indent(text: bytes, start: int) -> int:
 
 
 def _above(text: bytes, at: int) -> bytes:
-    """The decorators of a definition: the lines just above it that begin with one, and the start of its own."""
+    """Return the decorators of a definition: the decorator lines just above it, and its own line."""
     start = _line_start(text, at)
     lines: list[bytes] = [text[start : text.find(b"\n", start) if text.find(b"\n", start) >= 0 else len(text)]]
     while start > 0 and at - start < _LOOK_BACK:
@@ -271,33 +276,33 @@ def _above(text: bytes, at: int) -> bytes:
 # --- names that are looked up while the program runs ------------------------------------------------------------------
 
 
-def dynamic_attributes(evidence: Evidence) -> Iterator[Ambiguity]:
-    """Calls that look a name up by a text, and classes that answer to any name."""
+def dynamic_attributes(evidence: FileEvidence) -> Iterator[Ambiguity]:
+    """Yield calls that look a name up by a text, and classes that answer to any name."""
     names = _DYNAMIC.get(evidence.family, frozenset())
     for use in evidence.references:
         if use.kind == "call" and (
             use.name in names or (use.receiver in _REFLECT and evidence.family is Family.TYPESCRIPT)
         ):
-            yield Ambiguity(Source.DYNAMIC_ATTRIBUTE, evidence.path, use.line, use.name)
+            yield Ambiguity(AmbiguitySource.DYNAMIC_ATTRIBUTE, evidence.path, use.line, use.name)
     hooks = _HOOKS.get(evidence.family, frozenset())
     for symbol in evidence.symbols:
         if symbol.name in hooks and symbol.kind in _CALLABLES:
-            yield Ambiguity(Source.DYNAMIC_ATTRIBUTE, evidence.path, symbol.start_line, symbol.name)
+            yield Ambiguity(AmbiguitySource.DYNAMIC_ATTRIBUTE, evidence.path, symbol.start_line, symbol.name)
 
 
-def star_imports(evidence: Evidence) -> Iterator[Ambiguity]:
-    """Imports of everything, where the language finds out only when it runs what that is."""
+def star_imports(evidence: FileEvidence) -> Iterator[Ambiguity]:
+    """Yield star imports, in languages where only a run of the program shows which names they bring."""
     if evidence.family is Family.PYTHON:
         for one in evidence.imports:
             if one.name == "*":
-                yield Ambiguity(Source.STAR_IMPORT, evidence.path, one.line, one.module)
+                yield Ambiguity(AmbiguitySource.STAR_IMPORT, evidence.path, one.line, one.module)
 
 
-def unresolved_bases(evidence: Evidence) -> Iterator[Ambiguity]:
-    """Bases that the indexer has no symbol for."""
+def unresolved_bases(evidence: FileEvidence) -> Iterator[Ambiguity]:
+    """Yield base classes for which the indexer has no symbol."""
     for use in evidence.references:
         if use.kind == "base" and not evidence.resolved(use.start_byte):
-            yield Ambiguity(Source.UNRESOLVED_BASE, evidence.path, use.line, use.name)
+            yield Ambiguity(AmbiguitySource.UNRESOLVED_BASE, evidence.path, use.line, use.name)
 
 
 DETECTORS: tuple[Detector, ...] = (written_twice, dynamic_attributes, star_imports, unresolved_bases)

@@ -1,8 +1,9 @@
-"""Names of files and what project files say → the contexts of a codebase: which files an indexer takes together.
+"""Find the contexts of a codebase: which files one run of an indexer takes together.
 
-A package root is a context of its own for families whose indexers take one package at a time; for the others the
-workspace is. The nearest fence decides who belongs to it: a package that a workspace could list and does not is
-detached, and belongs to nobody. A context ends where another one of its family begins, so a file has one owner or none.
+The input is the names of files and what project files say. A package root is a context of its own for families whose
+indexers take one package at a time; for all other families the workspace is the context. The nearest workspace file
+(the fence) decides which packages belong to it: a package that the workspace could list and does not list is detached
+and belongs to no context. A context ends where another context of its family begins, so a file has one owner or none.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from cairn.core.limits import MAX_CONTEXTS, MAX_PATTERN_BYTES, MAX_PROJECT_FILE_
 from cairn.errors import ConfigError
 from cairn.semantic.model import Context, Family, family_of
 
-# --- Project files: what each says about where a package or a workspace begins, and who belongs to it.
+# --- what a project file says -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
-    """Which folders a workspace lists: patterns relative to it. `strict`: what is not listed does not belong to it."""
+class WorkspaceMembers:
+    """The folders that a workspace lists, as patterns relative to it. If `strict`, no other folder is a member."""
 
     listed: tuple[str, ...] = ()
     strict: bool = True
 
     def hold(self, folder: str) -> bool:
-        """Whether a folder, relative to the workspace, is listed. The last pattern that matches decides."""
+        """Whether a folder, relative to the workspace, is a member. The last pattern that matches decides."""
         held = not self.strict
         for pattern in self.listed:
             if _matches(pattern.removeprefix("!"), folder):
@@ -42,26 +43,27 @@ class Members:
         return held
 
 
-EVERYTHING = Members(strict=False)
+EVERYTHING = WorkspaceMembers(strict=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """What one project file says.
+class ProjectMark:
+    """What one project file says about its folder.
 
-    `package`: a package begins in its folder, for sure; without it, only where none encloses it. `leans_on` are
-    folders, relative to it, that belong to the same workspace because this one depends on them by their path.
+    With `package`, a package certainly begins in the folder; without it, one begins only where no other package
+    encloses the folder. `leans_on` are folders, relative to this one, that belong to the same workspace because this
+    package depends on them by path.
     """
 
     family: Family
     package: bool = False
-    members: Members | None = None
+    members: WorkspaceMembers | None = None
     name: str = ""
     leans_on: tuple[str, ...] = ()
 
 
-def mark_of(path: str, read: Callable[[str], bytes | None]) -> Mark | None:
-    """What the file with this path key marks; None when it is no project file."""
+def mark_of(path: str, read: Callable[[str], bytes | None]) -> ProjectMark | None:
+    """Return what the file with this path key says about its folder; None when it is no project file."""
     name = path.rpartition("/")[2]
     if name in _BY_NAME:
         return _BY_NAME[name](read(path) or b"")
@@ -71,7 +73,7 @@ def mark_of(path: str, read: Callable[[str], bytes | None]) -> Mark | None:
 # --- readers ----------------------------------------------------------------------------------------------------------
 
 
-def _pyproject(data: bytes) -> Mark:
+def _pyproject(data: bytes) -> ProjectMark:
     document = _toml(data)
     tools = _table(document, "tool")
     # A file with nothing but the settings of a linter begins no package.
@@ -79,18 +81,18 @@ def _pyproject(data: bytes) -> Mark:
         key in tools for key in ("poetry", "flit", "pdm", "hatch", "setuptools")
     )
     name = _text(_table(document, "project").get("name")) or _text(_table(tools, "poetry").get("name"))
-    return Mark(Family.PYTHON, begins, name=name)
+    return ProjectMark(Family.PYTHON, begins, name=name)
 
 
-def _package_json(data: bytes) -> Mark:
+def _package_json(data: bytes) -> ProjectMark:
     document = _json(data)
     listed = document.get("workspaces")
     if isinstance(listed, dict):
         listed = listed.get("packages")
     name = _text(document.get("name"))
-    members = Members(_patterns(listed)) if isinstance(listed, list) else None
+    members = WorkspaceMembers(_patterns(listed)) if isinstance(listed, list) else None
     # `{"type": "module"}` in a folder says how its files are loaded, and begins no package.
-    return Mark(Family.TYPESCRIPT, bool(name) or members is not None, members, name)
+    return ProjectMark(Family.TYPESCRIPT, bool(name) or members is not None, members, name)
 
 
 _YAML_LIST = re.compile(
@@ -98,35 +100,35 @@ _YAML_LIST = re.compile(
 )
 
 
-def _pnpm(data: bytes) -> Mark:
+def _pnpm(data: bytes) -> ProjectMark:
     found = _YAML_LIST.search(_decoded(data) + "\n")
     if found is None:
-        return Mark(Family.TYPESCRIPT, True, EVERYTHING)
+        return ProjectMark(Family.TYPESCRIPT, True, EVERYTHING)
     items = found["flow"].split(",") if found["flow"] else re.findall(r"^[ \t]*-([^\n]*)$", found["block"], re.M)
     bare = (re.sub(r"\s#.*", "", item).strip().strip("'\"") for item in items)
-    return Mark(Family.TYPESCRIPT, True, Members(_patterns([item for item in bare if item])))
+    return ProjectMark(Family.TYPESCRIPT, True, WorkspaceMembers(_patterns([item for item in bare if item])))
 
 
-def _go_work(data: bytes) -> Mark:
+def _go_work(data: bytes) -> ProjectMark:
     text = re.sub(r"//[^\n]*", "", _decoded(data))
     used = re.findall(r"^use[ \t]+([^\s(]+)[ \t]*$", text, re.M)
     for block in re.findall(r"^use[ \t]*\(([^)]*)(?:\)|\Z)", text, re.M):
         used += block.split()
-    return Mark(Family.GO, members=Members(_patterns([one.strip('"`') for one in used])))
+    return ProjectMark(Family.GO, members=WorkspaceMembers(_patterns([one.strip('"`') for one in used])))
 
 
-def _go_mod(data: bytes) -> Mark:
+def _go_mod(data: bytes) -> ProjectMark:
     found = re.search(r'^module[ \t]+"?([^\s"]+)', _decoded(data), re.M)
-    return Mark(Family.GO, True, name=found[1] if found else "")
+    return ProjectMark(Family.GO, True, name=found[1] if found else "")
 
 
-def _cargo(data: bytes) -> Mark:
+def _cargo(data: bytes) -> ProjectMark:
     document = _toml(data)
     workspace = document.get("workspace")
     members = None
     if isinstance(workspace, dict):
         excluded = [f"!{one}" for one in _patterns(workspace.get("exclude"))]
-        members = Members((*_patterns(workspace.get("members")), *excluded))
+        members = WorkspaceMembers((*_patterns(workspace.get("members")), *excluded))
     tables = [document, *(one for one in _table(document, "target").values() if isinstance(one, dict))]
     tables += [workspace] if isinstance(workspace, dict) else []
     wanted = [
@@ -136,21 +138,23 @@ def _cargo(data: bytes) -> Mark:
         for one in _table(table, kind).values()
         if isinstance(one, dict)
     ]
-    return Mark(
+    return ProjectMark(
         Family.RUST, True, members, _text(_table(document, "package").get("name")), _patterns([p for p in wanted if p])
     )
 
 
-def _maven(data: bytes) -> Mark:
+def _maven(data: bytes) -> ProjectMark:
     text = re.sub(r"<!--.*?(?:-->|\Z)", "", _decoded(data), flags=re.S)
     modules = re.findall(r"<module>([^<>]+)</module>", text)
     own = re.sub(r"<parent>.*?(?:</parent>|\Z)", "", text, flags=re.S)
     name = re.search(r"<artifactId>[ \t]*([^<>\n]+)</artifactId>", own)
-    members = Members(_patterns([one.strip().removesuffix("/pom.xml") for one in modules])) if modules else None
-    return Mark(Family.JVM, True, members, name[1].strip() if name else "")
+    members = (
+        WorkspaceMembers(_patterns([one.strip().removesuffix("/pom.xml") for one in modules])) if modules else None
+    )
+    return ProjectMark(Family.JVM, True, members, name[1].strip() if name else "")
 
 
-def _gradle_settings(data: bytes) -> Mark:
+def _gradle_settings(data: bytes) -> ProjectMark:
     text = re.sub(r"//[^\n]*", "", _decoded(data))
     name = re.search(r"""rootProject\.name[ \t]*=[ \t]*["']([^"'\n]*)["']""", text)
     calls = re.findall(r"^[ \t]*include\b[ \t]*(?:\(([^)]*)(?:\)|\Z)|((?:,\s*\n|[^\n])*))", text, re.M)
@@ -159,32 +163,34 @@ def _gradle_settings(data: bytes) -> Mark:
     # A name that is put together, or a folder of another name: only Gradle itself knows who is meant.
     known = all(not re.sub(r"""["'][^"'$\n]*["']|[\s,)]""", "", one) for one in includes) and "projectDir" not in text
     folders = [one.strip(":").replace(":", "/") for group in plain for one in group]
-    return Mark(Family.JVM, True, Members(_patterns(folders), strict=known and bool(folders)), name[1] if name else "")
+    return ProjectMark(
+        Family.JVM, True, WorkspaceMembers(_patterns(folders), strict=known and bool(folders)), name[1] if name else ""
+    )
 
 
-def _always(mark: Mark) -> Callable[[bytes], Mark]:
+def _always(mark: ProjectMark) -> Callable[[bytes], ProjectMark]:
     return lambda _: mark
 
 
-_BY_NAME: dict[str, Callable[[bytes], Mark]] = {
+_BY_NAME: dict[str, Callable[[bytes], ProjectMark]] = {
     "pyproject.toml": _pyproject,
-    **dict.fromkeys(("setup.py", "setup.cfg"), _always(Mark(Family.PYTHON, True))),
+    **dict.fromkeys(("setup.py", "setup.cfg"), _always(ProjectMark(Family.PYTHON, True))),
     "package.json": _package_json,
     "pnpm-workspace.yaml": _pnpm,
-    **dict.fromkeys(("tsconfig.json", "jsconfig.json"), _always(Mark(Family.TYPESCRIPT))),
+    **dict.fromkeys(("tsconfig.json", "jsconfig.json"), _always(ProjectMark(Family.TYPESCRIPT))),
     "go.work": _go_work,
     "go.mod": _go_mod,
     "Cargo.toml": _cargo,
     "pom.xml": _maven,
     **dict.fromkeys(("settings.gradle", "settings.gradle.kts"), _gradle_settings),
-    **dict.fromkeys(("build.gradle", "build.gradle.kts", "build.sbt"), _always(Mark(Family.JVM, True))),
-    **dict.fromkeys(("compile_commands.json", "CMakeLists.txt", "meson.build"), _always(Mark(Family.CLANG))),
-    "Gemfile": _always(Mark(Family.RUBY)),
+    **dict.fromkeys(("build.gradle", "build.gradle.kts", "build.sbt"), _always(ProjectMark(Family.JVM, True))),
+    **dict.fromkeys(("compile_commands.json", "CMakeLists.txt", "meson.build"), _always(ProjectMark(Family.CLANG))),
+    "Gemfile": _always(ProjectMark(Family.RUBY)),
 }
 _BY_SUFFIX = {
-    **dict.fromkeys(("sln", "slnx"), Mark(Family.DOTNET, True, EVERYTHING)),
-    **dict.fromkeys(("csproj", "vbproj", "fsproj"), Mark(Family.DOTNET, True)),
-    "gemspec": Mark(Family.RUBY, True),
+    **dict.fromkeys(("sln", "slnx"), ProjectMark(Family.DOTNET, True, EVERYTHING)),
+    **dict.fromkeys(("csproj", "vbproj", "fsproj"), ProjectMark(Family.DOTNET, True)),
+    "gemspec": ProjectMark(Family.RUBY, True),
 }
 
 
@@ -220,7 +226,7 @@ def _text(value: object) -> str:
 
 
 def _patterns(listed: object) -> tuple[str, ...]:
-    """The patterns of a list, in the shape that `_matches` takes; what leads out of the folder matches nothing."""
+    """Return the patterns of a list in the form that `_matches` takes; a `..` in one matches nothing."""
     if not isinstance(listed, Iterable):
         return ()
     texts = [text for text in (_text(one) for one in list(listed)[:MAX_WORKSPACE_MEMBERS]) if text]
@@ -229,7 +235,7 @@ def _patterns(listed: object) -> tuple[str, ...]:
 
 
 def _matches(pattern: str, folder: str) -> bool:
-    """Whether a pattern of names, `*` and `**` is this folder; linear in both, whatever the pattern."""
+    """Whether a pattern of names, `*` and `**` matches a folder. Takes time linear in the length of both."""
     if pattern == ".":
         return not folder
     wanted = pattern.split("/")
@@ -245,7 +251,7 @@ def _matches(pattern: str, folder: str) -> bool:
 
 
 def _skipping(wanted: list[str], at: set[int]) -> set[int]:
-    """`**` may stand for no folder at all."""
+    """Return the positions in a pattern that are reached from these when `**` stands for no folder."""
     reached = set(at)
     for spot in sorted(at):
         step = spot
@@ -255,11 +261,10 @@ def _skipping(wanted: list[str], at: set[int]) -> set[int]:
     return reached
 
 
-# --- The project files that decide what the names of a context mean: when one is another, nothing of it is
-# believed.
+# --- project files that decide what names mean ------------------------------------------------------------------------
 
 
-# How their names begin; they stand in the folder of the context or above it.
+# How the names of project files begin; the files stand in the folder of the context or above it.
 _NAMES: dict[Family, tuple[str, ...]] = {
     Family.PYTHON: ("pyproject.toml", "setup.py", "setup.cfg"),
     Family.TYPESCRIPT: ("package.json", "pnpm-workspace.yaml", "tsconfig", "jsconfig"),
@@ -273,12 +278,12 @@ _ALL = tuple(name for names in _NAMES.values() for name in names)
 
 
 def project_files(paths: Iterable[str]) -> list[str]:
-    """Those of them that may decide what names mean in some context."""
+    """Return the paths whose names are those of project files, of any family."""
     return [path for path in paths if path.rpartition("/")[2].startswith(_ALL)]
 
 
 def settings_of(family: Family, root: str, paths: Iterable[str]) -> frozenset[str]:
-    """Those of them that do so in the context of this family and folder."""
+    """Return the paths that are project files of this family, in the folder `root` or above it."""
     folders, at = {root}, root
     while at:
         at = posixpath.dirname(at)
@@ -290,16 +295,16 @@ def settings_of(family: Family, root: str, paths: Iterable[str]) -> frozenset[st
 
 Read = Callable[[str], bytes | None]
 
-# One run takes the whole workspace: these indexers ask the build tool, which knows nothing smaller.
+# One run takes the whole workspace: the indexers of these families ask the build tool, which knows nothing smaller.
 _WHOLE_WORKSPACE = frozenset({Family.RUST, Family.JVM, Family.CLANG, Family.DOTNET})
-# Their indexers need no project file, so files that none claims are a context too.
+# The indexers of these families need no project file, so files without one are a context too.
 _WITHOUT_PROJECT = frozenset({Family.PYTHON, Family.TYPESCRIPT})
 _CHANGES_MEANING = {Family.TYPESCRIPT: ("tsconfig", "jsconfig"), Family.GO: ("go.work",)}
 
 
 @dataclass(frozen=True, slots=True)
 class Detached:
-    """A package that belongs to nobody, and the file that says so by not listing it."""
+    """A package that belongs to no context, and the workspace file that does not list it."""
 
     family: Family
     root: str
@@ -309,7 +314,7 @@ class Detached:
 
 @dataclass(frozen=True)
 class Discovery:
-    """Every context that holds a file, by family and root, and what is detached."""
+    """The contexts that hold a file, by family and root, and the detached packages."""
 
     contexts: tuple[Context, ...] = ()
     detached: tuple[Detached, ...] = ()
@@ -322,7 +327,7 @@ class Discovery:
         return none | {(one.family, one.root): one for one in self.contexts}
 
     def owner(self, path: str) -> Context | None:
-        """The one context that this file belongs to, if any: that of the nearest root above it."""
+        """Return the context of the nearest root above this file; None when no context owns the file."""
         family = family_of(path)
         if family is None:
             return None
@@ -330,7 +335,7 @@ class Discovery:
 
 
 def discover(names: Iterable[str], read: Read) -> Discovery:
-    """The contexts of the files with these path keys; `read` gives the bytes of one, None when it cannot be had."""
+    """Return the contexts of the files with these path keys. `read` returns the bytes of a file, or None."""
 
     def capped(path: str) -> bytes | None:
         data = read(path)
@@ -338,12 +343,12 @@ def discover(names: Iterable[str], read: Read) -> Discovery:
 
     files = list(names)
     families = {family for family in map(family_of, files) if family is not None}
-    marked: dict[Family, dict[str, _Folder]] = defaultdict(dict)
+    marked: dict[Family, dict[str, _ProjectFolder]] = defaultdict(dict)
     for path in sorted(files):
         mark = mark_of(path, capped)
         if mark is not None and mark.family in families:
             folder = posixpath.dirname(path)
-            marked[mark.family].setdefault(folder, _Folder(folder)).add(path, mark)
+            marked[mark.family].setdefault(folder, _ProjectFolder(folder)).add(path, mark)
     found = Discovery()
     for family in sorted(families):
         roots = _Roots(family, marked[family])
@@ -353,19 +358,19 @@ def discover(names: Iterable[str], read: Read) -> Discovery:
     return _hashed(_with_owners(found, files), files, capped, marked)
 
 
-class _Folder:
+class _ProjectFolder:
     """What all project files of one family in one folder say together."""
 
     def __init__(self, root: str) -> None:
         self.root = root
         self.files: list[str] = []
         self.package = False
-        self.members: Members | None = None
+        self.members: WorkspaceMembers | None = None
         self.name = ""
         self.leans_on: tuple[str, ...] = ()
 
-    def add(self, path: str, mark: Mark) -> None:
-        # The file that says most comes first: it is the one that people know the context by.
+    def add(self, path: str, mark: ProjectMark) -> None:
+        # The file that says most comes first: people know the context by that file.
         if mark.members is not None or (mark.package and not self.package):
             self.files.insert(0, path)
         else:
@@ -373,7 +378,7 @@ class _Folder:
         self.package = self.package or mark.package
         # Lists of several files (pnpm beside npm) are one list.
         if mark.members is not None and mark.members.listed and self.members is not None:
-            self.members = Members((*self.members.listed, *mark.members.listed), self.members.strict)
+            self.members = WorkspaceMembers((*self.members.listed, *mark.members.listed), self.members.strict)
         elif self.members is None or self.members is EVERYTHING:
             self.members = mark.members or self.members
         self.name = self.name or mark.name
@@ -385,9 +390,9 @@ class _Folder:
 
 
 class _Roots:
-    """Decides, for one family, which marked folders are contexts of their own."""
+    """Decides, for one family, which folders with project files are contexts of their own."""
 
-    def __init__(self, family: Family, marked: Mapping[str, _Folder]) -> None:
+    def __init__(self, family: Family, marked: Mapping[str, _ProjectFolder]) -> None:
         self._family = family
         self._marked = marked
         self.detached: list[Detached] = []
@@ -412,17 +417,17 @@ class _Roots:
             why = "No project file stands at the top: these are the files that none claims."
             yield Context(f"{self._family}:.", self._family, "", "(top)", "", "", why=why)
 
-    def _stands(self, folder: _Folder) -> bool:
-        """Whether this folder is a context; it may belong to a workspace above, to nobody, or not begin anything."""
+    def _stands(self, folder: _ProjectFolder) -> bool:
+        """Whether this folder is a context; if not, it belongs to a workspace, is detached, or begins nothing."""
         fence = self._fence_above(folder.root)
         if not folder.package and folder.members is None:
-            # Settings inside a package are a part of it.
+            # Settings inside a package are a part of the package.
             return not any(at in self._marked for at in _above(folder.root))
         if fence is None or fence.members is None:
             return folder.package
         if self._belongs(folder.root, fence):
             if self._family in _WHOLE_WORKSPACE:
-                # A module that lists modules of its own hands them on to the workspace that it is in itself.
+                # A module that lists modules of its own passes them on to the workspace that the module itself is in.
                 into = self._absorbed[folder.root] = self._absorbed.get(fence.root, fence.root)
                 self._includes[into].append(folder.root)
                 return False
@@ -433,18 +438,18 @@ class _Roots:
         self.detached.append(Detached(self._family, folder.root, fence.files[0], why))
         return False
 
-    def _fence_above(self, root: str) -> _Folder | None:
+    def _fence_above(self, root: str) -> _ProjectFolder | None:
         above = (self._marked[at] for at in _above(root) if at in self._marked)
         return next((one for one in above if one.members is not None), None)
 
-    def _belongs(self, root: str, fence: _Folder) -> bool:
+    def _belongs(self, root: str, fence: _ProjectFolder) -> bool:
         assert fence.members is not None
         if fence.root not in self._leaned:
             self._leaned[fence.root] = self._leaned_on(fence)
         return fence.members.hold(_below(root, fence.root)) or root in self._leaned[fence.root]
 
-    def _leaned_on(self, fence: _Folder) -> set[str]:
-        """Folders that the members of a workspace depend on by their path, and those that these do."""
+    def _leaned_on(self, fence: _ProjectFolder) -> set[str]:
+        """Return the folders that members of a workspace depend on by path, directly or through other folders."""
         assert fence.members is not None
         reached: set[str] = set()
         left = [fence.root]
@@ -458,7 +463,7 @@ class _Roots:
             left += [one for one in wanted if not one.startswith("..")]
         return reached
 
-    def _why(self, folder: _Folder) -> str:
+    def _why(self, folder: _ProjectFolder) -> str:
         if self._includes[folder.root]:
             return f"{folder.files[0]} is a workspace of {len(self._includes[folder.root])} packages."
         fence = self._fence_above(folder.root)
@@ -473,7 +478,7 @@ class _Roots:
 
 
 def _with_owners(found: Discovery, files: Iterable[str]) -> Discovery:
-    """Without contexts that hold no file, each with the roots that are nested in it."""
+    """Return the discovery without contexts that hold no file; each context gets the roots nested in it."""
     counts: dict[str, int] = defaultdict(int)
     for path in files:
         owner = found.owner(path)
@@ -500,9 +505,9 @@ def _with_owners(found: Discovery, files: Iterable[str]) -> Discovery:
 
 
 def _hashed(
-    found: Discovery, files: Iterable[str], read: Read, marked: Mapping[Family, Mapping[str, _Folder]]
+    found: Discovery, files: Iterable[str], read: Read, marked: Mapping[Family, Mapping[str, _ProjectFolder]]
 ) -> Discovery:
-    """The same, each context with the hash of every file that changes what its names mean."""
+    """Return the discovery with, in each context, the hash of all project files that change what its names mean."""
     siblings: dict[str, list[str]] = defaultdict(list)
     wanted = tuple(prefix for prefixes in _CHANGES_MEANING.values() for prefix in prefixes)
     for path in files:
@@ -521,7 +526,7 @@ def _hashed(
         digest = sha256(f"{one.id}\0{one.name}\0".encode())
         for path in sorted(relevant):
             digest.update(f"{path}\0{sha256(read(path) or b'').hexdigest()}\0".encode())
-        # The members are known by what is punched: everything else below the root is in it.
+        # The members follow from `punched`: everything else below the root is in the context.
         hashed.append(replace(one, config_hash=digest.hexdigest(), include=()))
     return replace(found, contexts=tuple(hashed))
 
@@ -530,7 +535,7 @@ def _hashed(
 
 
 def _above(path: str) -> Iterator[str]:
-    """Every folder above a path, the nearest first; the top is the empty one."""
+    """Yield every folder above a path, the nearest first; the top is the empty text."""
     while path:
         path = posixpath.dirname(path)
         yield path

@@ -1,8 +1,28 @@
-"""The semantic database of a codebase: transactions for who writes, a still picture for who asks.
+"""The semantic database of a codebase: its tables, transactions for writers and a stable view for readers.
 
-It can be lost: everything in it is computed again by a refresh. So one that is damaged is thrown away by the next who
-writes, and is no database at all to who reads. Who writes holds the lock beside it. Who reads when nobody writes takes
-the file as it lies there, so that to read changes nothing, even on a disk that takes no writes.
+The database can be lost: a refresh computes everything in it again. The next writer throws a damaged database away; to
+a reader a damaged database does not exist. A writer holds the lock file beside the database. A reader that finds no
+writer reads the file as it lies there, so that reading changes nothing, even on a read-only disk.
+
+No row is believed for itself. The facts of a file hold while `file_semantic_facts.content_hash_at_index` equals the
+`StoredFile.file_hash` of the pinned snapshot; otherwise the file is dirty, and without a row it is unindexed.
+
+`edges` holds what a file depends on, one row for each (source_file, target_file, context_id). `interface_hash_at_index`
+is the syntactic interface hash (`StoredFile.interface_hash`) that the target had when the source was indexed; it is
+empty when the target changed meanwhile. While the target is clean, this hash is compared with
+`files.syntactic_interface_hash`, which was recorded when the target itself was last indexed: a difference makes the
+source stale. So does a different `semantic_hash_at_index`, the `reach_hash` that the target had then: a hash of what an
+indexer said about its definitions (`semantic_interface_hash`, including types that nobody wrote down) and about
+everything they rest on. A file that other files depend on keeps its row in `files` when it is gone, without facts: it
+is unindexed. `imported_keys` are the keys of what files with facts import (`symbols.py`): a new file that offers one of
+these keys may be what such an import means from now on.
+
+`identities` holds each normalised symbol once, whichever contexts mention it. Occurrences refer to an identity and not
+to a definition, so a file can be imported again without touching the files that use it. `silent_files` are files that
+an index should have mentioned and did not, with the hash that each had then: they are unindexed, and no reason to run
+the indexer again. `settings_files` are the project files that a context was read by: while one of them differs, all of
+the context is stale. Lines are 1-based, columns count bytes from 0, and times are seconds since 1970. `layer` is
+`semantic` in every row that an indexer caused.
 """
 
 from __future__ import annotations
@@ -24,8 +44,7 @@ from cairn.store.disk import Disk
 from cairn.store.files import remove_file
 from cairn.store.fs import SHARED, database_of, store_trouble
 
-# --- The tables of a codebase's semantic database, as SQL: this page is the agreement between who writes and
-# who asks.
+# --- the tables -------------------------------------------------------------------------------------------------------
 
 
 VERSION = 1
@@ -180,10 +199,10 @@ TABLES: tuple[str, ...] = (
     created_at REAL NOT NULL,
     UNIQUE (ambiguity_signature, repo_head, file_hashes_digest)
 )""",
-    # What a job needs: at most one that runs and one that waits for each context, whoever asks at the same time.
+    # For jobs: each context has at most one that runs and one that waits, whoever asks at the same time.
     "CREATE UNIQUE INDEX one_running ON refresh_jobs (context_id) WHERE status = 'running'",
     "CREATE UNIQUE INDEX one_queued ON refresh_jobs (context_id) WHERE status = 'queued'",
-    # What answers ask, and what a cascade walks.
+    # For questions, and for deletes that cascade.
     "CREATE INDEX facts_of_context ON file_semantic_facts (context_id)",
     "CREATE INDEX symbols_of_identity ON symbols (identity_id)",
     "CREATE INDEX symbols_of_file ON symbols (file_id, context_id)",
@@ -205,14 +224,14 @@ FOLDER = "semantic"
 _ENDINGS = ("-journal", "-shm", "-wal", "")
 _OF_A_GROUP = "What indexers say is kept for one user alone, and {path} is a folder that a group shares."
 _OWN = "With CAIRN_HOME set to a folder of your own, index and refresh there; the group's index answers without it"
-# Read whole into memory up to this size, which takes no descriptor.
+# A database up to this size is read whole into memory, which takes no descriptor.
 _SMALL = 1 * MIB
 # SQLite's own words about damaged bytes need not be text either.
 _TROUBLE = (sqlite3.Error, UnicodeDecodeError)
 
 
 class SemanticDatabase:
-    """The database of one root below the user's folder of Cairn, whether or not it is there."""
+    """The semantic database of one root, whether or not its file exists."""
 
     def __init__(self, home: str, root: str, *, clock: Clock = SYSTEM_CLOCK) -> None:
         place = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
@@ -223,15 +242,15 @@ class SemanticDatabase:
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """The path of the database file."""
         return os.path.join(self._home, FOLDER, self._name)
 
     @contextlib.contextmanager
     def writing(self, *, check: bool = False) -> Iterator[Connection]:
-        """One transaction, kept when the block ends well; the database is made if it is not there.
+        """One write transaction, committed when the block ends well; creates the database when there is none.
 
-        A damaged one is thrown away: with `check` all of it is looked at first. `SemanticBusy` when others write for
-        too long, `SemanticUnreadable` when it cannot be used.
+        A damaged database is thrown away; with `check` all of it is verified first. Raises `SemanticBusy` when other
+        writers take too long and `SemanticUnreadable` when the database cannot be used.
         """
         with self._disk() as disk, self._alone(disk):
             try:
@@ -250,9 +269,9 @@ class SemanticDatabase:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection | None]:
-        """What was last written, which stays as it is meanwhile; None when there is nothing.
+        """The last committed state, which does not change inside the block; None when there is no database.
 
-        Ask and let go: who writes waits for it. `SemanticUnreadable` when it is damaged.
+        Keep the block short: writers wait for it. Raises `SemanticUnreadable` when the database is damaged.
         """
         db: Connection | None = None
         with contextlib.ExitStack() as open_:
@@ -276,7 +295,7 @@ class SemanticDatabase:
                 raise self._unreadable(str(problem)) from problem
 
     def ask(self, question: Callable[[Connection], Answer]) -> Answer | None:
-        """The answer, or None where there is no database that can be used: the layer is never in the way."""
+        """Return the answer of a question to the database; None where there is no database that can be used."""
         try:
             with self.reading() as db:
                 return None if db is None else question(db)
@@ -284,11 +303,11 @@ class SemanticDatabase:
             return None
 
     def remove(self, *, dry_run: bool = False) -> int:
-        """The database is gone, or would be; how many bytes it took. `SemanticBusy` when somebody writes it."""
+        """Remove the database (not with `dry_run`) and return its size; raises `SemanticBusy` while it is written."""
         try:
             disk = Disk.at(self._home, FOLDER, clock=self._clock)
         except (FileNotFoundError, StoreNotOurs):
-            # What is not ours is not ours to remove.
+            # A file that is not ours is not ours to remove.
             return 0
         with disk, contextlib.ExitStack() as held:
             try:
@@ -325,7 +344,7 @@ class SemanticDatabase:
         return disk
 
     def _is_a_groups(self) -> bool:
-        """Whether the user's folder of Cairn is one that a group shares."""
+        """Whether the user's Cairn folder is one that a group shares."""
         try:
             Disk.at(self._home, "", modes=SHARED).close()
         except (StoreError, OSError):
@@ -338,18 +357,18 @@ class SemanticDatabase:
             try:
                 held.enter_context(disk.lock(self._lock, exclusive=True, timeout=SEMANTIC_WAIT_SECONDS))
             except (TimeoutError, FileNotFoundError):
-                # Held by others, or just removed with the database.
+                # Other processes hold the lock, or it was just removed with the database.
                 raise SemanticBusy(path=self.path) from None
             except OSError as problem:
                 raise store_trouble(self.path, problem) from problem
             yield
 
     def _sound(self, disk: Disk, check: bool) -> Connection:
-        """A connection in a transaction in which our tables are there."""
+        """Return a connection in a transaction in which all our tables exist."""
         try:
             return self._opened(disk, check)
         except sqlite3.OperationalError:
-            # No room, no right: no damage.
+            # A full disk or missing permissions are no damage.
             raise
         except _TROUBLE:
             self._throw_away(disk)
@@ -371,7 +390,7 @@ class SemanticDatabase:
             db.execute("BEGIN IMMEDIATE")
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if version > VERSION:
-                # A later Cairn keeps more in it than we know; it is not ours to write.
+                # A later version of Cairn keeps more in the database than this one knows; this one must not write it.
                 raise self._unreadable("a later version of Cairn wrote it")
             if check and not _is_whole(db):
                 raise sqlite3.DatabaseError("it is damaged")
@@ -383,14 +402,14 @@ class SemanticDatabase:
             return db
 
     def _throw_away(self, disk: Disk) -> None:
-        # The log first: one without its database would be taken for that of the next.
+        # The log first: a log without its database would be taken for the log of the next database.
         for ending in _ENDINGS:
             remove_file(disk, self._name + ending)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def _at_rest(self, disk: Disk) -> Connection:
-        """The file as it is: nobody writes, and nobody can begin to as long as we hold the lock."""
+        """The database file while nobody writes; the lock that is held keeps writers from starting."""
         if _size(disk, self._name) > _SMALL:
             db = disk.open_database(self._name)
         else:
@@ -401,7 +420,7 @@ class SemanticDatabase:
         return db
 
     def _at_work(self, disk: Disk) -> Connection:
-        """What the last transaction left, read beside who writes, or after somebody who was killed."""
+        """The state that the last transaction left, read beside a writer or after a writer that was killed."""
         disk.stat(self._name)
         db = disk.open_writable_database(self._name)
         try:
@@ -419,7 +438,7 @@ class SemanticDatabase:
 
 
 def _locked(disk: Disk, lock: str, open_: contextlib.ExitStack) -> bool:
-    """Whether nobody writes, and nobody will before all is let go of."""
+    """Whether nobody writes, and nobody can start to write before the lock is released."""
     try:
         open_.enter_context(disk.lock(lock, exclusive=False, timeout=0))
     except TimeoutError:
@@ -446,14 +465,14 @@ def _is_whole(db: Connection) -> bool:
 
 
 def _has_tables(db: Connection) -> bool:
-    """Whether our tables are there; a DatabaseError when there is anything else."""
+    """Whether our tables exist; raises `DatabaseError` when the file holds anything else."""
     found = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")]
     if found and sorted(found) != sorted(TABLES):
         raise sqlite3.DatabaseError("its tables are not those that we make")
     return bool(found)
 
 
-# --- The contexts of a codebase as they are kept in its semantic database.
+# --- contexts ---------------------------------------------------------------------------------------------------------
 
 
 _ALL = "SELECT key, language, root, name, fence, config_hash, include, punched, why FROM contexts ORDER BY key"
@@ -466,7 +485,7 @@ _PUT = (
 
 
 def register(db: Connection, contexts: Iterable[Context]) -> None:
-    """Keep exactly these contexts. What was known of a file under another setting, or by a lost context, goes."""
+    """Keep exactly these contexts; remove the facts of lost contexts and of contexts whose settings changed."""
     known = {context.id: context for context in stored(db)}
     found = {context.id: context for context in contexts}
     for lost in known.keys() - found.keys():
@@ -481,7 +500,7 @@ def register(db: Connection, contexts: Iterable[Context]) -> None:
 
 
 def stored(db: Connection) -> tuple[Context, ...]:
-    """The contexts that are kept, by their ids."""
+    """Return the contexts that are kept, ordered by id."""
     return tuple(context for row in db.execute(_ALL) if (context := _context(row)) is not None)
 
 
@@ -491,18 +510,18 @@ def has_contexts(database: SemanticDatabase) -> bool:
 
 
 def _settings(context: Context) -> tuple[object, ...]:
-    """What decides how its files are understood."""
+    """Return the values of a context that decide how its files are understood."""
     return context.family, context.root, context.config_hash, context.include, context.punched
 
 
 def _disbelieve(db: Connection, key: str) -> None:
-    # Without this row nothing else that is kept of a file is believed; the next refresh replaces the rest.
+    # Without this row no other row about the file is believed; the next refresh replaces the rest.
     of_context = "DELETE FROM file_semantic_facts WHERE context_id = (SELECT id FROM contexts WHERE key = ?)"
     db.execute(of_context, (key,))
 
 
 def _context(row: tuple[Any, ...]) -> Context | None:
-    """What a row says; None for one that we would not have written."""
+    """Return the context in a row; None for a row that Cairn would not have written."""
     key, family, root, name, fence, config_hash, include, punched, why = row
     try:
         folders = tuple(map(str, json.loads(include))), tuple(map(str, json.loads(punched)))

@@ -1,7 +1,12 @@
-"""Decisions that people made about ambiguities, kept with their proof and replayed only for identical inputs.
+"""What may be edited: decisions that people made about ambiguities, the mutation gate, and the state of files.
 
-Identical are the ambiguity, the commit and the bytes of every file that it is about: a tree with edits at the same
-commit has a decision of its own.
+A decision is kept with its proof and replayed only for identical inputs: the same ambiguity, the same commit, and the
+same bytes of every file that the ambiguity is about. A work tree with edits at the same commit needs a decision of its
+own.
+
+The gate says what may be edited automatically, what a person must decide first, and what is blocked and why. Semantic
+facts carry edits across files, and only where they are clean and certain. What the syntax of a file shows carries edits
+inside one definition, whatever the semantic layer knows.
 """
 
 from __future__ import annotations
@@ -15,13 +20,13 @@ from hashlib import sha256
 from typing import Any
 
 from cairn.semantic import jobs
-from cairn.semantic.ambiguity import SENTENCES, Ambiguity, Evidence, ambiguities
+from cairn.semantic.ambiguity import SENTENCES, Ambiguity, FileEvidence, ambiguities
 from cairn.semantic.database import Connection, stored
-from cairn.semantic.facts import Pinned, SemanticFacts
+from cairn.semantic.facts import FactSnapshot, SemanticFacts
 from cairn.semantic.importing import owns
-from cairn.semantic.model import Certainty, Context, FileState, Freshness, Job, family_of
+from cairn.semantic.model import Certainty, Context, FactFreshness, FileState, Job, family_of
 from cairn.semantic.places import spot
-from cairn.semantic.state import Key, Standing, state_of
+from cairn.semantic.state import FileStanding, Key, state_of
 
 ACCEPT = "accept"
 """The choice of who takes the facts as they are: nothing else is meant."""
@@ -40,7 +45,7 @@ _PUT = (
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What a decision was made about: an ambiguity, a commit (empty without one), and the files by their hashes."""
+    """The inputs of a decision: an ambiguity, a commit (empty when there is none), and the files with their hashes."""
 
     signature: str
     head: str
@@ -48,17 +53,17 @@ class Inputs:
 
     @property
     def digest(self) -> str:
-        """One for all hashes."""
+        """One digest of all file hashes."""
         return sha256(self.hashes_json().encode()).hexdigest()
 
     def hashes_json(self) -> str:
-        """The hashes as they are kept: one text for the same files, in whatever order they came."""
+        """Return the file hashes as stored: one text for the same files, in whatever order they came."""
         return _text(dict(self.file_hashes))
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was chosen, by the ids of candidates or `ACCEPT`, and the proof: what was seen when it was."""
+    """A choice (ids of candidates, or `ACCEPT`) and its proof: what the person saw when choosing."""
 
     signature: str
     selected: tuple[str, ...]
@@ -67,7 +72,7 @@ class Decision:
 
 
 def replay(db: Connection, inputs: Inputs) -> Decision | None:
-    """The decision that was made about exactly this; None when there is none, or what is kept is no decision."""
+    """Return the decision that was made about exactly these inputs; None when there is none or its row is invalid."""
     row = db.execute(_FIND, (inputs.signature, inputs.head, inputs.digest)).fetchone()
     if row is None or row[3] != inputs.hashes_json():
         return None
@@ -81,7 +86,7 @@ def replay(db: Connection, inputs: Inputs) -> Decision | None:
 
 
 def record(db: Connection, inputs: Inputs, decision: Decision) -> None:
-    """Keep a decision, in place of an earlier one about the same; whoever calls this holds the transaction."""
+    """Store a decision in place of an earlier one about the same inputs; the caller holds the transaction."""
     kept = _text({"selected": list(decision.selected)})
     hashes = inputs.hashes_json()
     row = (inputs.signature, inputs.head, hashes, inputs.digest, kept, _text(decision.proof), decision.created_at)
@@ -92,8 +97,7 @@ def _text(value: Mapping[str, Any]) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
 
 
-# --- The mutation gate: what may be edited by itself, what a person must decide first, and what is blocked and
-# why.
+# --- the mutation gate ------------------------------------------------------------------------------------------------
 
 
 class Verdict(StrEnum):
@@ -104,8 +108,8 @@ class Verdict(StrEnum):
     BLOCKED = "blocked"
 
 
-class Reach(StrEnum):
-    """How far edits of a file are carried by what is known of it."""
+class EditReach(StrEnum):
+    """How far the known facts of a file carry an edit."""
 
     CROSS_FILE = "cross_file"
     LOCAL = "local"
@@ -117,7 +121,7 @@ _ORDER = tuple(Verdict)
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Why a file is blocked: what is not fresh, in sentences, and the job or the command that will cure it."""
+    """Why a file is blocked: what is not fresh, in sentences, and the job or the command that cures it."""
 
     reasons: tuple[str, ...]
     cure: str
@@ -126,14 +130,14 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class GateFile:
-    """One file at the gate. `questions` are all ambiguities, `open` those that nobody has decided."""
+    """One file at the gate. `questions` are all of its ambiguities, `open` the undecided ones."""
 
     path: str
     context: str | None
     """The id of the context that knows it, or that would."""
     state: FileState
     verdict: Verdict
-    reach: Reach
+    reach: EditReach
     questions: tuple[Ambiguity, ...] = ()
     open: tuple[Ambiguity, ...] = ()
     decided: tuple[Decision, ...] = ()
@@ -142,7 +146,7 @@ class GateFile:
 
 @dataclass(frozen=True, slots=True)
 class MutationGate:
-    """The files that are to be edited together; the worst of them decides."""
+    """The files that are to be edited together; the worst of their verdicts counts."""
 
     files: tuple[GateFile, ...]
 
@@ -152,22 +156,22 @@ class MutationGate:
 
 
 def verdict_of(state: FileState, *, decided: bool = False) -> Verdict:
-    """Clean and certain: automatic. Clean and ambiguous: a decision, unless all are made. Everything else: blocked."""
-    if state.freshness is not Freshness.CLEAN or state.certainty is Certainty.UNKNOWN:
+    """Return the verdict on a file: automatic when clean and certain, a decision when ambiguous, otherwise blocked."""
+    if state.freshness is not FactFreshness.CLEAN or state.certainty is Certainty.UNKNOWN:
         return Verdict.BLOCKED
     if state.certainty is Certainty.AMBIGUOUS and not decided:
         return Verdict.NEEDS_DECISION
     return Verdict.AUTOMATIC
 
 
-def reach_of(verdict: Verdict, *, parsed: bool) -> Reach:
-    """Across files only with semantic facts that hold; inside of a definition wherever the syntax is known."""
+def reach_of(verdict: Verdict, *, parsed: bool) -> EditReach:
+    """Return how far edits go: across files with facts that hold, inside one definition where the syntax is known."""
     if verdict is Verdict.AUTOMATIC:
-        return Reach.CROSS_FILE
-    return Reach.LOCAL if parsed else Reach.NONE
+        return EditReach.CROSS_FILE
+    return EditReach.LOCAL if parsed else EditReach.NONE
 
 
-# --- The state of files at a pinned snapshot and the gate before edits of them, for one request.
+# --- the state of files -----------------------------------------------------------------------------------------------
 
 
 _REFRESH = "Run `cairn semantic refresh`."
@@ -180,9 +184,14 @@ _RUNNING = "Job {id} is refreshing it; `cairn semantic jobs` shows when it has e
 
 
 class FileStateService:
-    """States and gates by the numbers of files and contexts, or by path. `head` is the commit of the snapshot."""
+    """States of files and gates for edits at one pinned snapshot; `head` is the commit of the snapshot.
 
-    def __init__(self, db: Connection, pinned: Pinned, head: str = "", facts: SemanticFacts | None = None) -> None:
+    Files and contexts are named by their numbers in the database, or files by their paths.
+    """
+
+    def __init__(
+        self, db: Connection, pinned: FactSnapshot, head: str = "", facts: SemanticFacts | None = None
+    ) -> None:
         self._db, self._pinned, self._head = db, pinned, head
         self.facts = facts or SemanticFacts(db, pinned)
         self._ambiguous: dict[str, tuple[Ambiguity, ...]] = {}
@@ -190,11 +199,11 @@ class FileStateService:
     # --- by numbers ---------------------------------------------------------------------------------------------------
 
     def get_file_state(self, file_id: int, context_id: int) -> FileState:
-        """The state of one file in one context."""
+        """Return the state of one file in one context."""
         return self.get_file_states_batch([file_id], context_id)[file_id]
 
     def get_file_states_batch(self, file_ids: Sequence[int], context_id: int) -> dict[int, FileState]:
-        """The state of each of these files in one context."""
+        """Return the state of each of these files in one context."""
         found = {}
         for file_id in file_ids:
             standing = self.facts.standings.get((context_id, file_id))
@@ -202,7 +211,7 @@ class FileStateService:
         return found
 
     def check_mutation_gate(self, file_ids: Sequence[int], context_id: int) -> MutationGate:
-        """Whether these files may be edited together by what this context knows."""
+        """Return the gate for editing these files together, by what this context knows."""
         context = self.facts.contexts.get(context_id)
         files = []
         for file_id, state in self.get_file_states_batch(file_ids, context_id).items():
@@ -213,22 +222,22 @@ class FileStateService:
     # --- by paths -----------------------------------------------------------------------------------------------------
 
     def state(self, path: str) -> FileState:
-        """The state of a file in the context that knows it."""
+        """Return the state of a file in the context that knows the file."""
         return self._state(path, self.facts.standing(path)[1])
 
     def gate(self, paths: Iterable[str]) -> MutationGate:
-        """Whether these files may be edited together, each by what the context that knows it says."""
+        """Return the gate for editing these files together, each by the context that knows the file."""
         return MutationGate(tuple(self._file(path, self._context(path), self.state(path)) for path in paths))
 
     def ambiguous(self, path: str) -> tuple[Ambiguity, ...]:
-        """What is ambiguous in a clean file; it is looked for once."""
+        """Return what is ambiguous in a clean file; the detectors run once for each file."""
         if path not in self._ambiguous:
             evidence = self.evidence(path)
             self._ambiguous[path] = ambiguities(evidence) if evidence is not None else ()
         return self._ambiguous[path]
 
-    def evidence(self, path: str) -> Evidence | None:
-        """What is known of a file, for the detectors; None for one that no indexer or no parser understands."""
+    def evidence(self, path: str) -> FileEvidence | None:
+        """Return what the detectors need to know of a file; None when no indexer or no parser understands it."""
         family, syntax = family_of(path), self.facts.syntax(path)
         if family is None or syntax is None:
             return None
@@ -237,38 +246,38 @@ class FileStateService:
         def resolved(at: int) -> bool:
             return spot(syntax.text, at) in places
 
-        return Evidence(path, family, *syntax, resolved)
+        return FileEvidence(path, family, *syntax, resolved)
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 
     def inputs(self, one: Ambiguity) -> Inputs:
-        """What a decision about it would be made about: also the bytes of every file that may be meant."""
+        """Return the inputs of a decision about an ambiguity, with the hash of every file that may be meant."""
         paths = sorted({one.path, *(candidate.path for candidate in one.candidates)})
         now = {path: self._pinned.now(path) for path in paths}
         hashes = tuple((path, is_now.content_hash if is_now else "") for path, is_now in now.items())
         return Inputs(one.signature, self._head, hashes)
 
     def decided(self, one: Ambiguity) -> Decision | None:
-        """The decision that somebody made about exactly this."""
+        """Return the decision that somebody made about exactly this ambiguity; None when there is none."""
         return replay(self._db, self.inputs(one))
 
     # --- parts --------------------------------------------------------------------------------------------------------
 
-    def _state(self, path: str, standing: Standing[Key] | None) -> FileState:
+    def _state(self, path: str, standing: FileStanding[Key] | None) -> FileState:
         flags: tuple[str, ...] = ()
-        if standing is not None and standing.freshness is Freshness.CLEAN:
+        if standing is not None and standing.freshness is FactFreshness.CLEAN:
             if self.facts.syntax(path) is None:
-                return FileState(Freshness.CLEAN, Certainty.UNKNOWN, (_NOT_PARSED,))
+                return FileState(FactFreshness.CLEAN, Certainty.UNKNOWN, (_NOT_PARSED,))
             flags = (*map(_sentence, self.ambiguous(path)), *self.facts.flags(path))
         state = state_of(standing, flags, lambda key: self.facts.paths[key[1]])
-        is_silent = state.freshness is Freshness.UNINDEXED and self.facts.is_silent(path)
+        is_silent = state.freshness is FactFreshness.UNINDEXED and self.facts.is_silent(path)
         return FileState(state.freshness, state.certainty, (_SILENT,)) if is_silent else state
 
     def _file(self, path: str, context: str | None, state: FileState) -> GateFile:
         found = self.ambiguous(path) if state.certainty is Certainty.AMBIGUOUS else ()
         decisions = {one: self.decided(one) for one in found}
         still_open = tuple(one for one, decision in decisions.items() if decision is None)
-        # What the importer alone has marked has no candidates that anybody could choose from.
+        # Flags of the importer have no candidates that anybody could choose from.
         verdict = verdict_of(state, decided=not still_open and not self.facts.flags(path))
         return GateFile(
             path,
@@ -284,7 +293,7 @@ class FileStateService:
 
     def _witness(self, context: str | None, state: FileState) -> Witness:
         job = next((one for one in self._pending if one.context == context), None)
-        if state.freshness is Freshness.CLEAN or state.reasons == (_SILENT,):
+        if state.freshness is FactFreshness.CLEAN or state.reasons == (_SILENT,):
             return Witness(state.reasons, _BY_HAND)
         if context is None:
             return Witness(state.reasons, _NO_CONTEXT)

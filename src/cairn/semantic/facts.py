@@ -1,7 +1,7 @@
-"""What the semantic database says of a pinned snapshot: nothing of a file that is not clean there.
+"""What the semantic database says about a pinned snapshot; it says nothing about a file that is not clean there.
 
-One `SemanticFacts` answers one question: what it has read it does not read again. Symbols go by the number of their
-identity in the database.
+One `SemanticFacts` answers one request and reads nothing twice. Symbols are named by the number of their identity in
+the database.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 
 from cairn.core.types import Import, Reference, Symbol
 from cairn.semantic.database import Connection
-from cairn.semantic.model import Freshness, Occurrence, OccurrenceRole
+from cairn.semantic.model import FactFreshness, Occurrence, OccurrenceRole
 from cairn.semantic.places import verified
-from cairn.semantic.state import ContextRow, Key, Now, Picture, Standing, picture_of, stamp_of
+from cairn.semantic.state import FileStanding, Key, Now, Picture, StoredContext, picture_of, stamp_of
 
 # How the descriptor of a class, an interface or another type ends.
 _TYPE = "#"
@@ -47,26 +47,26 @@ class FileSyntax(NamedTuple):
     imports: Sequence[Import]
 
 
-class Pinned(Protocol):
-    """The snapshot that facts are believed against."""
+class FactSnapshot(Protocol):
+    """The snapshot against which facts are believed."""
 
     def now(self, path: str) -> Now | None:
-        """A file as it is there."""
+        """Return a file as it is in the snapshot; None when the snapshot does not hold it."""
 
     def paths(self) -> Iterable[str]:
-        """All files."""
+        """Return the paths of all files of the snapshot."""
 
     def lines(self, path: str) -> list[bytes]:
-        """Its lines, as places count them."""
+        """Return the lines of a file, as places count them."""
 
     def syntax(self, path: str) -> FileSyntax | None:
-        """What its syntax shows; None for a file that was not parsed."""
+        """Return what the syntax of a file shows; None for a file that was not parsed."""
 
 
 class SemanticFacts:
     """The facts of one codebase, for as long as the connection is open. `picture` is one that still holds."""
 
-    def __init__(self, db: Connection, pinned: Pinned, picture: Picture | None = None) -> None:
+    def __init__(self, db: Connection, pinned: FactSnapshot, picture: Picture | None = None) -> None:
         self._db, self._pinned, self._given = db, pinned, picture
         self.clean = cache(self._clean)
         self.symbols_at = cache(self._symbols_at)
@@ -75,67 +75,67 @@ class SemanticFacts:
 
     @property
     def stamp(self) -> str:
-        """Another one after every import."""
+        """A text that changes after every import and whenever contexts change."""
         return stamp_of(self._db)
 
     # --- files --------------------------------------------------------------------------------------------------------
 
     @cached_property
     def picture(self) -> Picture:
-        """How fresh every file is; it may be kept for as long as the snapshot and the stamp stay the same."""
+        """How fresh every file is. It stays valid while the snapshot and the stamp do not change."""
         return self._given or picture_of(self._db, self._pinned)
 
     @property
-    def contexts(self) -> dict[int, ContextRow]:
-        """The contexts that are in use, by their number."""
+    def contexts(self) -> dict[int, StoredContext]:
+        """The contexts in use, by number."""
         return self.picture.contexts
 
     @property
     def paths(self) -> dict[int, str]:
-        """The files that are known, by their number."""
+        """The known files, by number."""
         return self.picture.paths
 
     @property
-    def standings(self) -> dict[Key, Standing[Key]]:
-        """How fresh each file is in each context that has facts of it."""
+    def standings(self) -> dict[Key, FileStanding[Key]]:
+        """How fresh each file is in each context that has facts about it."""
         return self.picture.standings
 
-    def standing(self, path: str) -> tuple[int | None, Standing[Key] | None]:
-        """The context that knows a file, and how fresh it is there; a context in which it is clean goes first."""
+    def standing(self, path: str) -> tuple[int | None, FileStanding[Key] | None]:
+        """Return the context that knows a file and how fresh the file is there; prefers a context where it is clean."""
         found = [(key[0], self.standings[key]) for key in self.picture.keys.get(path, ())]
-        clean = [each for each in found if each[1].freshness is Freshness.CLEAN]
+        clean = [each for each in found if each[1].freshness is FactFreshness.CLEAN]
         return next(iter(clean or found), (None, None))
 
     def flags(self, path: str) -> tuple[str, ...]:
-        """What the importer marked as ambiguous in a file."""
+        """Return what the importer marked as ambiguous in a file."""
         return tuple(flag for key in self.picture.keys.get(path, ()) for flag in self.picture.flags.get(key, ()))
 
     def is_silent(self, path: str) -> bool:
-        """Whether an indexer that should have spoken of a file, as it is, did not."""
+        """Whether an indexer read the project and said nothing about this file as it is now."""
         is_now = self._pinned.now(path)
         hashes = self._db.execute("SELECT content_hash FROM silent_files WHERE path = ?", (path,))
         return is_now is not None and (is_now.content_hash,) in hashes.fetchall()
 
     def _clean(self, path: str) -> Key | None:
-        """Where to look for what is known of a file; None when it is not clean."""
+        """Return the context and the number under which facts about a file are stored; None when it is not clean."""
         context, standing = self.standing(path)
-        if context is None or standing is None or standing.freshness is not Freshness.CLEAN:
+        if context is None or standing is None or standing.freshness is not FactFreshness.CLEAN:
             return None
         return next(key for key in self.picture.keys[path] if key[0] == context)
 
     # --- symbols ------------------------------------------------------------------------------------------------------
 
     def symbol(self, identity: int) -> str:
-        """A symbol as it was normalised."""
+        """Return the normalised text of a symbol."""
         row = self._db.execute("SELECT symbol FROM identities WHERE id = ?", (identity,)).fetchone()
         return str(row[0]) if row else ""
 
     def is_ours(self, identity: int) -> bool:
-        """Whether an indexer has seen its definition in a file of the codebase, clean or not."""
+        """Whether an indexer has seen the definition of this symbol in a file of the codebase, clean or not."""
         return self._db.execute("SELECT 1 FROM symbols WHERE identity_id = ?", (identity,)).fetchone() is not None
 
     def _symbols_at(self, path: str, line: int, column: int) -> frozenset[int]:
-        """The symbols that the name at a place of a clean file stands for; none where the indexer knows none."""
+        """Return the symbols for which the name at a place of a clean file stands; empty when unknown."""
         key = self.clean(path)
         if key is None:
             return frozenset()
@@ -143,11 +143,11 @@ class SemanticFacts:
         return frozenset(row[-1] for row in rows if self._holds(_occurrence(path, row, "")))
 
     def definitions(self, identity: int) -> list[Occurrence]:
-        """Where a symbol is defined in files that are clean, in order."""
+        """Return the places in clean files where a symbol is defined, in order."""
         return [one for one in self.occurrences([identity]) if one.role is OccurrenceRole.DEFINITION]
 
     def occurrences(self, identities: Iterable[int]) -> list[Occurrence]:
-        """Every place of these symbols in files that are clean, each once, in order of path and place."""
+        """Return every place of these symbols in clean files, each once, in order of path and place."""
         found: dict[tuple[str, int, int, str], Occurrence] = {}
         for identity in sorted(identities):
             symbol = self.symbol(identity)
@@ -160,9 +160,9 @@ class SemanticFacts:
         return [found[key] for key in sorted(found)]
 
     def related(self, identity: int) -> frozenset[int]:
-        """The symbols that must keep the same name: what it implements or overrides, and what does so with it.
+        """Return the symbols that must keep the same name as this one: what it overrides, and what overrides it.
 
-        A class has bases, and shares a name with none of them: `class Host(lib.Host)` is another class.
+        A class has bases and shares a name with none of them: `class Host(lib.Host)` is another class.
         """
         found = {identity}
         following = [] if self.symbol(identity).endswith(_TYPE) else [identity]
@@ -174,9 +174,9 @@ class SemanticFacts:
         return frozenset(found)
 
     def namesakes(self, member: int, name: str | None = None) -> set[int]:
-        """The members of its name, or this one, in the bases and heirs of its class, and in the other bases of those.
+        """Return members named `name` in the bases and heirs of the class of a symbol, and in their other bases.
 
-        Indexers say of methods what they override, and not all of them say it of attributes.
+        Indexers record which methods a method overrides; not all of them record it for attributes.
         """
         match = _MEMBER.fullmatch(self.symbol(member))
         if match is None:
@@ -194,7 +194,7 @@ class SemanticFacts:
             owners |= members.keys()
 
     def _closure(self, classes: Iterable[int], statement: str) -> set[int]:
-        """These, and all that one step after the other leads to."""
+        """Return these classes and all that a statement leads to from them, step by step."""
         found = set(classes)
         following = list(found)
         for each in following:
@@ -204,7 +204,7 @@ class SemanticFacts:
         return found
 
     def in_file(self, path: str) -> Iterator[tuple[int, Occurrence]]:
-        """Every occurrence in a clean file, in order, with the number of its symbol."""
+        """Return every occurrence in a clean file, in order, with the number of its symbol."""
         key = self.clean(path)
         if key is None:
             return
@@ -214,7 +214,7 @@ class SemanticFacts:
                 yield row[-2], one
 
     def _holds(self, one: Occurrence) -> bool:
-        """Whether the text around a place is the one that was there when it was recorded."""
+        """Whether the text around a place is still the text that was recorded."""
         return min(one.start_column, one.end_column) >= 0 and verified(self.lines(one.path), one)
 
 

@@ -1,7 +1,8 @@
-"""Documents of a semantic index → rows, in the one transaction of the caller, each stamped with the hash of its file.
+"""Import an index: turn its documents into rows, in one transaction, each stamped with the hash of its file.
 
-Only what was proven to hold still is taken in: a document whose file has, after the indexer ran, the stat and the bytes
-it had before, and those of the snapshot. All others keep what was known of them, which their hash says to be old.
+Only a document whose file did not change is imported: after the indexer ran, the file has the stat and the bytes that
+it had before, and those of the snapshot. For every other file the rows of an earlier import stay, and their hash says
+that they are old.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cairn.core.types import Symbol as Defined
 from cairn.errors import SemanticUnreadable
 from cairn.semantic.contexts import project_files, settings_of
 from cairn.semantic.database import Connection
-from cairn.semantic.model import Context, Family, OccurrenceRole, Scope, family_of
+from cairn.semantic.model import Context, Family, OccurrenceRole, RefreshScope, family_of
 from cairn.semantic.places import (
     MARK,
     Span,
@@ -33,11 +34,11 @@ from cairn.semantic.places import (
     text_at,
 )
 from cairn.semantic.scip import Document, Range, ScipIndex
-from cairn.semantic.symbols import LOCAL, Normaliser, Symbol, imported_keys, offered_keys
+from cairn.semantic.symbols import LOCAL, Normaliser, NormalSymbol, imported_keys, offered_keys
 from cairn.source.beneath import Tree
 from cairn.source.stable_read import read_stable
 
-# --- What a file shows to others, with all that this rests on: another hash as soon as any of it is another.
+# --- the reach of a file ----------------------------------------------------------------------------------------------
 
 
 K = TypeVar("K", bound=Hashable)
@@ -50,9 +51,9 @@ _KNOWN_AS = "UPDATE edges SET semantic_hash_at_index = ? WHERE context_id = ? AN
 
 
 def keep_reaches(db: Connection, read: Set[Key]) -> None:
-    """Write down the reach of every file, and for those that were just read the reach of all that they lean on."""
+    """Store the reach hash of every file and, for the files just read, the reach hash of each file they depend on."""
     own: dict[Key, str] = {(context, file): said for context, file, said in db.execute(_OWN)}
-    # A file that another context understands shows what it shows there.
+    # A file that another context understands has the reach that it has in that context.
     owners = {key[1]: key for key in sorted(own, reverse=True)}
     edges: list[tuple[Key, int, Key]] = []
     for context, source, target in db.execute(_EDGES):
@@ -68,7 +69,7 @@ def keep_reaches(db: Connection, read: Set[Key]) -> None:
 
 
 def reaches(own: Mapping[K, str], leans: Mapping[K, Set[K]]) -> dict[K, str]:
-    """The reach of each, by what it shows itself and what it leans on; files that lean on each other share one."""
+    """Return the reach of each file: a hash of what it shows and of all it depends on; files in a cycle share one."""
     found: dict[K, str] = {}
     for together in _components(own, leans):
         beneath = {found[to] for key in together for to in leans.get(key, ()) if to in found}
@@ -79,7 +80,7 @@ def reaches(own: Mapping[K, str], leans: Mapping[K, Set[K]]) -> dict[K, str]:
 
 
 def _components(own: Mapping[K, str], leans: Mapping[K, Set[K]]) -> Iterator[list[K]]:
-    """Those that lead to each other, together; what they lead to comes before them."""
+    """Yield the strongly connected components of a graph; a component comes after those that it leads to."""
     order: dict[K, int] = {}
     low: dict[K, int] = {}
     waiting: list[K] = []
@@ -108,28 +109,27 @@ def _components(own: Mapping[K, str], leans: Mapping[K, Set[K]]) -> Iterator[lis
                     yield together
 
 
-# --- A fresh look at files of the tree: what they hold at this moment, asked before an indexer runs and after
-# it.
+# --- files of the tree ------------------------------------------------------------------------------------------------
 
 
 _UNSEEN = FileStat(0, 0, 0, 0)
 
 
-class Seen(NamedTuple):
-    """A file at a moment. Two equal ones say that nobody touched it in between, not even to put it back."""
+class SeenFile(NamedTuple):
+    """A file at one moment. Two equal values say that nobody touched the file in between, not even to put it back."""
 
     stat: FileStat
     file_hash: str
 
 
-def look(root: Root, paths: Iterable[str], *, clock: Clock = SYSTEM_CLOCK) -> Mapping[str, Seen]:
-    """These files as they are; what is gone, unreadable or will not hold still is not among them."""
+def look(root: Root, paths: Iterable[str], *, clock: Clock = SYSTEM_CLOCK) -> Mapping[str, SeenFile]:
+    """Return these files as they are now; leaves out files that are gone, unreadable or change while they are read."""
     found = {}
     with Tree(root) as tree:
         for path in paths:
             read = read_stable(tree, Candidate(path, path.encode(), _UNSEEN), clock=clock)
             if isinstance(read, SourceFile):
-                found[path] = Seen(read.stat, read.file_hash)
+                found[path] = SeenFile(read.stat, read.file_hash)
     return found
 
 
@@ -174,8 +174,8 @@ _UNUSED_IDENTITIES = (
 )
 
 
-class Pinned(Protocol):
-    """A snapshot, as far as the import needs it."""
+class ImportSnapshot(Protocol):
+    """The part of a snapshot that an import needs."""
 
     def file(self, path_key: str) -> StoredFile | None: ...
 
@@ -190,7 +190,7 @@ class Pinned(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What an indexer left: the bytes of its index, their name in errors, and its version."""
+    """The output of an indexer: the bytes of its index, the name of the index in errors, and the indexer's version."""
 
     data: bytes
     source: str
@@ -198,23 +198,23 @@ class Indexed:
 
 
 @dataclass(frozen=True, slots=True)
-class Import:
-    """What is needed to take an index in. It should speak of every file that the scope names."""
+class ImportRequest:
+    """What is needed to import an index. The index should mention every file that the scope names."""
 
     context: Context
     root: str
-    pinned: Pinned
-    before: Mapping[str, Seen]
-    after: Mapping[str, Seen]
+    pinned: ImportSnapshot
+    before: Mapping[str, SeenFile]
+    after: Mapping[str, SeenFile]
     now: float
-    scope: Scope
+    scope: RefreshScope
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What was taken in. `changed` files were touched meanwhile, and `foreign` ones belong to no file of the context.
+    """What was imported. `changed` files were touched meanwhile, `foreign` documents belong to no file of the context.
 
-    `dropped` occurrences lie where their file has no such place.
+    `dropped` occurrences name places that their file does not have.
     """
 
     files: tuple[str, ...]
@@ -224,11 +224,11 @@ class Imported:
     dropped: int
 
 
-def import_index(db: Connection, indexed: Indexed, about: Import) -> Imported:
-    """Take the index in. `SemanticUnreadable` when it is damaged or says nothing of the context at all."""
+def import_index(db: Connection, indexed: Indexed, about: ImportRequest) -> Imported:
+    """Import the index; raises `SemanticUnreadable` when it is damaged or says nothing about the context."""
     index = ScipIndex(indexed.data, indexed.source)
     (context_id,) = db.execute("SELECT id FROM contexts WHERE key = ?", (about.context.id,)).fetchone()
-    writer = _Writer(db, int(context_id), about)
+    writer = _ContextWriter(db, int(context_id), about)
     place = folder_of(index.metadata.project_root, about.root, about.context)
     changed, foreign, otherwise = [], 0, 0
     for document in index.documents():
@@ -254,13 +254,13 @@ def import_index(db: Connection, indexed: Indexed, about: Import) -> Imported:
 
 
 def owns(context: Context, path: str) -> bool:
-    """Whether the file is of the context's languages, lies in it, and not in one that is nested in it."""
+    """Whether the file is of the context's languages and lies in the context, but in no context nested in it."""
     if family_of(path) is not context.family or not _is_below(path, context.root):
         return False
     return not any(_is_below(path, hole) for hole in context.punched)
 
 
-def held_still(path: str, about: Import) -> bool:
+def held_still(path: str, about: ImportRequest) -> bool:
     """Whether the file is as it was before the indexer ran, and as it is in the snapshot."""
     seen, pinned = about.after.get(path), about.pinned.file(path)
     if seen is None or pinned is None:
@@ -268,7 +268,7 @@ def held_still(path: str, about: Import) -> bool:
     return seen == about.before.get(path) and seen.file_hash == pinned.file_hash
 
 
-def _is_indexed(pinned: Pinned, path: str) -> bool:
+def _is_indexed(pinned: ImportSnapshot, path: str) -> bool:
     found = pinned.file(path)
     return found is not None and found.skip is None
 
@@ -280,21 +280,21 @@ def _is_below(path: str, folder: str) -> bool:
 # --- rows -------------------------------------------------------------------------------------------------------------
 
 
-class _Row(NamedTuple):
-    """An occurrence with its symbol and its place; `body` is all of what it defines."""
+class _OccurrenceRow(NamedTuple):
+    """An occurrence with its symbol and its place; `body` is the range of the whole definition."""
 
     role: OccurrenceRole
     body: Range | None
-    symbol: Symbol
+    symbol: NormalSymbol
     identity: int
     span: Span
     around: tuple[str, str]
 
 
-class _Writer:
-    """Puts the rows of one context, file by file."""
+class _ContextWriter:
+    """Writes the rows of one context, file by file."""
 
-    def __init__(self, db: Connection, context: int, about: Import) -> None:
+    def __init__(self, db: Connection, context: int, about: ImportRequest) -> None:
         self._db, self._context, self._about = db, context, about
         self._normaliser = Normaliser(about.context, lambda path: about.pinned.file(path) is not None)
         self._identities: dict[str, int] = {}
@@ -305,7 +305,7 @@ class _Writer:
         self.occurrences = self.dropped = 0
 
     def take(self, path: str, document: Document) -> None:
-        """Replace what was known of a file by what its document says."""
+        """Replace the rows about a file by what its document says."""
         record = self._about.pinned.file(path)
         assert record is not None, "only what is in the snapshot is taken in"
         stamp = path, record.language, record.file_hash, record.interface_hash, self._about.now
@@ -331,7 +331,7 @@ class _Writer:
         self._db.execute(_FACTS, (file_id, self._context, interface, record.file_hash, self._about.now))
         self._relate(path, file_id, document)
 
-    def _rows(self, path: str, document: Document, lines: list[bytes]) -> Iterator[_Row]:
+    def _rows(self, path: str, document: Document, lines: list[bytes]) -> Iterator[_OccurrenceRow]:
         seen = set()
         unseen = len(MARK) if self._about.context.family is Family.TYPESCRIPT and lines[0].startswith(MARK) else 0
         for written in document.occurrences:
@@ -357,13 +357,13 @@ class _Writer:
             if (key := (span, symbol.identity, role)) in seen:
                 continue
             seen.add(key)
-            yield _Row(role, written.around, symbol, self._identity(symbol.identity), span, around)
+            yield _OccurrenceRow(role, written.around, symbol, self._identity(symbol.identity), span, around)
 
-    def _occurrence(self, file_id: int, row: _Row) -> tuple[object, ...]:
+    def _occurrence(self, file_id: int, row: _OccurrenceRow) -> tuple[object, ...]:
         return (file_id, self._context, row.identity, *row.span, row.role, *row.around)
 
     def _said(self, path: str, document: Document) -> dict[str, str]:
-        """What the indexer shows of each symbol as code: the type that it has found out among it."""
+        """Return what the indexer shows of each symbol as code, including the types that it inferred."""
         found = {}
         for facts in document.symbols:
             code = next((text for text in facts.documentation if text.startswith("```")), "")
@@ -372,9 +372,9 @@ class _Writer:
         return found
 
     def _define(
-        self, path: str, file_id: int, rows: Iterable[_Row], lines: list[bytes], said: Mapping[str, str]
+        self, path: str, file_id: int, rows: Iterable[_OccurrenceRow], lines: list[bytes], said: Mapping[str, str]
     ) -> str:
-        """Write down what the file defines; the hash of all of it that may decide what a name elsewhere means."""
+        """Store the definitions of the file; return a hash of all that may decide what a name elsewhere means."""
         named = _by_place(self._about.pinned.symbols(path), self._about.pinned.text(path) or b"")
         shown = []
         for row in rows:
@@ -416,10 +416,10 @@ class _Writer:
                 self._db.executemany(put, [(*row, kind) for kind, holds in kinds.items() if holds])
 
     def connect(self) -> None:
-        """Write down what each file leans on, with the interface that it was understood by."""
+        """Store what each file depends on, with the interface by which it was understood."""
         for file_id in self.files.values():
             targets = dict(self._db.execute(_TARGETS, (file_id, self._context)).fetchall())
-            # A file that nothing is known of yet, because it was not in the scope, is leaned on all the same.
+            # A file without facts, because it was not in the scope, is a dependency all the same.
             targets |= {self._row_of(path): path for path in self._named[file_id]}
             for target, path in targets.items():
                 if target != file_id:
@@ -428,7 +428,7 @@ class _Writer:
             self._doubt(path, set(self.files.values()))
 
     def _doubt(self, path: str, read: set[int]) -> None:
-        """Files that this run has not read may mean a new one by what they import: they know no interface of it."""
+        """Let files that this run has not read depend on this new file if they may import it."""
         users = "SELECT file_id FROM imported_keys WHERE key = ? AND context_id = ?"
         for key in offered_keys(path):
             for (user,) in self._db.execute(users, (key, self._context)).fetchall():
@@ -436,7 +436,7 @@ class _Writer:
                     self._db.execute(_EDGE, (user, self.files[path], self._context, ""))
 
     def _row_of(self, path: str) -> int:
-        """The number of a file, which has one from now on."""
+        """Return the number of a file; gives the file a number when it has none."""
         found = self._db.execute("SELECT id FROM files WHERE path = ?", (path,)).fetchone()
         if found is None:
             record = self._about.pinned.file(path)
@@ -446,12 +446,12 @@ class _Writer:
         return int(found[0])
 
     def _interface(self, path: str) -> str:
-        """What a file shows to others; nothing is known of one that was touched while the indexer ran."""
+        """Return the interface hash of a file; empty when the file was touched while the indexer ran."""
         record = self._about.pinned.file(path)
         return record.interface_hash if record is not None and held_still(path, self._about) else ""
 
     def tidy(self, spoken_of: set[str]) -> None:
-        """Take away what is known of files that are gone, or that an index should speak of and no longer does."""
+        """Remove the facts of files that are gone, and of files that the index should mention and does not."""
         known = "SELECT f.id, f.path FROM files f JOIN file_semantic_facts s ON s.file_id = f.id WHERE s.context_id = ?"
         for file_id, path in self._db.execute(known, (self._context,)).fetchall():
             if self._about.pinned.file(path) is None or (self._about.scope.names(path) and path not in spoken_of):
@@ -462,7 +462,7 @@ class _Writer:
             self._db.execute(_UNUSED_IDENTITIES)
 
     def note_silence(self, spoken_of: set[str]) -> None:
-        """Write down which files the index should have spoken of and did not, so that it is not made for them again."""
+        """Store which files the index should have mentioned and did not, so that no refresh is made for them."""
         if self._about.scope.full:
             self._db.execute("DELETE FROM silent_files WHERE context_id = ?", (self._context,))
         for path in self._about.after:
@@ -471,7 +471,7 @@ class _Writer:
                 self._db.execute(_SILENT, (self._context, path, self._about.after[path].file_hash))
 
     def note_settings(self) -> None:
-        """Write down by which project files all of this was understood."""
+        """Store by which project files the context was understood."""
         self._db.execute("DELETE FROM settings_files WHERE context_id = ?", (self._context,))
         context, pinned = self._about.context, self._about.pinned
         for path in settings_of(context.family, context.root, project_files(pinned.paths())):
@@ -493,7 +493,7 @@ class _Writer:
 
 
 def _by_place(symbols: Iterable[Defined], text: bytes | memoryview) -> dict[tuple[int, int], Defined]:
-    """What the syntax of a file defines, by the line and the column of the name."""
+    """Return the definitions in the syntax of a file by the line and the column of the name."""
     starts = [0]
     for each in bytes(text).split(b"\n"):
         starts.append(starts[-1] + len(each) + 1)
@@ -504,15 +504,15 @@ def _by_place(symbols: Iterable[Defined], text: bytes | memoryview) -> dict[tupl
     return found
 
 
-def _known_by_name(rows: Iterable[_Row]) -> list[_Row]:
-    """Without what is local and defined nowhere in its file: so scip-python and others write what they do not know."""
+def _known_by_name(rows: Iterable[_OccurrenceRow]) -> list[_OccurrenceRow]:
+    """Drop local symbols without a definition in the file: so scip-python and others write what they do not know."""
     every = list(rows)
     defined = {row.identity for row in every if row.role is _DEFINITION}
     return [row for row in every if row.symbol.kind != LOCAL or row.identity in defined]
 
 
-def _is_mistaken(symbol: Symbol, text: str) -> bool:
-    """Whether a module of Python is said to stand where neither its name nor a part of that does."""
+def _is_mistaken(symbol: NormalSymbol, text: str) -> bool:
+    """Whether a Python module is said to stand where neither its name nor a part of its name stands."""
     return symbol.names[1:] == ("__init__",) and f".{text}." not in f".{symbol.names[0]}."
 
 

@@ -1,8 +1,8 @@
-"""The one table of indexers: which reads which family, how it is asked, and how it is installed.
+"""The one table of indexers: which reads which family, how it is called, and how it is installed.
 
-Each run gets a folder of its own for what it needs and what it writes; nothing is written in the user's tree. What an
-indexer would take from its surroundings (packages that happen to be installed, settings in the tree, the commit) is
-answered here instead, so that the same files give the same index on every machine.
+Each run gets a folder of its own for its input and its output; nothing is written in the user's tree. What an indexer
+would take from its surroundings (installed packages, settings in the tree, the commit) is given to it here instead, so
+that the same files give the same index on every machine.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ OUTPUT = "index.scip"
 _VERSION = "0"
 
 
-class Work(NamedTuple):
-    """What is to be read: the root (a real, absolute path), the context and its files, and where to put things.
+class IndexerWork(NamedTuple):
+    """The work of one run: the root (a real, absolute path), the context and its files, and the folder for the output.
 
-    `wanted` are the files that are asked for; an indexer that cannot take fewer reads all of the context. `read` gives
+    `wanted` are the files that are asked for; an indexer that cannot take fewer reads the whole context. `read` returns
     the bytes of a file by its path key.
     """
 
@@ -41,19 +41,19 @@ class Work(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """The folder of the context, absolute."""
+        """The absolute folder of the context."""
         return os.path.join(self.root, self.context.root) if self.context.root else self.root
 
     def within(self, path: str) -> str:
-        """A path key relative to the folder of the context."""
+        """Return a path key relative to the folder of the context."""
         return posixpath.relpath(path, self.context.root or ".")
 
     def put(self, name: str) -> str:
-        """The absolute path of something in the folder of this run."""
+        """Return the absolute path of a name in the folder of this run."""
         return os.path.join(self.scratch, name)
 
 
-class Plan(NamedTuple):
+class RunPlan(NamedTuple):
     """One way to run an indexer: its arguments, the files it is given, and its whole environment but PATH and HOME."""
 
     arguments: tuple[str, ...]
@@ -63,16 +63,17 @@ class Plan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Indexer:
-    """One row. `plans` gives the ways to run it, the next of which is tried when one fails.
+    """One row of the table. `plans` returns the ways to run the indexer; the next one is tried when one fails.
 
-    `runtime` is the program that it needs beside itself, and may see. `runs_builds`: it starts what the project names
-    (a build, a compiler), so it is run only where the user trusts the project. `tested`: it is run by our own tests.
+    `runtime` is the program that the indexer needs beside itself, and may see. With `runs_builds` it starts what the
+    project names (a build, a compiler), so it is run only where the user trusts the project. `tested` says that our own
+    tests run it.
     """
 
     name: str
     family: Family
     install: str
-    plans: Callable[[Work], tuple[Plan, ...]]
+    plans: Callable[[IndexerWork], tuple[RunPlan, ...]]
     runtime: str = ""
     runs_builds: bool = False
     tested: bool = False
@@ -100,7 +101,7 @@ _NOT_IMPORTED_FROM = frozenset(
 )
 
 
-def _python(work: Work) -> tuple[Plan, ...]:
+def _python(work: IndexerWork) -> tuple[RunPlan, ...]:
     # A relative folder gives an empty index and no complaint.
     assert os.path.isabs(work.folder)
     settings = {
@@ -127,14 +128,14 @@ def _python(work: Work) -> tuple[Plan, ...]:
         ("environment.json", b"[]"),
         ("overlay.cjs", overlay.encode()),
     )
-    return (Plan(arguments, given, (("NODE_OPTIONS", f"--require={json.dumps(work.put('overlay.cjs'))}"),)),)
+    return (RunPlan(arguments, given, (("NODE_OPTIONS", f"--require={json.dumps(work.put('overlay.cjs'))}"),)),)
 
 
 def source_roots(context: Context, files: Iterable[str]) -> tuple[str, ...]:
-    """The folders that modules are imported from, the deepest first: those that hold a package without being one.
+    """Return the folders from which modules are imported, the deepest first: they hold a package and are none.
 
-    A folder whose packages another one has as well is left out, and so is one among tests or examples: the wrong one of
-    two might be taken.
+    A folder whose packages another folder has as well is left out, and so is one among tests or examples: the wrong one
+    of two might be taken.
     """
     parts = [posixpath.split(path) for path in files]
     folders = {folder for folder, _ in parts}
@@ -159,13 +160,13 @@ def source_roots(context: Context, files: Iterable[str]) -> tuple[str, ...]:
 # --- TypeScript and JavaScript ----------------------------------------------------------------------------------------
 
 
-def _typescript(work: Work) -> tuple[Plan, ...]:
+def _typescript(work: IndexerWork) -> tuple[RunPlan, ...]:
     real = _nearest(work, ("tsconfig.json", "jsconfig.json"))
     # Settings that lean on a package which is not installed here stop it; then it goes without them.
     return (*((_typescript_with(work, real),) if real else ()), _typescript_with(work, None))
 
 
-def _typescript_with(work: Work, real: str | None) -> Plan:
+def _typescript_with(work: IndexerWork, real: str | None) -> RunPlan:
     options: dict[str, object] = {
         **dict.fromkeys(("composite", "incremental", "declaration", "checkJs"), False),
         **dict.fromkeys(("noEmit", "allowJs", "skipLibCheck"), True),
@@ -192,13 +193,13 @@ def _typescript_with(work: Work, real: str | None) -> Plan:
         f"--output={work.put(OUTPUT)}",
         work.put("tsconfig.json"),
     )
-    return Plan(arguments, (("tsconfig.json", json.dumps(settings).encode()),))
+    return RunPlan(arguments, (("tsconfig.json", json.dumps(settings).encode()),))
 
 
 # --- Go ---------------------------------------------------------------------------------------------------------------
 
 
-def _go(work: Work) -> tuple[Plan, ...]:
+def _go(work: IndexerWork) -> tuple[RunPlan, ...]:
     workspace = _nearest(work, ("go.work",))
     home = work.environ.get("HOME", "")
     modules = work.environ.get("GOMODCACHE") or os.path.join(
@@ -218,7 +219,7 @@ def _go(work: Work) -> tuple[Plan, ...]:
         or os.path.join(work.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "go-build"),
         # With it a compiler would be run, with flags that the files name.
         "CGO_ENABLED": "0",
-        # It asks git for a version, which it is given.
+        # The indexer would ask git for a version; it is given one.
         "GIT_DIR": work.put("no-git"),
     }
     packages = sorted({f"./{posixpath.dirname(work.within(path))}".rstrip("/") for path in work.wanted})
@@ -230,38 +231,38 @@ def _go(work: Work) -> tuple[Plan, ...]:
         f"--output={work.put(OUTPUT)}",
         *(("./...",) if work.wanted == work.files else packages),
     )
-    return (Plan(arguments, environ=tuple(environ.items())),)
+    return (RunPlan(arguments, environ=tuple(environ.items())),)
 
 
 # --- those that ask a build -------------------------------------------------------------------------------------------
 
 
-def _rust(work: Work) -> tuple[Plan, ...]:
+def _rust(work: IndexerWork) -> tuple[RunPlan, ...]:
     environ = (("CARGO_NET_OFFLINE", "true"), ("CARGO_TARGET_DIR", work.put("target")))
-    return (Plan(("scip", work.folder, "--output", work.put(OUTPUT)), environ=environ),)
+    return (RunPlan(("scip", work.folder, "--output", work.put(OUTPUT)), environ=environ),)
 
 
-def _jvm(work: Work) -> tuple[Plan, ...]:
-    return (Plan(("index", "--output", work.put(OUTPUT), "--targetroot", work.put("target"))),)
+def _jvm(work: IndexerWork) -> tuple[RunPlan, ...]:
+    return (RunPlan(("index", "--output", work.put(OUTPUT), "--targetroot", work.put("target"))),)
 
 
-def _clang(work: Work) -> tuple[Plan, ...]:
+def _clang(work: IndexerWork) -> tuple[RunPlan, ...]:
     commands = _nearest(work, ("compile_commands.json", "build/compile_commands.json")) or "compile_commands.json"
     where = os.path.join(work.root, commands)
-    return (Plan((f"--compdb-path={where}", f"--index-output-path={work.put(OUTPUT)}")),)
+    return (RunPlan((f"--compdb-path={where}", f"--index-output-path={work.put(OUTPUT)}")),)
 
 
-def _dotnet(work: Work) -> tuple[Plan, ...]:
-    return (Plan(("index", "--output", work.put(OUTPUT), "--working-directory", work.folder)),)
+def _dotnet(work: IndexerWork) -> tuple[RunPlan, ...]:
+    return (RunPlan(("index", "--output", work.put(OUTPUT), "--working-directory", work.folder)),)
 
 
-def _ruby(work: Work) -> tuple[Plan, ...]:
+def _ruby(work: IndexerWork) -> tuple[RunPlan, ...]:
     metadata = f"{_slug(work.context)}@{_VERSION}"
-    return (Plan(("--index-file", work.put(OUTPUT), "--gem-metadata", metadata, work.folder)),)
+    return (RunPlan(("--index-file", work.put(OUTPUT), "--gem-metadata", metadata, work.folder)),)
 
 
-def _nearest(work: Work, names: tuple[str, ...]) -> str | None:
-    """The path key of the nearest of these files, in the folder of the context or above it; never above the root."""
+def _nearest(work: IndexerWork, names: tuple[str, ...]) -> str | None:
+    """Return the path key of the nearest of these files, in the folder of the context or above it; None without any."""
     at = work.context.root
     while True:
         for name in names:
@@ -273,7 +274,7 @@ def _nearest(work: Work, names: tuple[str, ...]) -> str | None:
 
 
 def _slug(context: Context) -> str:
-    """The name of the context as every indexer takes it."""
+    """Return the name of the context in characters that every indexer takes."""
     return re.sub(r"[^A-Za-z0-9._@/-]+", "-", context.name).strip("-") or "project"
 
 

@@ -1,8 +1,8 @@
-"""Refresh jobs: asked for, claimed, kept alive, ended. For each context at most one runs and one waits.
+"""Refresh jobs: enqueued, claimed, kept alive, ended. For each context at most one runs and one waits.
 
-Every change of a job names the status it expects and happens in a transaction of the caller, so of many who try one
-wins. Who asks during a run widens the job that waits, for the run has already read its files. A job is superseded when
-the commit has changed and for no other reason; what it was to cover is then covered by the next.
+Every change of a job names the status that it expects and happens in a transaction of the caller, so of many callers
+one wins. A request during a run widens the job that waits, because the run has already read its files. A job is
+superseded when the commit has changed and for no other reason; the next job then covers its scope.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, ProcessId
 from cairn.core.limits import JOB_ATTEMPTS, JOB_LEASE_SECONDS, JOBS_KEPT
 from cairn.semantic.database import Connection, SemanticDatabase
-from cairn.semantic.model import FULL, Job, JobStatus, Scope, from_json
+from cairn.semantic.model import FULL, Job, JobStatus, RefreshScope, from_json
 
 HEAD_CHANGED = "the commit has changed"
 CANCELLED = "it was cancelled"
@@ -34,7 +34,7 @@ _INSERT = (
 )
 
 
-class Asked(StrEnum):
+class EnqueueResult(StrEnum):
     """What became of a request."""
 
     CREATED = "created"
@@ -43,15 +43,15 @@ class Asked(StrEnum):
 
 
 class Enqueued(NamedTuple):
-    """The job that will do what was asked; None when nothing was asked for."""
+    """The job that will do the work, and what became of the request; no job when the scope was empty."""
 
     job: int | None
-    asked: Asked
+    asked: EnqueueResult
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A job that is ours as long as its row carries our holder."""
+    """A job that belongs to this process as long as its row carries this holder."""
 
     job: Job
     holder: str
@@ -63,34 +63,34 @@ class Claim:
 def enqueue(
     db: Connection,
     context: str,
-    scope: Scope,
+    scope: RefreshScope,
     *,
     head: str,
     reason: str,
     priority: int = 0,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Enqueued:
-    """See to it that the scope is refreshed at this commit (empty: there is none). A higher priority goes first."""
+    """Make sure that a job refreshes the scope at this commit (empty: no commit). A higher priority goes first."""
     if scope.empty:
-        return Enqueued(None, Asked.COVERED)
+        return Enqueued(None, EnqueueResult.COVERED)
     at = _context_id(db, context)
     scope = scope.join(_supersede(db, at, head, clock))
     waiting = db.execute(_OPEN, (at, JobStatus.QUEUED)).fetchone()
     if waiting is None:
         row = at, scope.to_json(), reason, priority, head, _now(clock)
-        return Enqueued(db.execute(_INSERT, row).lastrowid, Asked.CREATED)
+        return Enqueued(db.execute(_INSERT, row).lastrowid, EnqueueResult.CREATED)
     job, known, before, _ = waiting
-    asked = Asked.COVERED if _scope(known).covers(scope) else Asked.WIDENED
-    if asked is Asked.WIDENED or priority > before:
+    asked = EnqueueResult.COVERED if _scope(known).covers(scope) else EnqueueResult.WIDENED
+    if asked is EnqueueResult.WIDENED or priority > before:
         wider = _scope(known).join(scope).to_json()
         changed = "UPDATE refresh_jobs SET scope = ?, priority = ? WHERE id = ? AND status = 'queued'"
         db.execute(changed, (wider, max(priority, before), job))
     return Enqueued(job, asked)
 
 
-def _supersede(db: Connection, at: int, head: str, clock: Clock) -> Scope:
-    """End the jobs that were asked for at another commit; what they were to cover."""
-    left = Scope()
+def _supersede(db: Connection, at: int, head: str, clock: Clock) -> RefreshScope:
+    """End the jobs of another commit and return the scope that they were to cover."""
+    left = RefreshScope()
     for status in (JobStatus.QUEUED, JobStatus.RUNNING):
         found = db.execute(_OPEN, (at, status)).fetchone()
         if found is not None and found[3] != head and _end(db, found[0], status, _SUPERSEDED, clock):
@@ -108,7 +108,7 @@ def claim(
     clock: Clock = SYSTEM_CLOCK,
     processes: Processes = SYSTEM_PROCESSES,
 ) -> Claim | None:
-    """The job, or without one that which should go first, as ours to run; None when somebody else was faster."""
+    """Claim a job, or the first one in line, for this process; None when somebody else was faster or there is none."""
     wanted = job if job is not None else _first(db)
     if wanted is None:
         return None
@@ -124,7 +124,7 @@ def claim(
 
 
 def _first(db: Connection) -> int | None:
-    """What somebody looks at goes first, then what was asked for first; a context whose job runs has to wait."""
+    """Return the job with the highest priority, then the oldest; a context whose job runs has to wait."""
     found = db.execute(
         "SELECT id FROM refresh_jobs q WHERE status = 'queued' AND NOT EXISTS (SELECT 1 FROM refresh_jobs r"
         " WHERE r.context_id = q.context_id AND r.status = 'running') ORDER BY priority DESC, id LIMIT 1"
@@ -133,13 +133,13 @@ def _first(db: Connection) -> int | None:
 
 
 def heartbeat(db: Connection, held: Claim, *, clock: Clock = SYSTEM_CLOCK) -> bool:
-    """Say that its worker lives; False when the job is no longer ours and the work is in vain."""
+    """Record that the worker of this job is alive; False when the job belongs to somebody else by now."""
     beat = "UPDATE refresh_jobs SET heartbeat_at = ? WHERE id = ? AND status = 'running' AND holder = ?"
     return bool(db.execute(beat, (clock.boottime(), held.job.id, held.holder)).rowcount)
 
 
 def is_held(db: Connection, held: Claim) -> bool:
-    """Whether the job is still ours."""
+    """Whether the job still belongs to this claim."""
     ours = "SELECT 1 FROM refresh_jobs WHERE id = ? AND status = 'running' AND holder = ?"
     return db.execute(ours, (held.job.id, held.holder)).fetchone() is not None
 
@@ -157,17 +157,17 @@ _SUPERSEDED = _End(JobStatus.SUPERSEDED, superseded=HEAD_CHANGED)
 
 
 def complete(db: Connection, held: Claim, *, clock: Clock = SYSTEM_CLOCK) -> bool:
-    """In the transaction that took in its output: it has done what it was to do."""
+    """End a job as completed, in the transaction that imported its output; False when the claim was lost."""
     return _end(db, held.job.id, JobStatus.RUNNING, _End(JobStatus.COMPLETED), clock, held.holder)
 
 
 def fail(db: Connection, held: Claim, why: str, *, clock: Clock = SYSTEM_CLOCK) -> bool:
-    """It came to nothing, and why."""
+    """End a job as failed, with the reason; False when the claim was lost."""
     return _end(db, held.job.id, JobStatus.RUNNING, _End(JobStatus.FAILED, why), clock, held.holder)
 
 
 def supersede(db: Connection, held: Claim, head: str, *, clock: Clock = SYSTEM_CLOCK) -> int | None:
-    """The commit has changed under it: its output is worth nothing. The job that does it again at this commit."""
+    """End a job because the commit has changed; return the job that does the work again at the new commit."""
     if not _end(db, held.job.id, JobStatus.RUNNING, _SUPERSEDED, clock, held.holder):
         return None
     job = held.job
@@ -176,13 +176,13 @@ def supersede(db: Connection, held: Claim, head: str, *, clock: Clock = SYSTEM_C
 
 
 def cancel(db: Connection, job: int, *, clock: Clock = SYSTEM_CLOCK) -> bool:
-    """End a job that waits or runs; the worker of one that runs finds out by its next heartbeat."""
+    """End a job that waits or runs; the worker of a running job learns of it at its next heartbeat."""
     end = _End(JobStatus.FAILED, CANCELLED)
     return _end(db, job, JobStatus.QUEUED, end, clock) or _end(db, job, JobStatus.RUNNING, end, clock)
 
 
 def recover(db: Connection, *, clock: Clock = SYSTEM_CLOCK, processes: Processes = SYSTEM_PROCESSES) -> int:
-    """Put the jobs of workers that are dead, or were not heard of for too long, back in the line. How many."""
+    """Requeue the jobs of workers that are dead or sent no heartbeat for too long; return how many."""
     running = "SELECT id, holder, heartbeat_at, attempts FROM refresh_jobs WHERE status = 'running'"
     lost = [
         (job, attempts)
@@ -201,7 +201,7 @@ def _put_back(db: Connection, job: int, attempts: int, clock: Clock) -> None:
         why = f"it was begun {attempts} times and its worker died each time"
         _end(db, job, JobStatus.RUNNING, _End(JobStatus.FAILED, why), clock)
     elif waiting is not None:
-        # It would do the same at the same commit, and does more at a later one.
+        # The waiting job does the same work at the same commit, and more at a later one.
         _end(db, job, JobStatus.RUNNING, _End(JobStatus.FAILED, _DIED), clock)
         wider = _scope(waiting[1]).join(_scope(scope)).to_json()
         db.execute("UPDATE refresh_jobs SET scope = ? WHERE id = ? AND status = 'queued'", (wider, waiting[0]))
@@ -217,12 +217,12 @@ def _is_lost(holder: object, beat: object, clock: Clock, processes: Processes) -
     process = _process(holder)
     if process is None or not isinstance(beat, float) or processes.is_gone(process):
         return True
-    # A time that has not come yet is that of an earlier start of the machine.
+    # A heartbeat in the future is from before the machine was restarted.
     return not 0 <= clock.boottime() - beat <= JOB_LEASE_SECONDS
 
 
 def _end(db: Connection, job: int, expected: JobStatus, end: _End, clock: Clock, holder: str | None = None) -> bool:
-    """Whether the job was in the expected status (and, with a holder, its), and is now at its end."""
+    """End a job that has the expected status (and holder, if one is given); False when it has not."""
     ended = db.execute(
         "UPDATE refresh_jobs SET status = ?, finished_at = ?, error = ?, superseded_reason = ?"
         " WHERE id = ? AND status = ? AND holder IS coalesce(?, holder)",
@@ -246,24 +246,24 @@ def _forget_old(db: Connection, job: int) -> None:
 
 
 def get(db: Connection, job: int) -> Job | None:
-    """One job, None when it is not known, or no longer."""
+    """Return one job; None when it is not known, or no longer."""
     found = db.execute(f"{_JOBS} WHERE j.id = ?", (job,)).fetchone()
     return found and _job(found)
 
 
 def jobs(db: Connection) -> tuple[Job, ...]:
-    """All that are remembered, the newest first."""
+    """Return all jobs that are remembered, the newest first."""
     return _sound(db.execute(f"{_JOBS} ORDER BY j.id DESC"))
 
 
 def pending(db: Connection) -> tuple[Job, ...]:
-    """Those that run or wait, in the order in which they go."""
+    """Return the jobs that run or wait, in the order in which they go."""
     rows = db.execute(f"{_JOBS} WHERE j.status IN ('queued', 'running') ORDER BY j.status DESC, j.priority DESC, j.id")
     return _sound(rows)
 
 
 def failures(db: Connection) -> tuple[Job, ...]:
-    """The last job of each context whose last one has failed."""
+    """Return the last job of each context whose last job has failed."""
     last: dict[str, Job] = {}
     for job in jobs(db):
         last.setdefault(job.context, job)
@@ -271,7 +271,7 @@ def failures(db: Connection) -> tuple[Job, ...]:
 
 
 def failed_refreshes(database: SemanticDatabase) -> tuple[str, ...]:
-    """What went wrong when indexers were last run, in sentences; the index itself needs none of them."""
+    """Return what went wrong when indexers last ran, in sentences; the index itself needs no indexer."""
     found = database.ask(failures) or ()
     return tuple(f"The last semantic refresh of {job.context} failed: {job.error}" for job in found)
 
@@ -281,14 +281,14 @@ def _sound(rows: Iterable[tuple[Any, ...]]) -> tuple[Job, ...]:
 
 
 def _job(row: tuple[Any, ...]) -> Job | None:
-    """What a row says; None for one that we would not have written."""
+    """Return the job in a row; None for a row that Cairn would not have written."""
     if row[2] not in JobStatus.__members__.values():
         return None
     return Job(int(row[0]), row[1], JobStatus(row[2]), _scope(row[3]), *row[4:])
 
 
-def _scope(text: object) -> Scope:
-    """What was written down; what cannot be read is taken for everything, which covers it in any case."""
+def _scope(text: object) -> RefreshScope:
+    """Return the scope in a text; an unreadable text is taken for the full scope, which covers any other."""
     try:
         return from_json(str(text))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Stands between us and an indexer: it lives as long as we do, and takes the indexer with it when we are killed.
+"""Stand between Cairn and an indexer: live as long as Cairn does, and end the indexer when Cairn is killed.
 
-It is run as a file of its own by a bare Python, as the leader of a process group. Its standard input is a pipe of ours
-that nothing is ever written to: it ends when we do, however that happens.
+A bare Python runs this file as a program of its own, the leader of a process group. Its standard input is a pipe from
+Cairn that nothing is ever written to: the pipe ends when Cairn does, however that happens.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import threading
 
 
 def _until_orphaned() -> None:
-    """When nobody holds the other end of the pipe any more, the whole group goes, this process included."""
+    """Wait until nobody holds the other end of the pipe, then kill the whole group, this process included."""
     os.read(0, 1)
     os.killpg(0, signal.SIGKILL)
 
 
 def main() -> None:
-    """Run what the arguments say and end as it ended; a signal n is told as 128 + n, as shells do."""
+    """Run the command in the arguments and exit with its status; a signal n becomes 128 + n, as in shells."""
     threading.Thread(target=_until_orphaned, daemon=True).start()
     try:
         status = subprocess.call(sys.argv[1:], stdin=subprocess.DEVNULL)  # noqa: S603 - what the table of indexers says

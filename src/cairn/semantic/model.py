@@ -14,14 +14,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-# --- What a refresh has to cover: the union of files, packages and what changed since a time, or everything.
+# --- scopes -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """A union: the files, everything below the packages (folders), and every file that changed after `since`.
+class RefreshScope:
+    """What a refresh has to cover: files, everything below packages (folders), and every file changed after `since`.
 
-    Paths are path keys; a package is a folder, `""` the top one. `full` stands above all others, so the rest is empty.
+    The parts form a union. Paths are path keys; a package is a folder, `""` the top one. `full` covers everything, so
+    the other parts are then empty.
     """
 
     full: bool = False
@@ -35,35 +36,35 @@ class Scope:
         if self.since is not None and not math.isfinite(self.since):
             raise ValueError("a scope begins at a time")
 
-    def join(self, other: Scope) -> Scope:
-        """The least scope that covers both."""
+    def join(self, other: RefreshScope) -> RefreshScope:
+        """Return the least scope that covers this scope and another."""
         if self.full or other.full:
             return FULL
         times = [since for since in (self.since, other.since) if since is not None]
         files, packages = self.files | other.files, self.packages | other.packages
-        return Scope(files=files, packages=packages, since=min(times) if times else None).plain()
+        return RefreshScope(files=files, packages=packages, since=min(times) if times else None).plain()
 
-    def plain(self) -> Scope:
-        """The same, without what is covered twice: equal scopes are then equal values."""
+    def plain(self) -> RefreshScope:
+        """Return this scope without parts that other parts cover, so that equal scopes are equal values."""
         packages = frozenset(one for one in self.packages if not _below(one, self.packages - {one}))
         files = frozenset(one for one in self.files if not _below(one, packages))
-        return Scope(self.full, files, packages, self.since)
+        return RefreshScope(self.full, files, packages, self.since)
 
-    def covers(self, other: Scope) -> bool:
-        """Whether a refresh of this scope does all that one of the other would do."""
+    def covers(self, other: RefreshScope) -> bool:
+        """Whether a refresh of this scope does all that a refresh of another would do."""
         return self.join(other) == self.plain()
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing in it."""
+        """Whether this scope covers nothing."""
         return self == NOTHING
 
     def names(self, path: str) -> bool:
-        """Whether the file is in it by its name; what changed since a time is not asked here."""
+        """Whether the file is in this scope by its name; `since` is not looked at."""
         return self.full or path in self.files or _below(path, self.packages)
 
     def to_json(self) -> str:
-        """One text for one scope."""
+        """Return the scope as text; equal scopes give equal texts."""
         plain = self.plain()
         said: dict[str, Any] = {"full": True} if plain.full else {}
         if plain.files:
@@ -75,12 +76,12 @@ class Scope:
         return json.dumps(said, separators=(",", ":"), sort_keys=True)
 
 
-NOTHING = Scope()
-FULL = Scope(full=True)
+NOTHING = RefreshScope()
+FULL = RefreshScope(full=True)
 
 
-def from_json(text: str) -> Scope:
-    """The scope that `to_json` wrote down; ValueError for anything else."""
+def from_json(text: str) -> RefreshScope:
+    """Return the scope that `to_json` wrote; raises ValueError for any other text."""
     said = json.loads(text)
     if not isinstance(said, dict) or said.keys() - {"full", "files", "packages", "since"}:
         raise ValueError("this is no scope")
@@ -90,12 +91,12 @@ def from_json(text: str) -> Scope:
     named = [said.get(part, []) for part in ("files", "packages")]
     if not all(isinstance(part, list) and all(isinstance(one, str) for one in part) for part in named):
         raise ValueError("this is no scope")
-    return Scope(full, frozenset(named[0]), frozenset(named[1]), None if since is None else float(since)).plain()
+    return RefreshScope(full, frozenset(named[0]), frozenset(named[1]), None if since is None else float(since)).plain()
 
 
-def of_files(paths: Iterable[str]) -> Scope:
-    """Exactly these files; none of them is nothing, never everything."""
-    return Scope(files=frozenset(paths))
+def of_files(paths: Iterable[str]) -> RefreshScope:
+    """Return the scope of exactly these files; no files give the empty scope, never the full one."""
+    return RefreshScope(files=frozenset(paths))
 
 
 def _below(path: str, folders: frozenset[str]) -> bool:
@@ -129,8 +130,9 @@ class Family(StrEnum):
 class Context:
     """Files that one run of an indexer understands together: a package or a workspace.
 
-    `root` is the folder (`""` is the top), `fence` the file that makes it one, `why` says so in words. `include` are
-    the packages that its workspace takes in, and `punched` the roots of contexts nested in it.
+    `root` is the folder (`""` is the top), `fence` the project file that makes it a context, `why` explains that in
+    words. `include` are the packages that the workspace takes in, and `punched` the roots of contexts nested in this
+    one.
     """
 
     id: str
@@ -145,7 +147,7 @@ class Context:
 
 
 class JobStatus(StrEnum):
-    """Where a refresh stands; the last three are its end."""
+    """The status of a refresh job; the last three are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -156,15 +158,15 @@ class JobStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One refresh of one context (by its id). `head` is the commit it was asked at, empty without one.
+    """One refresh of one context (by its id). `head` is the commit of the request, empty without one.
 
-    Times are seconds since 1970. `pid` and `started_at` are of the process that has claimed it.
+    Times are seconds since 1970. `pid` and `started_at` belong to the process that claimed the job.
     """
 
     id: int
     context: str
     status: JobStatus
-    scope: Scope
+    scope: RefreshScope
     reason: str
     priority: int
     head: str
@@ -176,7 +178,7 @@ class Job:
     pid: int | None = None
 
 
-class Freshness(StrEnum):
+class FactFreshness(StrEnum):
     """Whether what the semantic layer knows of a file still holds."""
 
     CLEAN = "clean"
@@ -196,9 +198,9 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """Both axes, and why, in sentences."""
+    """The freshness and the certainty of a file, and the reasons in sentences."""
 
-    freshness: Freshness
+    freshness: FactFreshness
     certainty: Certainty
     reasons: tuple[str, ...] = ()
 
@@ -212,10 +214,10 @@ class OccurrenceRole(StrEnum):
 
 
 class Occurrence(NamedTuple):
-    """A symbol (normalised) in a place.
+    """One place of a (normalised) symbol in a file.
 
-    The anchors are the text of the line just before and behind it, as `anchors.anchors` makes them: they are compared
-    before a position is used.
+    The anchors are the text of the line just before and behind the place, as `places.anchors` makes them: they are
+    compared before a position is used.
     """
 
     path: str
@@ -229,7 +231,7 @@ class Occurrence(NamedTuple):
     anchor_after: str
 
 
-# --- Which family of languages a file belongs to: by its name alone.
+# --- families ---------------------------------------------------------------------------------------------------------
 
 
 _SUFFIXES = {
@@ -246,6 +248,6 @@ _FAMILIES = {suffix: family for family, suffixes in _SUFFIXES.items() for suffix
 
 
 def family_of(path: str) -> Family | None:
-    """The family of the file with this path key; None when no indexer reads it."""
+    """Return the family of the file with this path key; None when no indexer reads it."""
     stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
     return _FAMILIES.get(suffix.lower()) if stem and dot else None

@@ -1,4 +1,7 @@
-"""Where in our tree a place of a semantic index is: its path, its line, and its column in bytes."""
+"""Places: where in the tree a place of an index is, and anchors, which tell whether a place is still the one meant.
+
+A place has a path, a line and a column in bytes. An anchor is the text around an occurrence, on its own lines.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,11 @@ from cairn.semantic.model import Context, Family, Occurrence
 from cairn.semantic.scip import Document, Range, byte_column
 from cairn.source.root import path_key
 
-# --- Anchors: the text around an occurrence on its lines, kept to see whether a place is still the one that was
-# meant.
+# --- anchors ----------------------------------------------------------------------------------------------------------
 
 
 class Span(NamedTuple):
-    """A piece of a file: lines from 1, byte columns from 0, the end behind it."""
+    """A piece of a file: lines from 1, byte columns from 0, the end exclusive."""
 
     start_line: int
     start_column: int
@@ -26,17 +28,17 @@ class Span(NamedTuple):
 
 
 def lines_of(text: bytes | memoryview) -> list[bytes]:
-    """The lines of a file, without their ends, as places count them."""
+    """Return the lines of a file, without their ends, as places count them."""
     return [line.removesuffix(b"\r") for line in bytes(text).split(b"\n")]
 
 
 def spot(text: bytes, at: int) -> tuple[int, int]:
-    """The line (from 1) and the column (bytes) of a byte."""
+    """Return the line (from 1) and the column (in bytes) of a byte."""
     return text.count(b"\n", 0, at) + 1, at - (text.rfind(b"\n", 0, at) + 1)
 
 
 def anchors(lines: list[bytes], span: Span) -> tuple[str, str] | None:
-    """The text just before and just behind the span, on its own lines; None when there is no such place."""
+    """Return the text just before and just behind a span, on its lines; None when the file has no such place."""
     if not 1 <= span.start_line <= span.end_line <= len(lines):
         return None
     first, last = lines[span.start_line - 1], lines[span.end_line - 1]
@@ -44,12 +46,12 @@ def anchors(lines: list[bytes], span: Span) -> tuple[str, str] | None:
         return None
     before = first[max(0, span.start_column - ANCHOR_BYTES) : span.start_column]
     behind = last[span.end_column : span.end_column + ANCHOR_BYTES]
-    # Cut in the middle of a character, that one is left out.
+    # A character that the cut splits is left out.
     return before.decode("utf-8", "ignore"), behind.decode("utf-8", "ignore")
 
 
 def verified(lines: list[bytes], one: Occurrence) -> bool:
-    """Whether the text around the occurrence is still the one that was there when it was indexed."""
+    """Whether the text around the occurrence is still the text that was indexed."""
     return anchors(lines, Span(*one[1:5])) == (one.anchor_before, one.anchor_after)
 
 
@@ -59,7 +61,7 @@ _SEPARATORS = "\u2028".encode(), "\u2029".encode()
 
 
 def folder_of(project_root: str, root: str, context: Context) -> str:
-    """The folder, relative to the root, that the paths of the documents begin at."""
+    """Return the folder, relative to the root, at which the paths of an index begin."""
     said = _decoded(project_root.removeprefix("file://")) if project_root.startswith("file://") else project_root
     if said.startswith("/"):
         found = os.path.relpath(os.path.normpath(said), root)
@@ -69,13 +71,13 @@ def folder_of(project_root: str, root: str, context: Context) -> str:
 
 
 def _decoded(uri: str) -> str:
-    """A path of a URI, `%20` and its like undone."""
+    """Return the path of a URI with `%20` and other escapes decoded."""
     raw = re.sub(rb"%([0-9A-Fa-f]{2})", lambda found: bytes.fromhex(found[1].decode()), uri.encode())
     return raw.decode("utf-8", "replace")
 
 
 def path_of(folder: str, written: str) -> str | None:
-    """The path key of a document; None for one that lies outside of the root, or names nothing."""
+    """Return the path key of a document; None when the document lies outside the root or has no name."""
     found = os.path.normpath(os.path.join(folder, written))
     if not written or os.path.isabs(found):
         return None
@@ -86,10 +88,10 @@ def path_of(folder: str, written: str) -> str | None:
 
 
 def is_counted_alike(text: bytes | memoryview, family: Family) -> bool:
-    """Whether the indexer finds the same lines and columns in a text as we do.
+    """Whether an indexer of this family finds the same lines and columns in a text as Cairn does.
 
-    Most know an end of a line that we do not, so that all behind it would be said of another line. Whether a mark at
-    the beginning of a file counts as a column is known of two of them.
+    Most indexers know a line end that Cairn does not, so that everything behind it would be reported on another line.
+    Whether a byte order mark counts as a column is known for two families only.
     """
     data = bytes(text)
     if re.search(rb"\r(?!\n)", data):
@@ -100,7 +102,10 @@ def is_counted_alike(text: bytes | memoryview, family: Family) -> bool:
 
 
 def span_of(written: Range, document: Document, lines: list[bytes], unseen: int) -> Span | None:
-    """Where it is; the indexer does not see so many of the first bytes of the file."""
+    """Return the span of a range of a document; None when the file has no such line.
+
+    The indexer does not see the first `unseen` bytes of the file.
+    """
     if written.end_line >= len(lines):
         return None
     start = _column(lines, written.start_line, written.start_column, document, unseen)
@@ -115,12 +120,12 @@ def _column(lines: list[bytes], line: int, column: int, document: Document, unse
 
 
 def is_empty(span: Span) -> bool:
-    """Whether it holds no text."""
+    """Whether a span holds no text."""
     return (span.start_line, span.start_column) == (span.end_line, span.end_column)
 
 
 def text_at(lines: list[bytes], span: Span) -> str:
-    """What stands there; nothing when that is more than one line."""
+    """Return the text of a span; empty when the span has more than one line."""
     if span.start_line != span.end_line:
         return ""
     return lines[span.start_line - 1][span.start_column : span.end_column].decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""One process of an indexer, from its start to its end: watched, in a group of its own, and never left behind."""
+"""Run one process of an indexer from start to end: watched, in a process group of its own, never left behind."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from cairn.core.clock import Clock
 from cairn.core.limits import INDEXER_LOOK_SECONDS, INDEXER_SAID_BYTES, KIB, MAX_SCIP_BYTES
 from cairn.semantic import keeper
 
-# --- How much memory an indexer takes, with everything that it has started: what the kernel says of its
-# session.
+# --- memory -----------------------------------------------------------------------------------------------------------
 
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-# Behind the name of the program, which may hold anything.
+# Positions of the fields behind the name of the program; the name may hold any bytes.
 _SESSION, _RESIDENT = 3, 21
 
 
 def session_bytes(session: int) -> int:
-    """The resident memory of all processes of a session, together; 0 where the kernel does not say."""
+    """Return the resident memory of all processes of a session; 0 where the kernel does not say."""
     total = 0
     try:
         names = os.listdir("/proc")
@@ -38,7 +37,7 @@ def session_bytes(session: int) -> int:
             with open(f"/proc/{name}/stat", "rb") as file:
                 fields = file.read().rpartition(b")")[2].split()
         except OSError:
-            # It has ended meanwhile.
+            # The process has ended meanwhile.
             continue
         if len(fields) > _RESIDENT and int(fields[_SESSION]) == session:
             total += int(fields[_RESIDENT]) * _PAGE
@@ -46,7 +45,7 @@ def session_bytes(session: int) -> int:
 
 
 def machine_bytes() -> int:
-    """The memory of this machine."""
+    """Return the size of this machine's memory."""
     return os.sysconf("SC_PHYS_PAGES") * _PAGE
 
 
@@ -56,15 +55,15 @@ _READ_BYTES = 64 * KIB
 _MOST_WORDS = 300
 
 
-class Ended(NamedTuple):
-    """The status of a program (128 and the number of a signal) and the last that it printed."""
+class ProcessResult(NamedTuple):
+    """The exit status of a program (128 plus the number of a signal) and the last bytes that it printed."""
 
     status: int
     said: bytes
 
     @property
     def reason(self) -> str:
-        """How it ended, and what it printed last that looks like a reason, in one line."""
+        """How the program ended and the last printed line that looks like a reason, in one line."""
         text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", self.said.decode("utf-8", "replace"))
         lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         telling = [line for line in lines if re.search(r"\berror\b|exception|cannot|failed", line, re.IGNORECASE)]
@@ -76,10 +75,11 @@ class Ended(NamedTuple):
 
 def run_to_end(
     command: Sequence[str], *, cwd: str, environ: Mapping[str, str], look: Callable[[int], None], clock: Clock
-) -> Ended:
-    """Run a program, and give how it ended. Nothing that it has started is left then, whatever happens here.
+) -> ProcessResult:
+    """Run a program and return how it ended; no process that it started is left, whatever happens here.
 
-    `look` is called several times a second with the number of its session; what it raises ends the program.
+    `look` is called several times a second with the number of the program's session; an exception of `look` ends the
+    program.
     """
     with subprocess.Popen(  # noqa: S603 - a program of the user's, and arguments from the table of indexers
         [sys.executable, "-I", "-S", keeper.__file__, *command],
@@ -95,13 +95,13 @@ def run_to_end(
             _restrain(child.pid)
             said = _watch(child, look, clock)
         finally:
-            # Also when it has ended by itself: what it has left running is in its group.
+            # Also after a normal end: processes that the program left running are in its group.
             _kill_group(child, clock)
-        return Ended(child.wait(), said)
+        return ProcessResult(child.wait(), said)
 
 
 def _watch(child: subprocess.Popen[bytes], look: Callable[[int], None], clock: Clock) -> bytes:
-    """The last that it printed, when it has ended."""
+    """Wait for the end of a program and return the last bytes that it printed."""
     assert child.stdout is not None
     out, said = child.stdout.fileno(), b""
     os.set_blocking(out, False)
@@ -116,12 +116,12 @@ def _watch(child: subprocess.Popen[bytes], look: Callable[[int], None], clock: C
                     if not piece:
                         selector.unregister(out)
             else:
-                # It has closed its output, and is about to end.
+                # The program has closed its output and is about to end.
                 clock.sleep(0.01)
             if clock.monotonic() >= next_look:
                 next_look = clock.monotonic() + INDEXER_LOOK_SECONDS
                 look(child.pid)
-    # What it printed just before it ended is the reason that somebody wants to know. No more fits into a pipe.
+    # The last words of the program are the reason that a user wants to know. No more than this fits into a pipe.
     return (said + _read(out, INDEXER_SAID_BYTES * 64))[-INDEXER_SAID_BYTES:]
 
 
@@ -133,12 +133,12 @@ def _read(out: int, most: int = _READ_BYTES) -> bytes:
 
 
 def _has_ended(child: subprocess.Popen[bytes]) -> bool:
-    """Whether it has; it stays a process until somebody waits for it, so its number is nobody else's."""
+    """Whether a program has ended. It is not reaped here, so its number is not reused meanwhile."""
     return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _kill_group(child: subprocess.Popen[bytes], clock: Clock) -> None:
-    """Nothing of it runs any more; what does not die at once (a disk that hangs) is not waited for longer."""
+    """Kill all processes of a group and wait a little for their end; a hanging disk may delay it longer."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
@@ -148,7 +148,7 @@ def _kill_group(child: subprocess.Popen[bytes], clock: Clock) -> None:
 
 
 def _restrain(pid: int) -> None:
-    """Nobody waits for it: others go first. It leaves no core, and no file that could not be read anyway."""
+    """Give a process a low priority, no core dumps, and no files larger than an index that can be read."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PGRP, pid, _NICE)
         if sys.platform == "linux":

@@ -1,6 +1,6 @@
-"""A rename, planned: every occurrence that the indexers know, verified against the snapshot, as one patch.
+"""Plan a rename: every occurrence that the indexers know, verified against the snapshot, as one patch.
 
-There is a patch only when every file with the name is clean and nothing is left to decide. Applying it is the user's.
+There is a patch only when every file with the name is clean and nothing is left to decide. The user applies it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import NamedTuple
 from cairn.core.tokens import whole_name
 from cairn.core.types import NamePlace, Shorthand
 from cairn.errors import UsageError
-from cairn.semantic.ambiguity import Ambiguity, Candidate, Source
+from cairn.semantic.ambiguity import Ambiguity, AmbiguitySource, MeaningCandidate
 from cairn.semantic.editing import ACCEPT, Decision, FileStateService, MutationGate, Verdict
-from cairn.semantic.model import Family, Freshness, Occurrence, OccurrenceRole
+from cairn.semantic.model import FactFreshness, Family, Occurrence, OccurrenceRole
 from cairn.semantic.places import spot
 
-# --- Replacements in the lines of a file → a patch that `git apply` takes, byte for byte.
+# --- patches ----------------------------------------------------------------------------------------------------------
 
 
 _AROUND = 3
@@ -29,7 +29,7 @@ _ESCAPES = {0x07: b"a", 0x08: b"b", 0x09: b"t", 0x0A: b"n", 0x0B: b"v", 0x0C: b"
 
 
 class Replacement(NamedTuple):
-    """These bytes of a line (counted from 1), half open, become others."""
+    """New bytes for a half-open range of columns of one line (lines from 1)."""
 
     line: int
     start: int
@@ -38,7 +38,7 @@ class Replacement(NamedTuple):
 
 
 def file_patch(path: str, old: bytes, replacements: Iterable[Replacement]) -> bytes:
-    """The patch of one file; empty when nothing changes. `ValueError` when two replacements touch the same bytes."""
+    """Return the patch of one file, empty when nothing changes; raises ValueError when replacements overlap."""
     lines = old.split(b"\n")
     ends_whole = lines[-1] == b""
     if ends_whole:
@@ -55,10 +55,10 @@ def file_patch(path: str, old: bytes, replacements: Iterable[Replacement]) -> by
 
 
 def _changed(lines: Sequence[bytes], replacements: Iterable[Replacement]) -> dict[int, bytes]:
-    """The lines that become others, by number."""
+    """Return the new lines by number."""
     changed: dict[int, bytes] = {}
     before: tuple[int, int] | None = None
-    # From the end of each line, so that what comes first stays where it is.
+    # From the end of each line, so that earlier columns stay valid.
     for line, start, end, new in sorted(replacements, reverse=True):
         if not 1 <= line <= len(lines) or not 0 <= start <= end <= len(lines[line - 1]) or b"\n" in new:
             raise ValueError("a replacement is not on its line")
@@ -71,7 +71,7 @@ def _changed(lines: Sequence[bytes], replacements: Iterable[Replacement]) -> dic
 
 
 def _spans(numbers: Sequence[int], last: int) -> list[tuple[int, int]]:
-    """The lines that are shown, those around included; spans that meet are one."""
+    """Return the ranges of lines to show, with the lines around them; ranges that meet are joined."""
     spans: list[tuple[int, int]] = []
     for number in numbers:
         first, end = max(1, number - _AROUND), min(last, number + _AROUND)
@@ -98,7 +98,7 @@ def _hunk(lines: Sequence[bytes], changed: dict[int, bytes], first: int, last: i
 
 
 def _name(prefix: bytes, path: str) -> bytes:
-    """A path as git writes it: between quotes, with escapes, when it is not plain."""
+    """Return a path as git writes it: in quotes and with escapes when it is not plain."""
     raw = prefix + path.encode("utf-8", "surrogateescape")
     if all(byte in _PLAIN for byte in raw):
         return raw
@@ -106,7 +106,7 @@ def _name(prefix: bytes, path: str) -> bytes:
 
 
 def _field(name: bytes) -> bytes:
-    """A name on a line of its own; a tab ends one with a space in it."""
+    """Return a name for a header line of a patch; a tab follows a name with a space in it."""
     return name + b"\t" if b" " in name and not name.startswith(b'"') else name
 
 
@@ -122,7 +122,7 @@ _ORDER = tuple(Verdict)
 
 @dataclass(frozen=True, slots=True)
 class FileEdit:
-    """A file that the patch changes, at so many places."""
+    """A file that the patch changes, and at how many places."""
 
     path: str
     places: int
@@ -130,12 +130,12 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True)
 class RenamePlan:
-    """What a rename would change, and whether it may be. `patch` is empty unless it may be done by itself.
+    """What a rename would change, and whether it may. `patch` is empty unless the verdict is automatic.
 
-    `questions` are those about the name, and `open` those that nobody has decided; those about a file stand in the
-    gate. `mentions` are clean files that have the name and nothing of the symbol: other symbols, comments, texts.
-    `outside` are symbols of other projects that it implements, whose name it has to keep. `left` counts the places in
-    changed files that have the name and stay: comments, and texts such as those in `__all__`; no code.
+    `questions` are the ambiguities of the name and `open` the undecided ones; ambiguities of a file are in the gate.
+    `mentions` are clean files with the name but without the symbol: other symbols, comments, texts. `outside` are
+    symbols of other projects that this one implements, whose name it has to keep. `left` counts the places in changed
+    files that keep the name: comments, and texts such as those in `__all__`; no code.
     """
 
     old: str
@@ -152,7 +152,7 @@ class RenamePlan:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of the files, of the questions about the name, and of what lies outside."""
+        """The worst verdict of the files, of the questions about the name, and of the symbols outside."""
         own = Verdict.BLOCKED if self.outside else Verdict.NEEDS_DECISION if self.open else Verdict.AUTOMATIC
         return max(own, self.gate.verdict, key=_ORDER.index)
 
@@ -171,7 +171,7 @@ def checked_name(family: Family | None, old: str, new: str) -> None:
 def plan_rename(
     service: FileStateService, symbols: frozenset[int], old: str, new: str, named: Mapping[str, Sequence[NamePlace]]
 ) -> RenamePlan:
-    """The plan for these symbols.
+    """Return the plan to rename these symbols.
 
     `named` are the files of the language that hold the old name anywhere, with the places at which it is code.
     """
@@ -181,9 +181,9 @@ def plan_rename(
     found = facts.occurrences(related)
     defined = [one for one in found if one.role is OccurrenceRole.DEFINITION]
     outside = {facts.symbol(one) for one in related if not facts.is_ours(one)}
-    candidates = tuple(Candidate(one.path, one.start_line, old) for one in defined)
+    candidates = tuple(MeaningCandidate(one.path, one.start_line, old) for one in defined)
     edits = _edits(service, found, related, old, new, code)
-    fresh = {path: service.state(path).freshness is Freshness.CLEAN for path in named}
+    fresh = {path: service.state(path).freshness is FactFreshness.CLEAN for path in named}
     questions = [
         *_shared(service, found, related, candidates, code),
         *(one for path in named if fresh[path] for one in _unresolved(service, path, old, candidates, code[path])),
@@ -192,7 +192,7 @@ def plan_rename(
     ]
     decisions = {one: service.decided(one) for one in questions}
     for one, decision in decisions.items():
-        if decision is not None and one.source is Source.UNRESOLVED_USE and ACCEPT not in decision.selected:
+        if decision is not None and one.source is AmbiguitySource.UNRESOLVED_USE and ACCEPT not in decision.selected:
             edits[one.path] = (*edits.get(one.path, ()), *_on_line(service, one, new, code[one.path]))
     plan = RenamePlan(
         old,
@@ -221,7 +221,7 @@ def _code(service: FileStateService, path: str, places: Iterable[NamePlace]) -> 
 
 
 def _related(service: FileStateService, symbols: frozenset[int], code: Mapping[str, _Code]) -> frozenset[int]:
-    """What has to keep the same name: what overrides it or is overridden, and what can only be called as it is."""
+    """Return the symbols that must keep the same name: overriding, overridden, and callable only under this name."""
     facts = service.facts
     related = frozenset(one for symbol in symbols for one in facts.related(symbol))
     taken = (
@@ -240,7 +240,7 @@ def _edits(
     new: str,
     code: Mapping[str, _Code],
 ) -> dict[str, tuple[Replacement, ...]]:
-    """What becomes of each file, in order; an occurrence under another name stays as it is."""
+    """Return the replacements in each file, in order; an occurrence under another name stays as it is."""
     word = whole_name(old)
     edits: dict[str, dict[tuple[int, int], Replacement]] = {}
     for one in found:
@@ -262,7 +262,7 @@ def _edits(
 
 
 def _apart(old: str, new: str, *, is_property: bool) -> bytes:
-    """`{ name }` when the property is no longer called as its value is."""
+    """Return the text for `{ name }` when the property and its value no longer have the same name."""
     return (f"{new}: {old}" if is_property else f"{old}: {new}").encode("utf-8", "surrogateescape")
 
 
@@ -276,33 +276,33 @@ def _shared(
     service: FileStateService,
     found: Iterable[Occurrence],
     related: frozenset[int],
-    candidates: tuple[Candidate, ...],
+    candidates: tuple[MeaningCandidate, ...],
     code: Mapping[str, _Code],
 ) -> Iterator[Ambiguity]:
-    """Places that stand for another symbol too; those of `{ name }` can be told apart, so there is nothing to ask."""
+    """Yield places that stand for another symbol too; in `{ name }` both can be told apart, so nothing is asked."""
     for one in found:
         at = one.start_line, one.start_column
         shorthand = code.get(one.path, {}).get(at, Shorthand.NONE)
         if shorthand is Shorthand.NONE and service.facts.symbols_at(one.path, *at) - related:
-            yield Ambiguity(Source.SHARED_PLACE, one.path, one.start_line, candidates[0].name, candidates)
+            yield Ambiguity(AmbiguitySource.SHARED_PLACE, one.path, one.start_line, candidates[0].name, candidates)
 
 
 def _unresolved(
-    service: FileStateService, path: str, old: str, candidates: tuple[Candidate, ...], code: _Code
+    service: FileStateService, path: str, old: str, candidates: tuple[MeaningCandidate, ...], code: _Code
 ) -> Iterator[Ambiguity]:
-    """Places in the code of a clean file that the indexer does not know: any definition of the name may be meant."""
+    """Yield places in the code of a clean file that the indexer does not know: any definition may be meant."""
     for at, shorthand in code.items():
         if _is_unknown(service, path, at, shorthand):
-            yield Ambiguity(Source.UNRESOLVED_USE, path, at[0], old, candidates)
+            yield Ambiguity(AmbiguitySource.UNRESOLVED_USE, path, at[0], old, candidates)
 
 
 def _is_unknown(service: FileStateService, path: str, at: tuple[int, int], shorthand: Shorthand) -> bool:
-    """Of `const { name } = value` only the new name is known when the value is not."""
+    """Whether the indexer misses a symbol here; of `const { name } = value` it should know two."""
     return len(service.facts.symbols_at(path, *at)) < (1 if shorthand is Shorthand.NONE else 2)
 
 
 def _on_line(service: FileStateService, one: Ambiguity, new: str, code: _Code) -> Iterator[Replacement]:
-    """The uses on a line that somebody has decided to mean the symbol."""
+    """Yield replacements for the uses on a line that a decision attributes to the symbol."""
     for at, shorthand in code.items():
         if at[0] == one.line and _is_unknown(service, one.path, at, shorthand):
             is_property = shorthand is not Shorthand.OBJECT
@@ -311,25 +311,25 @@ def _on_line(service: FileStateService, one: Ambiguity, new: str, code: _Code) -
 
 
 def _taken(service: FileStateService, path: str, new: str) -> Iterator[Ambiguity]:
-    """The first line of a file to be changed that has the new name already."""
+    """Yield the first line of a file to be changed that already has the new name."""
     word = whole_name(new)
     for number, line in enumerate(service.facts.lines(path), 1):
         if word.search(line):
-            yield Ambiguity(Source.NAME_TAKEN, path, number, new, (Candidate(path, number, new),))
+            yield Ambiguity(AmbiguitySource.NAME_TAKEN, path, number, new, (MeaningCandidate(path, number, new),))
             return
 
 
 def _overridden(service: FileStateService, related: frozenset[int], edited: Set[str], new: str) -> Iterator[Ambiguity]:
-    """Members of bases and heirs, in files that are not changed, that have the new name: they would be one with it."""
+    """Yield members of bases and heirs, in unchanged files, that already have the new name and would be overridden."""
     members = {each for one in related for each in service.facts.namesakes(one, new)}
     for one in service.facts.occurrences(members):
         if one.role is OccurrenceRole.DEFINITION and one.path not in edited:
-            at = Candidate(one.path, one.start_line, new)
-            yield Ambiguity(Source.NAME_TAKEN, one.path, one.start_line, new, (at,))
+            at = MeaningCandidate(one.path, one.start_line, new)
+            yield Ambiguity(AmbiguitySource.NAME_TAKEN, one.path, one.start_line, new, (at,))
 
 
 def _left(service: FileStateService, path: str, name: str, places: Iterable[Replacement], code: _Code) -> int:
-    """How often the name stands in a file that is changed, stays, and is no code."""
+    """Return how often the name stays in a changed file at places that are no code."""
     syntax = service.facts.syntax(path)
     text = syntax.text if syntax is not None else b""
     every = {spot(text, match.start()) for match in whole_name(name).finditer(text)}

@@ -1,7 +1,7 @@
-"""Runs one indexer once, as a batch job: with a limit of time and of memory, in a process group that can be ended.
+"""Run the indexer of a context once, with limits of time and memory, in a process group that can be ended.
 
-Its environment is made from nothing and its folder goes when it has ended. What it leaves is an index that says
-something of some file, or an error that says why not.
+The environment of the indexer is made from nothing, and its folder is removed when it has ended. The result is an index
+that mentions some file, or an error that says why there is none.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from cairn.errors import (
     SemanticUnreadable,
 )
 from cairn.semantic.importing import Indexed
-from cairn.semantic.indexers import BY_FAMILY, OUTPUT, Plan, Work
-from cairn.semantic.model import Context, Scope
-from cairn.semantic.process import Ended, machine_bytes, run_to_end, session_bytes
+from cairn.semantic.indexers import BY_FAMILY, OUTPUT, IndexerWork, RunPlan
+from cairn.semantic.model import Context, RefreshScope
+from cairn.semantic.process import ProcessResult, machine_bytes, run_to_end, session_bytes
 from cairn.semantic.scip import ScipIndex
-from cairn.semantic.tools import Tool, find_tool
+from cairn.semantic.tools import IndexerTool, find_tool
 from cairn.source.root import printable
 from cairn.store.disk import Disk
 from cairn.store.files import remove_tree
@@ -42,7 +42,7 @@ _HEAP_SHARE = 0.8
 
 
 class Beat(NamedTuple):
-    """How a run stands: the seconds it has taken and the most memory it has held."""
+    """The progress of a run: the seconds it has taken and the most memory it has held."""
 
     seconds: float
     peak_bytes: int
@@ -50,9 +50,9 @@ class Beat(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Runs the indexer of a context: what a refresh calls. `files` are all files of a context, by path key.
+    """Runs the indexer of a context for a refresh. `files` returns all files of a context, by path key.
 
-    `read` gives the bytes of a project file; `tell` hears how a run stands, several times a second.
+    `read` returns the bytes of a project file; `tell` is called with the progress of a run several times a second.
     """
 
     root: str
@@ -64,8 +64,8 @@ class Runner:
     tell: Callable[[Beat], None] = lambda _: None
     clock: Clock = SYSTEM_CLOCK
 
-    def __call__(self, context: Context, scope: Scope, cancelled: Callable[[], bool]) -> Indexed:
-        """The index of the context, over the scope or more. Raises an error of the band 40-49, or `Cancelled`."""
+    def __call__(self, context: Context, scope: RefreshScope, cancelled: Callable[[], bool]) -> Indexed:
+        """Return the index of the context for the scope or more; raises an error of the band 40-49, or `Cancelled`."""
         indexer = BY_FAMILY[context.family]
         tool = find_tool(indexer, root=self.root, home=self.home, environ=self.environ, settings=self.settings)
         if indexer.runs_builds and not self._is_trusted():
@@ -77,9 +77,9 @@ class Runner:
         while True:
             with _scratch(self.home, self.clock) as (disk, folder):
                 place = os.path.join(disk.path, folder)
-                work = Work(self.root, context, files, wanted or files, place, self.environ, self.read)
+                work = IndexerWork(self.root, context, files, wanted or files, place, self.environ, self.read)
                 plans = indexer.plans(work)
-                run = _Run(tool, work, plans[at], self, until, cancelled)
+                run = _IndexerProcess(tool, work, plans[at], self, until, cancelled)
                 try:
                     return run.indexed(disk, folder)
                 except IndexerFailed as problem:
@@ -93,11 +93,17 @@ class Runner:
         return any(os.path.join(self.root, "").startswith(os.path.join(os.path.realpath(one), "")) for one in roots)
 
 
-class _Run:
+class _IndexerProcess:
     """One process of an indexer, from its start to its end."""
 
     def __init__(
-        self, tool: Tool, work: Work, plan: Plan, runner: Runner, until: float, cancelled: Callable[[], bool]
+        self,
+        tool: IndexerTool,
+        work: IndexerWork,
+        plan: RunPlan,
+        runner: Runner,
+        until: float,
+        cancelled: Callable[[], bool],
     ) -> None:
         self._tool, self._work, self._plan = tool, work, plan
         self._runner, self._until, self._cancelled = runner, until, cancelled
@@ -120,12 +126,12 @@ class _Run:
                 raise SemanticUnreadable(path=source, why=f"it has more than {MAX_SCIP_BYTES} bytes") from None
             raise self._failed(IndexerEmpty, ended.reason) from None
         index = ScipIndex(data, source)
-        # One of them ends well and says nothing when it has not understood where it is.
+        # One indexer ends with status 0 and an empty index when it has not found the project.
         if next(index.documents(), None) is None:
             raise self._failed(IndexerEmpty, ended.reason)
         return Indexed(data, source, index.metadata.tool_version)
 
-    def _ended(self) -> Ended:
+    def _ended(self) -> ProcessResult:
         inside = self._tool.indexer.runs_builds
         try:
             return run_to_end(
@@ -163,7 +169,7 @@ class _Run:
 
 @contextlib.contextmanager
 def _scratch(home: str, clock: Clock) -> Iterator[tuple[Disk, str]]:
-    """A folder for one run, which goes with it. What runs that were killed have left goes too, when it is old."""
+    """A folder for one run, removed at its end. Old folders of runs that were killed are removed too."""
     with Disk.at(home, SCRATCH, create=True) as disk:
         long_ago = clock.wall_ns() - int(INDEXER_SCRATCH_SECONDS * 1e9)
         for name, found in disk.list_stats(""):
@@ -178,6 +184,6 @@ def _scratch(home: str, clock: Clock) -> Iterator[tuple[Disk, str]]:
 
 
 def _removed(disk: Disk, folder: str) -> None:
-    # A name that is not ours, or a folder that somebody still fills: the next run tries again.
+    # The name is not ours, or somebody still writes into the folder: the next run tries again.
     with contextlib.suppress(OSError):
         remove_tree(disk, folder)

@@ -1,8 +1,8 @@
-"""Bytes of an `index.scip` → its documents, one after the other, with every occurrence and what is said of symbols.
+"""Decode an `index.scip`: its documents, one after the other, with every occurrence and the facts about symbols.
 
 Positions are counted from 0 and ranges are half open, in the units of `Document.encoding`; `byte_column` turns a column
-into a byte offset. Paths and symbols are somebody else's words: look them up among what you know, never open them.
-Whatever the bytes are, the outcome is documents or `SemanticUnreadable`.
+into a byte offset. Paths and symbols are untrusted: look them up among what you know, never open them. Whatever the
+bytes are, the outcome is documents or `SemanticUnreadable`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from cairn.core.limits import (
 )
 from cairn.errors import SemanticUnreadable
 
-# --- Bytes of the protobuf wire format → numbered fields; anything that is not whole and canonical enough is
-# refused.
+# --- the wire format of protobuf --------------------------------------------------------------------------------------
 
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
@@ -34,11 +33,11 @@ _MOST_SHORT_BYTES = 5
 
 
 class Malformed(Exception):
-    """What is wrong with the bytes, in a few words."""
+    """The reason why bytes cannot be decoded, in a few words."""
 
 
 def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """The number that begins here, and where what follows it begins."""
+    """Return the number that begins at `at`, and the position behind it."""
     value = shift = 0
     while True:
         if at >= end:
@@ -56,7 +55,7 @@ def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Every field of the message in `data[at:end]`: number, wire type, and its value or where its bytes begin and end.
+    """Yield every field of the message in `data[at:end]`: number, wire type, and its value or the range of its bytes.
 
     A varint comes as `(number, VARINT, value, 0)`, everything else as `(number, type, begin, end)`.
     """
@@ -86,7 +85,7 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]
 
 
 def text(data: bytes, begin: int, end: int) -> str:
-    """These bytes as text, which must be UTF-8."""
+    """Return these bytes as text; raises `Malformed` when they are not UTF-8."""
     try:
         return data[begin:end].decode()
     except UnicodeDecodeError:
@@ -94,7 +93,7 @@ def text(data: bytes, begin: int, end: int) -> str:
 
 
 def numbers(data: bytes, begin: int, end: int, most: int) -> list[int]:
-    """Packed varints, at most so many."""
+    """Return packed varints, at most `most` of them."""
     found: list[int] = []
     while begin < end:
         if len(found) == most:
@@ -105,7 +104,7 @@ def numbers(data: bytes, begin: int, end: int, most: int) -> list[int]:
 
 
 def int32(value: int) -> int:
-    """A varint as the signed 32-bit number it stands for."""
+    """Return the signed 32-bit number for which a varint stands."""
     value &= (1 << 32) - 1
     return value - (1 << 32) if value & _INT32_SIGN else value
 
@@ -148,8 +147,8 @@ class Range(NamedTuple):
     end_column: int
 
 
-class Occurrence(NamedTuple):
-    """A symbol in a place. `around` is the whole definition or expression, where the indexer says it."""
+class ScipOccurrence(NamedTuple):
+    """One place of a symbol. `around` is the whole definition or expression, where the indexer says it."""
 
     range: Range
     symbol: str
@@ -158,12 +157,12 @@ class Occurrence(NamedTuple):
 
     @property
     def is_definition(self) -> bool:
-        """Whether this is where the symbol is defined."""
+        """Whether the symbol is defined at this place."""
         return bool(self.roles & 1)
 
 
 class Relationship(NamedTuple):
-    """How a symbol stands to another: it implements it, is its type, or is found when the other is looked for."""
+    """How one symbol relates to another: it implements it, is its type, or is found together with it."""
 
     symbol: str
     is_reference: bool
@@ -173,7 +172,7 @@ class Relationship(NamedTuple):
 
 
 class SymbolFacts(NamedTuple):
-    """What an indexer says of a symbol. `kind` is 0 and `name` is empty for those that do not say."""
+    """What an indexer says of a symbol. `kind` is 0 and `name` is empty when the indexer does not say."""
 
     symbol: str
     kind: int
@@ -189,12 +188,12 @@ class Document(NamedTuple):
     path: str
     language: str
     encoding: Encoding
-    occurrences: tuple[Occurrence, ...]
+    occurrences: tuple[ScipOccurrence, ...]
     symbols: tuple[SymbolFacts, ...]
 
 
 class Metadata(NamedTuple):
-    """Who wrote the index, and of what."""
+    """The indexer that wrote an index, and the project that it read."""
 
     tool: str
     tool_version: str
@@ -202,7 +201,7 @@ class Metadata(NamedTuple):
 
 
 class ScipIndex:
-    """The index in these bytes; `source` names it in errors. Documents are decoded one at a time, as they are asked."""
+    """An index in bytes; `source` names it in errors. Each document is decoded when it is asked for."""
 
     def __init__(self, data: bytes, source: str) -> None:
         self._data = data
@@ -212,15 +211,15 @@ class ScipIndex:
 
     @cached_property
     def metadata(self) -> Metadata:
-        """Who wrote it; empty where nothing is said."""
+        """The indexer that wrote the index; fields are empty where nothing is said."""
         found = Metadata("", "", "")
         for begin, end in self._parts(1):
-            # What comes in pieces is one message: a later piece changes only what it says itself.
+            # Several pieces are one message: a later piece changes only the fields that it holds.
             found = self._decoded(partial(_metadata, found), begin, end)
         return found
 
     def documents(self) -> Iterator[Document]:
-        """Every document, in the order written. Refuses at the first one that is malformed."""
+        """Yield every document, in the order written; raises `SemanticUnreadable` at the first malformed one."""
         unsaid = _UNSAID.get(self.metadata.tool, Encoding.UTF16)
         for count, (begin, end) in enumerate(self._parts(2)):
             if count == MAX_SCIP_DOCUMENTS:
@@ -229,7 +228,7 @@ class ScipIndex:
             yield document._replace(encoding=document.encoding or unsaid)
 
     def external_symbols(self) -> Iterator[SymbolFacts]:
-        """What is said of symbols that are defined in other projects."""
+        """Yield the facts about symbols that are defined in other projects."""
         for begin, end in self._parts(3):
             yield self._decoded(_symbol, begin, end)
 
@@ -254,12 +253,12 @@ class ScipIndex:
 
 
 def is_local(symbol: str) -> bool:
-    """Whether the symbol means something within its own document only."""
+    """Whether the symbol has a meaning within its own document only."""
     return symbol.startswith(_LOCAL)
 
 
 def byte_column(line: bytes, column: int, encoding: Encoding) -> int:
-    """The byte offset of a column on its line; the end of the line for a column behind it."""
+    """Return the byte offset of a column on its line; the end of the line for a column behind it."""
     if encoding is Encoding.UTF8 or line.isascii():
         return min(column, len(line))
     units = at = 0
@@ -292,7 +291,7 @@ def _metadata(known: Metadata, data: bytes, begin: int, end: int) -> Metadata:
 def _document(data: bytes, begin: int, end: int) -> Document:
     path = language = ""
     encoding = Encoding.UNSPECIFIED
-    occurrences: list[Occurrence] = []
+    occurrences: list[ScipOccurrence] = []
     symbols: list[SymbolFacts] = []
     # The same symbols come again and again; one text for all of them keeps a large document small.
     known: dict[bytes, str] = {}
@@ -316,13 +315,13 @@ def _document(data: bytes, begin: int, end: int) -> Document:
     return Document(path, language, encoding, tuple(occurrences), tuple(symbols))
 
 
-def _occurrence(data: bytes, begin: int, end: int, known: dict[bytes, str]) -> Occurrence:
+def _occurrence(data: bytes, begin: int, end: int, known: dict[bytes, str]) -> ScipOccurrence:
     symbol = ""
     roles = 0
     plain: list[int] = []
     plain_around: list[int] = []
-    typed: _Typed | None = None
-    typed_around: _Typed | None = None
+    typed: _TypedRange | None = None
+    typed_around: _TypedRange | None = None
     for number, wire, start, stop in fields(data, begin, end):
         if number == 1:
             _add(plain, data, wire, start, stop)
@@ -347,7 +346,7 @@ def _occurrence(data: bytes, begin: int, end: int, known: dict[bytes, str]) -> O
         raise Malformed("an occurrence has no range")
     if roles < 0:
         raise Malformed("an occurrence has a negative role")
-    return Occurrence(place, symbol, Role(roles), around)
+    return ScipOccurrence(place, symbol, Role(roles), around)
 
 
 def _symbol(data: bytes, begin: int, end: int) -> SymbolFacts:
@@ -403,7 +402,7 @@ def _expect(wire: int, wanted: int) -> None:
 
 
 def _add(found: list[int], data: bytes, wire: int, begin: int, end: int) -> None:
-    """Repeated numbers may come packed or one by one."""
+    """Append numbers of a repeated field, which may come packed or one by one."""
     if wire == VARINT:
         found.append(begin)
     else:
@@ -423,7 +422,7 @@ def _plain_range(parts: list[int]) -> Range | None:
     raise Malformed("a range has neither 3 nor 4 numbers")
 
 
-class _Typed(NamedTuple):
+class _TypedRange(NamedTuple):
     """A range that is a message: the number of its field, and its own fields by number."""
 
     field: int
@@ -431,14 +430,14 @@ class _Typed(NamedTuple):
 
     @property
     def most(self) -> int:
-        """How many fields it has: a line and two columns, or two of each."""
+        """The number of fields of the range: a line and two columns, or two lines and two columns."""
         return 3 if self.field in (8, 10) else 4
 
 
-def _typed(known: _Typed | None, field: int, data: bytes, wire: int, begin: int, end: int) -> _Typed:
-    """The range with what these bytes say of it; of its two forms the last one counts, a form may come in pieces."""
+def _typed(known: _TypedRange | None, field: int, data: bytes, wire: int, begin: int, end: int) -> _TypedRange:
+    """Return the range after one more piece of it; of its two forms the last one counts."""
     _expect(wire, BYTES)
-    found = known if known is not None and known.field == field else _Typed(field, [0] * 5)
+    found = known if known is not None and known.field == field else _TypedRange(field, [0] * 5)
     for number, inner_wire, value, _ in fields(data, begin, end):
         if number <= found.most:
             _expect(inner_wire, VARINT)
@@ -446,7 +445,7 @@ def _typed(known: _Typed | None, field: int, data: bytes, wire: int, begin: int,
     return found
 
 
-def _typed_range(found: _Typed) -> Range:
+def _typed_range(found: _TypedRange) -> Range:
     _, first, second, third, fourth = found.parts
     return _range(first, second, first, third) if found.most == 3 else _range(first, second, third, fourth)
 

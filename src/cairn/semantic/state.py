@@ -1,10 +1,10 @@
 """Freshness and certainty of files, from what was recorded when they were indexed and what they are now.
 
-The worst that reaches a file along its dependencies wins: its own bytes differ from the indexed ones (dirty); the
-interface of a dependency is not the one recorded, or that dependency is itself stale (stale); a dependency is dirty,
-pending or not indexed (pending_check); else clean. Cycles end by themselves: what spreads visits every file once, and
-all files of a cycle get the same. A refresh of a dependency whose interface is still the one recorded makes those who
-wait for it clean again, and none of them is indexed for it.
+The worst state that reaches a file along its dependencies wins. A file is dirty when its own bytes differ from the
+indexed ones; stale when the interface of a dependency is not the recorded one, or the dependency itself is stale;
+pending_check when a dependency is dirty, pending or not indexed; otherwise clean. A cycle of dependencies is no
+trouble: a state visits every file once, and all files of a cycle get the same state. When a refresh of a dependency
+leaves its interface as recorded, the files that wait for it become clean again without being indexed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from cairn.semantic.contexts import project_files, settings_of
 from cairn.semantic.database import Connection, stored
 from cairn.semantic.importing import owns
-from cairn.semantic.model import Certainty, Context, Family, FileState, Freshness, family_of
+from cairn.semantic.model import Certainty, Context, FactFreshness, Family, FileState, family_of
 from cairn.semantic.symbols import offered_keys
 
 K = TypeVar("K", bound=Hashable)
@@ -32,67 +32,69 @@ class Known(NamedTuple, Generic[K]):
 
 
 class Now(NamedTuple):
-    """A file as it is: the hash of its bytes, and its interface."""
+    """A file as it is now: the hash of its bytes, and its interface."""
 
     content_hash: str
     interface_hash: str
 
 
-class Standing(NamedTuple, Generic[K]):
-    """The freshness of a file; `cause` is the file next to it that it has it from, None when it is its own."""
+class FileStanding(NamedTuple, Generic[K]):
+    """The freshness of a file; `cause` is the dependency that it comes from, None when it is the file's own."""
 
-    freshness: Freshness
+    freshness: FactFreshness
     cause: K | None = None
 
 
-def standings(known: Mapping[K, Known[K]], now: Callable[[K], Now | None]) -> dict[K, Standing[K]]:
-    """The freshness of every file that was indexed, and of every other that one of them depends on.
+def standings(known: Mapping[K, Known[K]], now: Callable[[K], Now | None]) -> dict[K, FileStanding[K]]:
+    """Return the freshness of every indexed file, and of every other file that an indexed one depends on.
 
-    `now` gives a file as it is, None for one that is gone; it is asked once for each.
+    `now` returns a file as it is, None for a file that is gone; it is called once for each file.
     """
     users: dict[K, list[K]] = {}
     for key, one in known.items():
         for dependency in one.depends:
             users.setdefault(dependency, []).append(key)
-    found: dict[K, Standing[K]] = {}
+    found: dict[K, FileStanding[K]] = {}
     interfaces: dict[K, str | None] = {}
     for key in {**known, **users}:
         is_now = now(key)
         interfaces[key] = is_now and is_now.interface_hash
         if key not in known:
-            found[key] = Standing(Freshness.UNINDEXED)
+            found[key] = FileStanding(FactFreshness.UNINDEXED)
         elif is_now is None or known[key].content_hash != is_now.content_hash:
-            found[key] = Standing(Freshness.DIRTY)
+            found[key] = FileStanding(FactFreshness.DIRTY)
     own = list(found)
     changed: list[K] = []
     for key, one in known.items():
         if key not in found:
             other = next((each for each, then in one.depends.items() if interfaces[each] != then), None)
             if other is not None:
-                found[key] = Standing(Freshness.STALE, other)
+                found[key] = FileStanding(FactFreshness.STALE, other)
                 changed.append(key)
-    _spread(Freshness.STALE, changed, users, found)
-    _spread(Freshness.PENDING_CHECK, own, users, found)
-    return {key: found.get(key, Standing(Freshness.CLEAN)) for key in interfaces}
+    _spread(FactFreshness.STALE, changed, users, found)
+    _spread(FactFreshness.PENDING_CHECK, own, users, found)
+    return {key: found.get(key, FileStanding(FactFreshness.CLEAN)) for key in interfaces}
 
 
-def _spread(what: Freshness, seeds: list[K], users: Mapping[K, Iterable[K]], found: dict[K, Standing[K]]) -> None:
-    """Give it to everyone who leads to a seed and has nothing worse, each once, the nearest first."""
+def _spread(
+    what: FactFreshness, seeds: list[K], users: Mapping[K, Iterable[K]], found: dict[K, FileStanding[K]]
+) -> None:
+    """Give a freshness to every file that depends on a seed and has no worse one, each once, the nearest first."""
     following = seeds
     for key in following:
         for user in users.get(key, ()):
             if user not in found:
-                found[user] = Standing(what, key)
-                # The list grows while it is walked: that is the queue.
+                found[user] = FileStanding(what, key)
+                # The list is the queue: it grows while it is walked.
                 following.append(user)
 
 
-def state_of(standing: Standing[K] | None, flags: Iterable[str], shown: Callable[[K], str]) -> FileState:
-    """Both axes of a file. Without a standing nothing was ever indexed of it; what is not known has no certainty."""
-    if standing is None or standing.freshness is Freshness.UNINDEXED:
-        return FileState(Freshness.UNINDEXED, Certainty.UNKNOWN, ("No indexer has read it.",))
+def state_of(standing: FileStanding[K] | None, flags: Iterable[str], shown: Callable[[K], str]) -> FileState:
+    """Return the freshness and certainty of a file. Without a standing it was never indexed, and nothing is certain."""
+    if standing is None or standing.freshness is FactFreshness.UNINDEXED:
+        return FileState(FactFreshness.UNINDEXED, Certainty.UNKNOWN, ("No indexer has read it.",))
     freshness, cause = standing
-    if freshness is Freshness.DIRTY:
+    if freshness is FactFreshness.DIRTY:
         return FileState(freshness, Certainty.UNKNOWN, ("It has changed since it was indexed.",))
     flags = tuple(flags)
     certainty = Certainty.AMBIGUOUS if flags else Certainty.CERTAIN
@@ -101,13 +103,12 @@ def state_of(standing: Standing[K] | None, flags: Iterable[str], shown: Callable
 
 
 _BECAUSE = {
-    Freshness.STALE: "What {cause} offers has changed since it was indexed.",
-    Freshness.PENDING_CHECK: "It depends on {cause}, and whether what that offers has changed is not known yet.",
+    FactFreshness.STALE: "What {cause} offers has changed since it was indexed.",
+    FactFreshness.PENDING_CHECK: "It depends on {cause}, and whether what that offers has changed is not known yet.",
 }
 
 
-# --- How fresh every file of a codebase is at a snapshot: one look at the database, kept until one of the two
-# changes.
+# --- the picture of a whole codebase ----------------------------------------------------------------------------------
 
 
 Key = tuple[int, int]
@@ -127,8 +128,8 @@ _IMPORTERS = "SELECT file_id FROM imported_keys WHERE key = ? AND context_id = ?
 _CONTEXTS = "SELECT id, key, language, root, name FROM contexts WHERE enabled = 1 ORDER BY id"
 
 
-class ContextRow(NamedTuple):
-    """A context of the database that is in use."""
+class StoredContext(NamedTuple):
+    """A row of the database for a context in use."""
 
     id: int
     key: str
@@ -141,31 +142,31 @@ class ContextRow(NamedTuple):
 class Picture:
     """The contexts in use, the files by number, how fresh each is, where facts of a path are, and their flags."""
 
-    contexts: dict[int, ContextRow]
+    contexts: dict[int, StoredContext]
     paths: dict[int, str]
-    standings: dict[Key, Standing[Key]]
+    standings: dict[Key, FileStanding[Key]]
     keys: dict[str, list[Key]]
     flags: dict[Key, tuple[str, ...]]
 
 
 def stamp_of(db: Connection) -> str:
-    """Another one after every import, and when contexts change."""
+    """Return a text that changes after every SCIP import and whenever contexts change."""
     return json.dumps(db.execute(_STAMP).fetchone())
 
 
-class Files(Protocol):
+class SnapshotFiles(Protocol):
     """The files of a snapshot."""
 
     def now(self, path: str) -> Now | None:
-        """A file as it is there."""
+        """Return a file as it is in the snapshot; None when the snapshot does not hold it."""
 
     def paths(self) -> Iterable[str]:
-        """All of them."""
+        """Return the paths of all files of the snapshot."""
 
 
-def picture_of(db: Connection, files: Files) -> Picture:
-    """The picture at a snapshot."""
-    contexts = {row[0]: ContextRow(*row) for row in db.execute(_CONTEXTS)}
+def picture_of(db: Connection, files: SnapshotFiles) -> Picture:
+    """Return how fresh every file is at a snapshot, by one look at the whole database."""
+    contexts = {row[0]: StoredContext(*row) for row in db.execute(_CONTEXTS)}
     paths: dict[int, str] = dict(db.execute("SELECT id, path FROM files"))
     indexed: dict[Key, str] = {}
     flags: dict[Key, tuple[str, ...]] = {}
@@ -176,7 +177,7 @@ def picture_of(db: Connection, files: Files) -> Picture:
             semantic[context, file] = interface
             if said != "[]":
                 flags[context, file] = _flags(said)
-    # A file of which an indexer had nothing to say can be leaned on, for as long as it is the same.
+    # Other files can depend on a silent file for as long as its bytes are the same.
     silent = {(context, file): at for context, file, at in db.execute(_SILENT) if context in contexts}
     known = _known(db, silent | indexed, semantic)
     look, present = cache(files.now), list(files.paths())
@@ -184,7 +185,7 @@ def picture_of(db: Connection, files: Files) -> Picture:
     met = {paths[file] for _, file in known}
     knowing = {context: contexts[context] for context in {context for context, _ in known}}
     for context, path, is_now in _arrivals(db, knowing, met, look, present):
-        # Whoever may import it leans on it; one that has no number gets one below 0.
+        # Every file that may import the new file depends on it; a file without a number gets one below 0.
         number = numbers.setdefault(path, -len(numbers) - 1)
         paths[number] = path
         for word in offered_keys(path):
@@ -193,7 +194,7 @@ def picture_of(db: Connection, files: Files) -> Picture:
                     known[context, user].depends.setdefault((context, number), is_now.interface_hash)
 
     for context, path in _other_settings(db, knowing, look, present).items():
-        # All of the context leans on what has become another, which is as it is.
+        # Every file of the context depends on the project file that changed.
         number = numbers.setdefault(path, -len(numbers) - 1)
         paths[number] = path
         for key in [key for key in known if key[0] == context]:
@@ -212,8 +213,8 @@ def picture_of(db: Connection, files: Files) -> Picture:
 
 
 def _known(db: Connection, hashes: dict[Key, str], semantic: dict[Key, str]) -> dict[Key, _Known]:
-    """What was recorded of each file, and what it leans on: by its syntax, and by what an indexer says of it."""
-    # A file that another context understands is as fresh as it is there.
+    """Return what was recorded of each file, and its dependencies by syntax and by what an indexer says."""
+    # A file that another context understands is as fresh as it is in that context.
     owners: dict[int, Key] = {key[1]: key for key in sorted(hashes, reverse=True)}
     depends: dict[Key, dict[Key, str]] = {key: {} for key in hashes}
     for context, source, target, interface, said in db.execute(_EDGES):
@@ -225,9 +226,9 @@ def _known(db: Connection, hashes: dict[Key, str], semantic: dict[Key, str]) -> 
 
 
 def _other_settings(
-    db: Connection, contexts: dict[int, ContextRow], look: _Look, present: Iterable[str]
+    db: Connection, contexts: dict[int, StoredContext], look: _Look, present: Iterable[str]
 ) -> dict[int, str]:
-    """The contexts that were read by other project files than there are, with one of those."""
+    """Return the contexts that were read with other project files than there are now, each with one such file."""
     then: dict[int, dict[str, str]] = {}
     for context, path, at in db.execute("SELECT context_id, path, content_hash FROM settings_files"):
         then.setdefault(context, {})[path] = at
@@ -243,9 +244,9 @@ def _other_settings(
 
 
 def _arrivals(
-    db: Connection, contexts: dict[int, ContextRow], met: set[str], look: _Look, present: Iterable[str]
+    db: Connection, contexts: dict[int, StoredContext], met: set[str], look: _Look, present: Iterable[str]
 ) -> Iterator[tuple[int, str, Now]]:
-    """Files that no run of their context has seen as they are, with the number of that."""
+    """Yield the files that no run of their context has seen as they are, with the number of the context."""
     silent = {(context, path): at for context, path, at in db.execute("SELECT * FROM silent_files")}
     numbers = {row.key: number for number, row in contexts.items()}
     owners: dict[Family, list[Context]] = {}
@@ -262,7 +263,7 @@ def _arrivals(
 
 
 def _flags(said: str) -> tuple[str, ...]:
-    """The flags of a file; of what is none of our making only that there is something."""
+    """Return the flags in a text; a text that Cairn would not have written gives one unknown flag."""
     try:
         found = json.loads(said)
     except ValueError:

@@ -1,7 +1,12 @@
-"""The names that indexers give to symbols → one identity for each, its name and its kind.
+"""Turn the texts by which indexers name symbols into identities with a name and a kind; keys for imports.
 
-`scheme manager package version descriptors` is what they write. The version of the package is taken out, since it would
-split an identity at every release; so is the folder of sources that one of them takes for a package.
+Indexers write `scheme manager package version descriptors`. The version of the package is removed, since it would split
+an identity at every release; so is the source folder that one indexer takes for a package.
+
+Keys say what a file imports and what another file offers: a new file may be what an import means from now on. A new
+`tools/__init__.py` takes the place of `tools.py`, a new `json.py` that of a library, while neither the bytes of the
+importing files change nor the files they were known to depend on. A key may match too much, and then a file is looked
+at once more; an import that names a place matches that place only.
 """
 
 from __future__ import annotations
@@ -24,15 +29,16 @@ _DESCRIPTOR = re.compile(
     """,
     re.VERBOSE,
 )
-# Folders that hold packages and are none, by habit.
+# Folders that by convention hold packages and are none.
 _SOURCE_FOLDERS = ("src", "lib", "python")
 LOCAL = "local"
 
 
-class Symbol(NamedTuple):
-    """A symbol without what differs from one release or checkout to the next. `kind` follows from how it is written.
+class NormalSymbol(NamedTuple):
+    """A symbol without what differs between releases or checkouts. `kind` follows from the form of its descriptors.
 
-    `names` are those of what encloses it and its own, outermost first; empty for one that is local to its file.
+    `names` are the names of what encloses the symbol and its own, outermost first; empty for a symbol that is local to
+    its file.
     """
 
     identity: str
@@ -41,38 +47,38 @@ class Symbol(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its own name."""
+        """The symbol's own name."""
         return self.names[-1] if self.names else ""
 
     @property
     def qualified_name(self) -> str:
-        """All names with dots between them."""
+        """All names of the symbol, joined by dots."""
         return ".".join(self.names)
 
 
 class Normaliser:
-    """Symbols of the indices of one context. `exists` says whether a path is in the snapshot."""
+    """Normalises the symbols of the indices of one context. `exists` says whether a path is in the snapshot."""
 
     def __init__(self, context: Context, exists: Callable[[str], bool]) -> None:
         self._python = context.family is Family.PYTHON
         self._below = f"{context.root}/" if context.root else ""
         self._exists = exists
-        self._known: dict[str, Symbol] = {}
+        self._known: dict[str, NormalSymbol] = {}
         self._modules: dict[str, str] = {}
         self._homes: dict[str, str | None] = {}
 
-    def symbol(self, written: str, path: str) -> Symbol:
-        """The symbol of this text in the document of this path."""
+    def symbol(self, written: str, path: str) -> NormalSymbol:
+        """Return the symbol for this text in the document of this path."""
         if is_local(written):
-            # Counted within one document only.
-            return Symbol(f"{LOCAL} {path} {written[len(LOCAL) + 1 :]}", LOCAL)
+            # Local symbols are numbered within one document.
+            return NormalSymbol(f"{LOCAL} {path} {written[len(LOCAL) + 1 :]}", LOCAL)
         found = self._known.get(written)
         if found is None:
             found = self._known[written] = self._normalised(written)
         return found
 
-    def home(self, symbol: Symbol) -> str | None:
-        """The file of the snapshot that a symbol is named after, whether or not anything is known of that."""
+    def home(self, symbol: NormalSymbol) -> str | None:
+        """Return the file of the snapshot that a symbol is named after, whether or not the file has facts."""
         if symbol.kind == LOCAL or not symbol.names:
             return None
         first = symbol.names[0]
@@ -80,18 +86,18 @@ class Normaliser:
             self._homes[first] = self._module_file(first) if self._python else None
         if self._python:
             return self._homes[first]
-        # Others name the folders and the file first.
+        # Indexers of other families name the folders and the file first.
         paths = ("/".join(symbol.names[:count]) for count in range(1, len(symbol.names) + 1))
         return next((self._below + path for path in paths if self._exists(self._below + path)), None)
 
     def beside(self, path: str, written: str) -> str | None:
-        """The file that `.name` or `..pack.name` means in a file of Python."""
+        """Return the file that `.name` or `..pack.name` means in a Python file."""
         return self._found(place_beside(path, written))
 
-    def _normalised(self, written: str) -> Symbol:
+    def _normalised(self, written: str) -> NormalSymbol:
         head, descriptors = _split(written)
         if head is None:
-            return Symbol(written, "unknown", (written,))
+            return NormalSymbol(written, "unknown", (written,))
         names, kinds, end = [], [], 0
         for match in _DESCRIPTOR.finditer(descriptors):
             if match.start() != end:
@@ -101,13 +107,13 @@ class Normaliser:
             names.append(_unquoted(name))
             kinds.append(match["suffix"] or ("[" if match["type_parameter"] else "("))
         if end != len(descriptors) or not names:
-            return Symbol(f"{head} {descriptors}", "unknown", (descriptors,))
+            return NormalSymbol(f"{head} {descriptors}", "unknown", (descriptors,))
         if self._python and kinds[0] == "/" and (module := self._module(names[0])) != names[0]:
             first = _DESCRIPTOR.match(descriptors)
             assert first is not None, "it has just been matched"
             descriptors = f"{_quoted(module)}/{descriptors[first.end() :]}"
             names[0] = module
-        return Symbol(f"{head} {descriptors}", _kind(kinds), tuple(names))
+        return NormalSymbol(f"{head} {descriptors}", _kind(kinds), tuple(names))
 
     def _module(self, name: str) -> str:
         found = self._modules.get(name)
@@ -116,11 +122,11 @@ class Normaliser:
         return found
 
     def _without_source_folder(self, module: str) -> str:
-        """`flask.app` for `src.flask.app`: so others import it, and so they are said to refer to it."""
+        """Return `flask.app` for `src.flask.app`: other files import the module by this name."""
         folder, dot, rest = module.partition(".")
         if not dot or folder not in _SOURCE_FOLDERS or self._is_module(folder):
             return module
-        # Where both are there they are two modules, and stay apart.
+        # When both modules exist they are two, and stay apart.
         return module if self._is_module(rest) or not self._is_module(module) else rest
 
     def _is_module(self, module: str) -> bool:
@@ -139,14 +145,14 @@ class Normaliser:
 
 
 def place_beside(path: str, written: str) -> str:
-    """The file or folder, without its ending, that `.name` or `..pack.name` means in a file of Python."""
+    """Return the file or folder, without its suffix, that `.name` or `..pack.name` means in a Python file."""
     name = written.lstrip(".")
     folders = path.split("/")[: -(len(written) - len(name))]
     return "/".join([*folders, *name.split(".")] if name else folders)
 
 
 def _split(written: str) -> tuple[str | None, str]:
-    """Scheme, manager, package and no version; then the descriptors. A blank inside a part is written twice."""
+    """Return the scheme, manager and package without the version, and the descriptors. A blank in a part is doubled."""
     parts: list[str] = []
     start = at = 0
     while len(parts) < 4:
@@ -180,7 +186,7 @@ def _quoted(name: str) -> str:
     return name if re.fullmatch(_PLAIN, name) else "`" + name.replace("`", "``") + "`"
 
 
-# --- What a file imports and what another offers, as keys: a new file may be what an import means from now on.
+# --- keys of imports --------------------------------------------------------------------------------------------------
 
 
 _WORDS = re.compile(r"[\w$-]+")
@@ -190,7 +196,7 @@ _PLACE = "="
 
 
 def imported_keys(path: str, imports: Iterable[Import]) -> frozenset[str]:
-    """The keys of all that a file may import: the place of what is named relative to it, else every word."""
+    """Return the keys of all that a file may import: places for relative imports, else every word."""
     family, keys = family_of(path), set[str]()
     for one in imports:
         # A name that is imported from a package of Python may be a module; from one of TypeScript it never is.
@@ -204,7 +210,7 @@ def imported_keys(path: str, imports: Iterable[Import]) -> frozenset[str]:
 
 
 def offered_keys(path: str) -> frozenset[str]:
-    """The keys by which others may import a file. In Go they name folders, and no file takes the place of another."""
+    """Return the keys by which others may import a file; none in Go, where imports name folders."""
     if family_of(path) is Family.GO:
         return frozenset()
     place = _without_suffix(path)
@@ -215,7 +221,7 @@ def offered_keys(path: str) -> frozenset[str]:
 
 
 def _from(path: str, module: str) -> str:
-    """The place of `./name` or `../pack/name.js` elsewhere."""
+    """Return the place that `./name` or `../pack/name.js` means in a file, for languages other than Python."""
     found = posixpath.normpath(posixpath.join(posixpath.dirname(path), module))
     return _without_suffix(found) if family_of(found) else found
 

@@ -1,6 +1,6 @@
-"""Where the indexers are on this machine: named by the user, on PATH, or in the folder that only Cairn looks in.
+"""Find the indexers on this machine: named by the user, on PATH, or in the tools folder of Cairn.
 
-Never in the project: whatever lies below the root, `node_modules/.bin` and virtual environments too, is not run.
+A program below the root is never run, nor one in its `node_modules/.bin` or its virtual environments.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from cairn.semantic.process import run_to_end
 # Where npm and Go put programs below a folder that they are given.
 _BELOW = ("bin", "node_modules/.bin")
 _SCRIPTS = (".js", ".cjs", ".mjs")
-# A name below a device: nothing is found there, and nothing can be made there, by nobody.
+# A name below a device: nothing is found there, and nobody can create anything there.
 NOWHERE = "/dev/null"
-# Where builds find their own things. What else is in our environment is not an indexer's business.
+# Where builds find their own files. Nothing else of our environment is passed on to an indexer.
 _FOR_BUILDS = ("HOME", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME", "GRADLE_USER_HOME", "DOTNET_ROOT", "GEM_HOME")
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
-    """An indexer that is there: the command that starts it, and the environment that it gets."""
+class IndexerTool:
+    """An indexer that was found: the command that starts it, and its environment."""
 
     indexer: Indexer
     program: str
@@ -42,8 +42,10 @@ class Tool:
     environ: Mapping[str, str]
 
 
-def find_tool(indexer: Indexer, *, root: str, home: str, environ: Mapping[str, str], settings: SemanticConfig) -> Tool:
-    """The indexer as it is to be started for this root. `IndexerMissing` says what is not there."""
+def find_tool(
+    indexer: Indexer, *, root: str, home: str, environ: Mapping[str, str], settings: SemanticConfig
+) -> IndexerTool:
+    """Return the indexer as it is to be started for this root; `IndexerMissing` says what is missing."""
     folders = safe_folders(environ.get("PATH", os.defpath), root)
     program = _named(indexer, settings, environ)
     if program is None:
@@ -65,21 +67,21 @@ def find_tool(indexer: Indexer, *, root: str, home: str, environ: Mapping[str, s
         # started by a script of a package manager has to find its own way.
         command, path = ((runtime, real), NOWHERE) if real.endswith(_SCRIPTS) else (command, os.pathsep.join(folders))
     ours = {name: environ[name] for name in _FOR_BUILDS if name in environ} if indexer.runs_builds else {}
-    return Tool(indexer, program, command, {"HOME": NOWHERE, "LANG": "C.UTF-8"} | ours | {"PATH": path})
+    return IndexerTool(indexer, program, command, {"HOME": NOWHERE, "LANG": "C.UTF-8"} | ours | {"PATH": path})
 
 
 def install_command(indexer: Indexer, home: str) -> str:
-    """What to type to have it."""
+    """Return the command that installs an indexer."""
     return indexer.install.format(tools=shlex.quote(os.path.join(home, TOOLS_NAME)))
 
 
 def safe_folders(path: str, root: str) -> list[str]:
-    """The folders of a PATH that no repository fills: neither relative ones nor those inside the root."""
+    """Return the folders of a PATH that no repository fills: absolute, and not inside the root."""
     return [one for one in path.split(os.pathsep) if os.path.isabs(one) and not _is_inside(one, root)]
 
 
 def _own_folders(home: str, root: str) -> list[str]:
-    """Where programs are put for Cairn alone; none when others could have put them there, as in the home of a group."""
+    """Return the folders with programs for Cairn alone; none when other users could have written there."""
     tools = os.path.join(home, TOOLS_NAME)
     for folder in (home, tools):
         try:
@@ -100,7 +102,7 @@ def _named(indexer: Indexer, settings: SemanticConfig, environ: Mapping[str, str
 
 def _first(name: str, folders: list[str], root: str) -> str | None:
     programs = (os.path.join(folder, name) for folder in folders)
-    # A folder outside may hold a link that leads in.
+    # A folder outside the root may hold a link that leads into it.
     return next((one for one in programs if _is_program(one) and not _is_inside(one, root)), None)
 
 
@@ -118,33 +120,33 @@ def _missing(indexer: Indexer, home: str, why: str) -> IndexerMissing:
     )
 
 
-class _TooLong(Exception):
-    """It did not say its version in time."""
+class _VersionTimeout(Exception):
+    """The indexer did not print its version in time."""
 
 
-def tool_version(tool: Tool, clock: Clock = SYSTEM_CLOCK) -> tuple[str, str]:
-    """The version that an indexer says, or nothing and why it does not."""
+def tool_version(tool: IndexerTool, clock: Clock = SYSTEM_CLOCK) -> tuple[str, str]:
+    """Return the version that an indexer prints and an empty reason, or no version and the reason."""
     until = clock.monotonic() + INDEXER_VERSION_SECONDS
 
     def look(_: int) -> None:
         if clock.monotonic() > until:
-            raise _TooLong
+            raise _VersionTimeout
 
     try:
         ended = run_to_end([*tool.command, "--version"], cwd="/", environ=tool.environ, look=look, clock=clock)
-    except _TooLong:
+    except _VersionTimeout:
         return "", f"it did not say its version in {INDEXER_VERSION_SECONDS:g} seconds"
     found = re.search(rb"[0-9]+\.[0-9]+[0-9A-Za-z.+-]*", ended.said)
     return ("", ended.reason) if ended.status or found is None else (found[0].decode(), "")
 
 
-# --- Which indexers are here: one row for each in the table, for who wants to know what is missing.
+# --- reports ----------------------------------------------------------------------------------------------------------
 
 
 class IndexerReport(NamedTuple):
-    """One indexer: where it is (None: nowhere) and its version, or what is wrong; and the command that installs it.
+    """One indexer: its path (None: not found) and version, or what is wrong, and the command that installs it.
 
-    `tested` is false for one that was never run by our own tests: it may work.
+    `tested` is false for an indexer that our own tests never ran: it may work.
     """
 
     name: str
@@ -160,9 +162,9 @@ class IndexerReport(NamedTuple):
 def indexer_table(
     environ: Mapping[str, str], settings: SemanticConfig, *, root: str = "", clock: Clock = SYSTEM_CLOCK
 ) -> tuple[IndexerReport, ...]:
-    """Every indexer of the table; each that is there is asked for its version, nothing else is started.
+    """Return a report on every indexer of the table; only the version of each found indexer is asked for.
 
-    What lies below `root` is not looked at, nor run.
+    What lies below `root` is neither looked at nor run.
     """
     home = cairn_home(environ)
     return tuple(_report(indexer, root, home, environ, settings, clock) for indexer in INDEXERS)

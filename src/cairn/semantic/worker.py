@@ -1,7 +1,7 @@
-"""One refresh, in five steps: claim, run the indexer, look at the commit anew, take the output in, completed.
+"""Run one refresh in five steps: claim the job, run the indexer, check the commit again, import, complete.
 
-The last three are one transaction: a job is completed exactly when its output is there. Whatever goes wrong leaves what
-was known untouched and the reason in the job.
+The last three steps are one transaction: a job is completed exactly when its output is imported. Whatever goes wrong
+leaves the known facts untouched and the reason in the job.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from cairn.core.limits import JOB_HEARTBEAT_SECONDS
 from cairn.errors import CairnError, SemanticBusy
 from cairn.semantic import jobs
 from cairn.semantic.database import Connection, SemanticDatabase, stored
-from cairn.semantic.importing import Import, Imported, Indexed, Pinned, Seen, import_index
-from cairn.semantic.model import Context, Job, JobStatus, Scope
+from cairn.semantic.importing import Imported, ImportRequest, ImportSnapshot, Indexed, SeenFile, import_index
+from cairn.semantic.model import Context, Job, JobStatus, RefreshScope
 
 Cancelled = Callable[[], bool]
 """Asked by the indexer's runner again and again, at least every second: whether to stop."""
-RunIndexer = Callable[[Context, Scope, Cancelled], Indexed]
+RunIndexer = Callable[[Context, RefreshScope, Cancelled], Indexed]
 """Runs the indexer of a context over a scope, or more; a `CairnError` says why there is no index."""
 
 
-class Step(StrEnum):
-    """Where a refresh is."""
+class RefreshStep(StrEnum):
+    """The step that a refresh has reached."""
 
     CLAIMED = "claimed"
     INDEXING = "indexing"
@@ -36,28 +36,28 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a refresh needs of the world.
+class RefreshEnvironment:
+    """What a refresh needs from the world.
 
-    `head` reads the commit anew each time (empty: none), `look` the files. `files` are those that the context's
-    indexer may read: an interface is remembered only of what held still while it ran.
+    `head` reads the commit anew each time (empty: none), `look` the files. `files` returns the files that the context's
+    indexer may read: an interface is remembered only for files that did not change while it ran.
     """
 
     database: SemanticDatabase
     root: str
-    pinned: Pinned
+    pinned: ImportSnapshot
     head: Callable[[], str]
-    look: Callable[[Iterable[str]], Mapping[str, Seen]]
+    look: Callable[[Iterable[str]], Mapping[str, SeenFile]]
     files: Callable[[Context], Iterable[str]]
     index: RunIndexer
     snapshot: str = ""
-    tell: Callable[[Step, Job], None] = lambda *_: None
+    tell: Callable[[RefreshStep, Job], None] = lambda *_: None
     clock: Clock = SYSTEM_CLOCK
     processes: Processes = SYSTEM_PROCESSES
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RefreshResult:
     """A job that was run, as it is now; `imported` when it was completed, `trouble` when it failed."""
 
     job: Job
@@ -65,33 +65,33 @@ class Ended:
     trouble: CairnError | None = None
 
 
-def run_job(at: Surroundings, job: int | None = None) -> Ended | None:
-    """Run this job, or the one that should go first. None when there is none to claim."""
+def run_job(at: RefreshEnvironment, job: int | None = None) -> RefreshResult | None:
+    """Run this job, or the first in line; None when there is no job to claim."""
     with at.database.writing() as db:
         held = jobs.claim(db, job, clock=at.clock, processes=at.processes)
         contexts = {context.id: context for context in stored(db)}
     if held is None:
         return None
-    at.tell(Step.CLAIMED, held.job)
+    at.tell(RefreshStep.CLAIMED, held.job)
     try:
         return _run(at, held, contexts[held.job.context])
     except BaseException as problem:
-        # A Ctrl-C too: the next one need not wait until the lease has run out.
+        # On Ctrl-C too, so that the next worker need not wait for the lease to run out.
         why = f"{problem.code}: {problem.sentence}" if isinstance(problem, CairnError) else _unexpected(problem)
         with at.database.writing() as db:
             jobs.fail(db, held, why, clock=at.clock)
             ended = jobs.get(db, held.job.id) or replace(held.job, status=JobStatus.FAILED, error=why)
         if not isinstance(problem, CairnError):
             raise
-        return Ended(ended, trouble=problem)
+        return RefreshResult(ended, trouble=problem)
 
 
-def _run(at: Surroundings, held: jobs.Claim, context: Context) -> Ended:
+def _run(at: RefreshEnvironment, held: jobs.Claim, context: Context) -> RefreshResult:
     files = tuple(at.files(context))
     before = at.look(files)
-    at.tell(Step.INDEXING, held.job)
+    at.tell(RefreshStep.INDEXING, held.job)
     indexed = at.index(context, held.job.scope, _Heart(at, held))
-    at.tell(Step.CHECKING, held.job)
+    at.tell(RefreshStep.CHECKING, held.job)
     after = at.look(files)
     imported = None
     with at.database.writing() as db:
@@ -100,18 +100,18 @@ def _run(at: Surroundings, held: jobs.Claim, context: Context) -> Ended:
             if head != held.job.head:
                 jobs.supersede(db, held, head, clock=at.clock)
             else:
-                at.tell(Step.IMPORTING, held.job)
+                at.tell(RefreshStep.IMPORTING, held.job)
                 now = at.clock.wall_ns() / 1e9
-                about = Import(context, at.root, at.pinned, before, after, now, held.job.scope)
+                about = ImportRequest(context, at.root, at.pinned, before, after, now, held.job.scope)
                 imported = import_index(db, indexed, about)
                 _complete(db, at, held, head)
         ended = jobs.get(db, held.job.id) or replace(held.job, status=JobStatus.SUPERSEDED)
     if imported is not None:
-        at.tell(Step.COMPLETED, ended)
-    return Ended(ended, imported)
+        at.tell(RefreshStep.COMPLETED, ended)
+    return RefreshResult(ended, imported)
 
 
-def _complete(db: Connection, at: Surroundings, held: jobs.Claim, head: str) -> None:
+def _complete(db: Connection, at: RefreshEnvironment, held: jobs.Claim, head: str) -> None:
     completed = jobs.complete(db, held, clock=at.clock)
     assert completed, "nobody else can have ended it within our transaction"
     db.execute(
@@ -121,9 +121,9 @@ def _complete(db: Connection, at: Surroundings, held: jobs.Claim, head: str) -> 
 
 
 class _Heart:
-    """Says now and then that the worker lives; true once its job is no longer ours."""
+    """Sends heartbeats for a job while it runs; calling it returns True once the job belongs to somebody else."""
 
-    def __init__(self, at: Surroundings, held: jobs.Claim) -> None:
+    def __init__(self, at: RefreshEnvironment, held: jobs.Claim) -> None:
         self._at, self._held = at, held
         self._next = at.clock.monotonic() + JOB_HEARTBEAT_SECONDS
         self._lost = False
@@ -131,7 +131,7 @@ class _Heart:
     def __call__(self) -> bool:
         if not self._lost and self._at.clock.monotonic() >= self._next:
             self._next = self._at.clock.monotonic() + JOB_HEARTBEAT_SECONDS
-            # Somebody who writes for long keeps us from it; there are more beats in a lease.
+            # A long write of another process may block this heartbeat; a lease lasts for several.
             with suppress(SemanticBusy), self._at.database.writing() as db:
                 self._lost = not jobs.heartbeat(db, self._held, clock=self._at.clock)
         return self._lost

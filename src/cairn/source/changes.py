@@ -106,7 +106,7 @@ def detect(
         hinted=hints.keys or frozenset(),
         sample=round_number % REHASH_FRACTION,
     )
-    found = _Found()
+    found = _ChangesFound()
     for candidate in suspects:
         found.judge(candidate, recorded[candidate.key], read(candidate))
     gone = recorded.keys() - {candidate.key for candidate in walk.candidates}
@@ -159,7 +159,7 @@ def _split(
     return new, suspects
 
 
-class _Found:
+class _ChangesFound:
     """The parts of a ChangeSet while they are being found."""
 
     def __init__(self) -> None:

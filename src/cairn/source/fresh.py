@@ -172,7 +172,7 @@ _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TreeLook:
     """What a draft was made from: `files` by folder with the stat they were indexed under, `gone` files by raw path."""
 
     head: str | None
@@ -182,7 +182,7 @@ class Look:
     gone: tuple[bytes, ...]
 
 
-def take(head: str | None, walk: WalkResult, changes: ChangeSet, indexed: Iterable[tuple[bytes, FileStat]]) -> Look:
+def take(head: str | None, walk: WalkResult, changes: ChangeSet, indexed: Iterable[tuple[bytes, FileStat]]) -> TreeLook:
     """The look that a draft rests on: the head from before the walk, and each file it holds as it was read.
 
     A deleted file that is merely left out by now (ignored, too large, no text) is still there, and may be. A name that
@@ -192,7 +192,7 @@ def take(head: str | None, walk: WalkResult, changes: ChangeSet, indexed: Iterab
     for raw, held in indexed:
         folder, _, name = raw.rpartition(b"/")
         by_folder.setdefault(folder, []).append((name, held))
-    return Look(
+    return TreeLook(
         head=head,
         folders=walk.folders,
         ignore_files=_in_order(walk.ignore_files),
@@ -212,7 +212,7 @@ def _gone(walk: WalkResult, changes: ChangeSet) -> tuple[bytes, ...]:
     return tuple(raw for raw in deleted if raw not in under_another_key and not _is_left_out(raw, left_out))
 
 
-def still(tree: Tree, git: Git, look: Look) -> bool:
+def still(tree: Tree, git: Git, look: TreeLook) -> bool:
     """Does all of it hold now? False at the first difference; the draft must then be compared with the tree again.
 
     What cannot be looked at counts as different. Only a machine without memory or descriptors raises.

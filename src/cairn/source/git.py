@@ -85,7 +85,7 @@ class GitChange(NamedTuple):
     raw: bytes
 
 
-class _Answer(NamedTuple):
+class _GitAnswer(NamedTuple):
     status: int
     out: bytes
     error: bytes
@@ -214,7 +214,7 @@ class Git:
         cwd: str | None = None,
         extra: Mapping[str, str] | None = None,
         feed: bytes = b"",
-    ) -> _Answer:
+    ) -> _GitAnswer:
         """One answer of git; another process holding a lock is waited for a bounded while."""
         if self._program is None:
             raise self._failed(what, "git is not installed, or the folder is no repository")
@@ -275,13 +275,13 @@ def parse_index(out: bytes) -> frozenset[bytes]:
     return frozenset(paths)
 
 
-def _reason(answer: _Answer) -> str:
+def _reason(answer: _GitAnswer) -> str:
     first = answer.error.decode("utf-8", "replace").strip().split("\n", 1)[0]
     printable = "".join(c if c.isprintable() else "?" for c in first)
     return printable.removeprefix("fatal: ")[:200] or f"it ended with status {answer.status}"
 
 
-def _is_transient(answer: _Answer) -> bool:
+def _is_transient(answer: _GitAnswer) -> bool:
     """Whether another git process was in the way: a lock file that exists, not one we may not create."""
     return answer.status not in (0, 1) and b".lock'" in answer.error and b"File exists" in answer.error
 
@@ -306,7 +306,9 @@ class _StoppedError(Exception):
     """The child was killed: too slow or too talkative."""
 
 
-def _run(command: Sequence[str], cwd: str, environment: Mapping[str, str], clock: Clock, feed: bytes = b"") -> _Answer:
+def _run(
+    command: Sequence[str], cwd: str, environment: Mapping[str, str], clock: Clock, feed: bytes = b""
+) -> _GitAnswer:
     with subprocess.Popen(  # noqa: S603 - fixed arguments, ids checked to be hexadecimal, no shell
         command,
         cwd=cwd,
@@ -319,7 +321,7 @@ def _run(command: Sequence[str], cwd: str, environment: Mapping[str, str], clock
     ) as child:
         try:
             out, error = _collect(child, clock.monotonic() + GIT_TIMEOUT_SECONDS, clock, feed)
-            return _Answer(child.wait(timeout=GIT_TIMEOUT_SECONDS), out, error)
+            return _GitAnswer(child.wait(timeout=GIT_TIMEOUT_SECONDS), out, error)
         except BaseException as problem:
             # Its own children (a helper, a pager) are in its group; none may outlive the call.
             _kill_group(child)

@@ -13,7 +13,7 @@ from operator import attrgetter, is_
 from typing import NamedTuple
 
 from cairn.core.limits import KIB, MAX_IGNORE_BYTES, MAX_IGNORE_PATTERNS, MAX_PATTERN_BYTES
-from cairn.source.patterns import Component, Part, chains
+from cairn.source.patterns import Component, PatternPart, chains
 
 IGNORE_ENGINE_VERSION = "1"
 # 1: first shipped form. Part of the key under which vectors are kept.
@@ -31,7 +31,7 @@ _MOST_KEPT_STEPS = 50_000
 _MOST_KEPT_FOLDERS = 4_096
 
 
-class Rule(NamedTuple):
+class IgnoreRule(NamedTuple):
     """One line of an ignore file. `pattern` is the line as written, safe to show; `negated` takes a name in."""
 
     negated: bool
@@ -41,12 +41,12 @@ class Rule(NamedTuple):
     line: int
 
 
-class _Step:
+class _PathStep:
     """One name of a path that a rule waits for; `then` is what it waits for below, None when the rule has matched."""
 
     __slots__ = ("_glob", "component", "deep", "folder_only", "order", "then")
 
-    def __init__(self, order: int, folder_only: bool, part: Part, then: _Step | None) -> None:
+    def __init__(self, order: int, folder_only: bool, part: PatternPart, then: _PathStep | None) -> None:
         self.order = order  # which rule of its file
         self.folder_only = folder_only
         self.deep, self.component = part
@@ -69,23 +69,23 @@ class RuleSet:
 
     __slots__ = ("_anywhere", "_first", "_kept", "_kept_steps", "rules", "warnings")
 
-    def __init__(self, rules: Sequence[Rule], steps: Iterable[_Step], warnings: Sequence[str]) -> None:
+    def __init__(self, rules: Sequence[IgnoreRule], steps: Iterable[_PathStep], warnings: Sequence[str]) -> None:
         self.rules = tuple(rules)
         self.warnings = tuple(warnings)
         # Rules without a slash hold in every folder below: indexed once, shared by all of them.
-        anywhere: list[_Step] = []
-        elsewhere: list[_Step] = []
+        anywhere: list[_PathStep] = []
+        elsewhere: list[_PathStep] = []
         for step in steps:
             (anywhere if step.deep and step.then is None else elsewhere).append(step)
         self._anywhere = _finders(anywhere, _joined)
-        self._kept: dict[tuple[_Step, ...], _Level] = {}
+        self._kept: dict[tuple[_PathStep, ...], _Level] = {}
         self._kept_steps = 0
         self._first = self._level(elsewhere) if rules else None
 
     def __bool__(self) -> bool:
         return bool(self.rules)
 
-    def _level(self, steps: list[_Step]) -> _Level | None:
+    def _level(self, steps: list[_PathStep]) -> _Level | None:
         """What the rules say where exactly these steps wait; None when that is nothing, here and below."""
         if not steps and self._anywhere is None:
             return None
@@ -105,13 +105,13 @@ class _Level:
 
     __slots__ = ("_by_glob", "_by_name", "_deep", "_others", "find", "moves", "rules", "ruleset")
 
-    def __init__(self, ruleset: RuleSet, waiting: tuple[_Step, ...]) -> None:
+    def __init__(self, ruleset: RuleSet, waiting: tuple[_PathStep, ...]) -> None:
         self.ruleset = ruleset
         self.rules = ruleset.rules
         self.find = _both(ruleset._anywhere, _finders([step for step in waiting if step.then is None], _single))
         self._deep = [step for step in waiting if step.deep]
-        self._by_name: dict[bytes, list[_Step]] = {}
-        self._by_glob: list[tuple[_Step, _Step]] = []
+        self._by_name: dict[bytes, list[_PathStep]] = {}
+        self._by_glob: list[tuple[_PathStep, _PathStep]] = []
         for step in waiting:
             if step.then is not None and step.component.names:
                 for name in step.component.names:
@@ -163,7 +163,7 @@ class IgnoreStack:
             return self
         return IgnoreStack(tuple(levels), overridden)
 
-    def verdict(self, name: bytes, is_folder: bool) -> Rule | None:
+    def verdict(self, name: bytes, is_folder: bool) -> IgnoreRule | None:
         """The rule that decides about a name in this folder, or None. A link to a folder is not a folder."""
         for level in self._levels:
             order = level.find[is_folder](name)
@@ -182,8 +182,8 @@ def parse_rules(data: bytes, source: str) -> RuleSet:
 
 
 def _rule_set(lines: Iterable[bytes], source: str, warnings: list[str]) -> RuleSet:
-    rules: list[Rule] = []
-    steps: list[_Step] = []
+    rules: list[IgnoreRule] = []
+    steps: list[_PathStep] = []
     patterns = 0
     for number, line in enumerate(lines, start=1):
         text = _trimmed(line)
@@ -200,13 +200,13 @@ def _rule_set(lines: Iterable[bytes], source: str, warnings: list[str]) -> RuleS
         folder_only = pattern.endswith(b"/")
         possible = chains(pattern[:-1] if folder_only else pattern)
         for chain in possible:
-            step: _Step | None = None
+            step: _PathStep | None = None
             for part in reversed(chain):
-                step = _Step(len(rules), folder_only, part, step)
+                step = _PathStep(len(rules), folder_only, part, step)
             if step is not None:
                 steps.append(step)
         if possible:
-            rules.append(Rule(text[:1] == b"!", folder_only, _shown(text), source, number))
+            rules.append(IgnoreRule(text[:1] == b"!", folder_only, _shown(text), source, number))
     return RuleSet(rules, steps, warnings)
 
 
@@ -242,7 +242,7 @@ def _nothing(_name: bytes) -> int:
     return -1
 
 
-def _finders(steps: Sequence[_Step], group: Callable[[list[_Step]], list[_Group]]) -> _Pair | None:
+def _finders(steps: Sequence[_PathStep], group: Callable[[list[_PathStep]], list[_Group]]) -> _Pair | None:
     """One finder for files and one for folders."""
     if not steps:
         return None
@@ -252,10 +252,10 @@ def _finders(steps: Sequence[_Step], group: Callable[[list[_Step]], list[_Group]
     return _finder([step for step in steps if not step.folder_only], group), for_folders
 
 
-def _finder(steps: Sequence[_Step], group: Callable[[list[_Step]], list[_Group]]) -> _Finder:
+def _finder(steps: Sequence[_PathStep], group: Callable[[list[_PathStep]], list[_Group]]) -> _Finder:
     names: dict[bytes, int] = {}
     endings: dict[bytes, list[tuple[int, bytes]]] = {}
-    globs: dict[bytes, _Step] = {}
+    globs: dict[bytes, _PathStep] = {}
     for step in sorted(steps, key=attrgetter("order"), reverse=True):
         for name in step.component.names:
             names.setdefault(name, step.order)
@@ -298,7 +298,7 @@ def _edges(globs: list[Component]) -> tuple[frozenset[int], frozenset[int]]:
     return first, frozenset(b"".join(one.last for one in globs if not one.first))
 
 
-def _joined(globs: list[_Step]) -> list[_Group]:
+def _joined(globs: list[_PathStep]) -> list[_Group]:
     """Few regular expressions for many globs, the last rule first: the first branch that matches decides."""
     groups: list[_Group] = []
     for start in range(0, len(globs), _GLOBS_PER_REGEX):
@@ -308,7 +308,7 @@ def _joined(globs: list[_Step]) -> list[_Group]:
     return groups
 
 
-def _single(globs: list[_Step]) -> list[_Group]:
+def _single(globs: list[_PathStep]) -> list[_Group]:
     """One regular expression each: these meet in ever new sets, as a walk goes from folder to folder."""
     return [(step.glob(), [step.order]) for step in globs]
 
@@ -318,7 +318,7 @@ def _single(globs: list[_Step]) -> list[_Group]:
 
 def decide(
     path: bytes, is_folder: bool, load: Callable[[bytes], RuleSet | None], override: RuleSet | None
-) -> tuple[bytes, Rule] | None:
+) -> tuple[bytes, IgnoreRule] | None:
     """The path that was matched (this one, or the ignored folder it is in) and the rule; None when no rule matches.
 
     `load` gives the rules of the .gitignore in a folder, which is b"" for the root.
@@ -344,20 +344,20 @@ class GlobSet:
     def __init__(self, rules: RuleSet) -> None:
         self.warnings = rules.warnings
         self._root = IgnoreStack.for_root(rules, None)
-        self._folders: dict[bytes, IgnoreStack | Rule] = {}
+        self._folders: dict[bytes, IgnoreStack | IgnoreRule] = {}
 
     @classmethod
     def from_patterns(cls, patterns: Sequence[str], source: str) -> GlobSet:
         """One glob to a string; its place in the sequence is its line."""
         return cls(_rule_set((p.encode("utf-8", "surrogateescape") for p in patterns), source, []))
 
-    def matches(self, path: bytes, is_folder: bool = False) -> Rule | None:
+    def matches(self, path: bytes, is_folder: bool = False) -> IgnoreRule | None:
         """The last glob that matches the path, or else matches a folder it is in."""
         folder, _, name = path.rpartition(b"/")
         inside = self._inside(folder)
         return inside.verdict(name, is_folder) if isinstance(inside, IgnoreStack) else inside
 
-    def _inside(self, folder: bytes) -> IgnoreStack | Rule:
+    def _inside(self, folder: bytes) -> IgnoreStack | IgnoreRule:
         """What holds inside a folder: a stack, or the rule that took the folder whole."""
         if not folder:
             return self._root

@@ -63,14 +63,14 @@ class Component(NamedTuple):
     last: bytes = b""
 
 
-class Part(NamedTuple):
+class PatternPart(NamedTuple):
     """A component of a path pattern; `deep` when any number of folders may come before it."""
 
     deep: bool
     component: Component
 
 
-Chain = tuple[Part, ...]
+Chain = tuple[PatternPart, ...]
 
 
 def chains(pattern: bytes) -> list[Chain]:
@@ -81,7 +81,7 @@ def chains(pattern: bytes) -> list[Chain]:
     if b"/" not in pattern:
         tokens = _tokens(pattern, path=False)
         component = _component(tokens) if tokens else None
-        return [(Part(True, component),)] if component else []
+        return [(PatternPart(True, component),)] if component else []
     pattern = pattern.removeprefix(b"/")
     # git compares the part before the first special byte literally and hands only the rest to its glob matcher,
     # so in `lib/a**/b` the `**` stands at the start of what the matcher sees and crosses folders.
@@ -190,7 +190,7 @@ def _after_literal(literal: list[Token], rest: list[Token]) -> list[list[Token]]
 
 def _split(tokens: list[Token]) -> Chain | None:
     """Cut at the separators; None when a component is empty or impossible, for no path has such a name."""
-    parts: list[Part] = []
+    parts: list[PatternPart] = []
     deep = False
     name: list[Token] = []
     for token in (*tokens, b"/"):
@@ -204,7 +204,7 @@ def _split(tokens: list[Token]) -> Chain | None:
             component = _component(name)
             if component is None:
                 return None
-            parts.append(Part(deep, component))
+            parts.append(PatternPart(deep, component))
             deep, name = False, []
         else:
             name.append(token)

@@ -24,7 +24,7 @@ from cairn.core.limits import MAX_IGNORE_BYTES
 from cairn.core.types import Candidate, FileStat, IgnoreFile, Skip, SkipReason, WalkResult
 from cairn.errors import OUR_TROUBLE
 from cairn.source.beneath import Tree
-from cairn.source.ignore import GlobSet, IgnoreStack, Rule, RuleSet, parse_rules
+from cairn.source.ignore import GlobSet, IgnoreRule, IgnoreStack, RuleSet, parse_rules
 from cairn.source.root import find_collisions, path_key_ci
 
 GITIGNORE = ".gitignore"
@@ -106,7 +106,7 @@ class Recorder(Protocol):
         """The folder could not be listed: the system's error number."""
 
 
-class _Folder(NamedTuple):
+class _PendingFolder(NamedTuple):
     """A folder still to be walked. `raw` and `key` end in a slash; `above` are the rules around it."""
 
     raw: bytes
@@ -115,7 +115,7 @@ class _Folder(NamedTuple):
     above: IgnoreStack | None
 
 
-_ROOT = _Folder(b"", "", b"", None)
+_ROOT = _PendingFolder(b"", "", b"", None)
 
 
 class _Walker:
@@ -144,7 +144,7 @@ class _Walker:
 
     def follow(self, raw: bytes) -> None:
         """Decide along one path: each folder on the way is entered only if the rules above let it in."""
-        folder: _Folder | None = _ROOT
+        folder: _PendingFolder | None = _ROOT
         for name in (*raw.split(b"/"), b""):
             # The last, empty name opens the path itself: whether a folder may be entered shows only then.
             if folder is None:
@@ -152,7 +152,7 @@ class _Walker:
             below = self.folder(folder, only={os.fsdecode(name)})
             folder = below[0] if below else None
 
-    def folder(self, folder: _Folder, only: Container[str] | None = None) -> list[_Folder]:
+    def folder(self, folder: _PendingFolder, only: Container[str] | None = None) -> list[_PendingFolder]:
         """Judge every name in one folder (or some of them); gives back the folders below that are to be walked."""
         raw = folder.raw
         try:
@@ -184,14 +184,14 @@ class _Walker:
         finally:
             os.close(descriptor)
 
-    def _stack(self, folder: _Folder, names: set[str]) -> IgnoreStack:
+    def _stack(self, folder: _PendingFolder, names: set[str]) -> IgnoreStack:
         """The rules that hold inside a folder."""
         own = self._rules(folder, GITIGNORE) if GITIGNORE in names else None
         if folder.above is not None:
             return folder.above.enter(folder.name, own)
         return IgnoreStack.for_root(own, self._rules(folder, CAIRNIGNORE) if CAIRNIGNORE in names else None)
 
-    def _rules(self, folder: _Folder, name: str) -> RuleSet | None:
+    def _rules(self, folder: _PendingFolder, name: str) -> RuleSet | None:
         data = self.tree.read_small(folder.raw + name.encode(), MAX_IGNORE_BYTES)
         if data is None:
             return None
@@ -203,10 +203,12 @@ class _Walker:
 
     # --- names --------------------------------------------------------------------------------------------------------
 
-    def _judge(self, folder: _Folder, stack: IgnoreStack, entries: list[os.DirEntry[str]]) -> list[_Folder]:
+    def _judge(
+        self, folder: _PendingFolder, stack: IgnoreStack, entries: list[os.DirEntry[str]]
+    ) -> list[_PendingFolder]:
         raw, key = folder.raw, folder.key
         verdict = stack.verdict
-        below: list[_Folder] = []
+        below: list[_PendingFolder] = []
         for entry in entries:
             text = entry.name
             is_folder = entry.is_dir(follow_symlinks=False)
@@ -226,7 +228,7 @@ class _Walker:
             child = key + (text if text.isascii() else unicodedata.normalize("NFC", text))
             if is_folder:
                 if not self.filtered or not self._excluded(path, is_folder=True):
-                    below.append(_Folder(path + b"/", child + "/", name, stack))
+                    below.append(_PendingFolder(path + b"/", child + "/", name, stack))
             elif entry.is_file(follow_symlinks=False):
                 self._file(entry, path, child, name, rule)
             elif is_sensitive(name):
@@ -237,7 +239,7 @@ class _Walker:
                 self.skips.append(Skip(path, SkipReason.NOT_REGULAR))
         return below
 
-    def _file(self, entry: os.DirEntry[str], path: bytes, key: str, name: bytes, rule: Rule | None) -> None:
+    def _file(self, entry: os.DirEntry[str], path: bytes, key: str, name: bytes, rule: IgnoreRule | None) -> None:
         try:
             found = entry.stat(follow_symlinks=False)
         except OSError:
@@ -333,7 +335,7 @@ def _has_twins(names: set[str]) -> bool:
     return len(set(map(fold, names))) < len(names)
 
 
-def _cite(rule: Rule) -> str:
+def _cite(rule: IgnoreRule) -> str:
     """A rule as a person finds it: file, line, pattern."""
     return f"{rule.source}:{rule.line}: {rule.pattern}"
 

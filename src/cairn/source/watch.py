@@ -88,21 +88,21 @@ def watch_tree(
     return _Inotify(root, folders, wanted, clock)
 
 
-class _Folder:
+class _WatchedFolder:
     """A watched folder, by its place in the tree, so that moving one renames everything below it at once."""
 
     __slots__ = ("children", "name", "parent", "wd")
 
-    def __init__(self, parent: _Folder | None, name: bytes) -> None:
+    def __init__(self, parent: _WatchedFolder | None, name: bytes) -> None:
         self.parent = parent
         self.name = name
         self.wd = -1
-        self.children: dict[bytes, _Folder] = {}
+        self.children: dict[bytes, _WatchedFolder] = {}
 
     def path(self, name: bytes = b"") -> bytes:
         """Where it is, or where that name in it is, below the root."""
         parts = [name] if name else []
-        folder: _Folder = self
+        folder: _WatchedFolder = self
         while folder.parent is not None:
             parts.append(folder.name)
             folder = folder.parent
@@ -118,8 +118,8 @@ class _Inotify:
         self._tree = Tree(root)
         self._pending: set[bytes] = set()
         self._overflow = False
-        self._by_wd: dict[int, _Folder] = {}
-        self._top = _Folder(None, b"")
+        self._by_wd: dict[int, _WatchedFolder] = {}
+        self._top = _WatchedFolder(None, b"")
         try:
             self._start()
             for raw in sorted(folders):
@@ -238,7 +238,7 @@ class _Inotify:
             os.close(self._fd)
             self._fd = -1
         self._by_wd.clear()
-        self._top = _Folder(None, b"")
+        self._top = _WatchedFolder(None, b"")
         self._fd = _libc_call("inotify_init1", os.O_CLOEXEC | os.O_NONBLOCK)
         if not self._watch(self._top, self._tree.fd):
             raise self._failed("it is not there any more")
@@ -254,14 +254,14 @@ class _Inotify:
                 return
             folder = below
 
-    def _cover_new(self, parent: _Folder, name: bytes) -> None:
+    def _cover_new(self, parent: _WatchedFolder, name: bytes) -> None:
         """Watch a folder that has just appeared, and what was put into it before we could."""
         if name in parent.children:
             self._drop(parent.children[name])
         if self._wanted(parent.path(name)) and (folder := self._add(parent, name)) is not None:
             self._cover_found(folder)
 
-    def _cover_found(self, top: _Folder) -> None:
+    def _cover_found(self, top: _WatchedFolder) -> None:
         waiting = [top]
         while waiting:
             folder = waiting.pop()
@@ -272,7 +272,7 @@ class _Inotify:
                     below = self._add(folder, name)
                     waiting.extend((below,) if below is not None else ())
 
-    def _entries(self, folder: _Folder) -> list[tuple[bytes, bool]]:
+    def _entries(self, folder: _WatchedFolder) -> list[tuple[bytes, bool]]:
         try:
             fd = self._tree.open_folder(folder.path())
         except OSError:
@@ -286,10 +286,10 @@ class _Inotify:
             os.close(fd)
         return [(name, is_folder) for name, is_folder in found if name != b".git"]
 
-    def _add(self, parent: _Folder, name: bytes) -> _Folder | None:
+    def _add(self, parent: _WatchedFolder, name: bytes) -> _WatchedFolder | None:
         if name in (b".git", b".", b".."):
             return None
-        folder = _Folder(parent, name)
+        folder = _WatchedFolder(parent, name)
         try:
             fd = self._tree.open_folder(folder.path())
         except OSError as problem:
@@ -304,7 +304,7 @@ class _Inotify:
         parent.children[name] = folder
         return folder
 
-    def _watch(self, folder: _Folder, fd: int) -> bool:
+    def _watch(self, folder: _WatchedFolder, fd: int) -> bool:
         if len(self._by_wd) >= MAX_WATCHED_FOLDERS:
             raise self._failed(f"it has more than {MAX_WATCHED_FOLDERS} folders")
         try:
@@ -318,7 +318,7 @@ class _Inotify:
         self._by_wd[folder.wd] = folder
         return True
 
-    def _drop(self, top: _Folder) -> None:
+    def _drop(self, top: _WatchedFolder) -> None:
         """Stop watching a folder that went elsewhere, with all below; where it arrives it is new."""
         waiting = [top]
         while waiting:
@@ -332,7 +332,7 @@ class _Inotify:
                     continue  # the kernel was faster: the folder is deleted
         self._forget(top)
 
-    def _forget(self, folder: _Folder) -> None:
+    def _forget(self, folder: _WatchedFolder) -> None:
         if self._by_wd.get(folder.wd) is folder:
             del self._by_wd[folder.wd]
         if folder.parent is not None and folder.parent.children.get(folder.name) is folder:

@@ -44,7 +44,7 @@ _ANEW_SECONDS = 0.5
 _LAST_SECONDS = 10.0
 
 
-class _Root:
+class _WatchedRoot:
     """One root: its events, and who hears when a run of it ends. `caught_up` is set once the first has."""
 
     def __init__(self, watching: Watching, root: str, clock: Clock, *, create: bool) -> None:
@@ -87,9 +87,9 @@ class Watching:
     ) -> None:
         self._workspace, self._clock, self._told, self._found = workspace, clock, told, found
         self._lock = threading.Lock()
-        self._roots: dict[str, _Root] = {}
+        self._roots: dict[str, _WatchedRoot] = {}
         self._let_alone: dict[str, float] = {}
-        self._ears: Ears[_Root] = Ears()
+        self._ears: Ears[_WatchedRoot] = Ears()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="cairn watch", daemon=True)
         self._thread.start()
@@ -115,7 +115,7 @@ class Watching:
         with self._lock:
             if self._closed or root in self._roots:
                 return
-            found = self._roots[root] = _Root(self, root, self._clock, create=create)
+            found = self._roots[root] = _WatchedRoot(self, root, self._clock, create=create)
         self._workspace.runs.remember(root)
         self._begin(found)
 
@@ -154,10 +154,10 @@ class Watching:
 
     # --- a root begins ------------------------------------------------------------------------------------------------
 
-    def _begin(self, found: _Root) -> None:
+    def _begin(self, found: _WatchedRoot) -> None:
         threading.Thread(target=self._subscribe, args=(found,), name="cairn watch begins", daemon=True).start()
 
-    def _subscribe(self, found: _Root) -> None:
+    def _subscribe(self, found: _WatchedRoot) -> None:
         root = found.hearing.root
         try:
             codebase = open_codebase(root, self._workspace.pool.environ)
@@ -199,7 +199,7 @@ class Watching:
             return False
         return status.state is State.INDEXED or create
 
-    def wait_for(self, found: _Root) -> None:
+    def wait_for(self, found: _WatchedRoot) -> None:
         """Wait for events of this root too. After an overflow that is another descriptor."""
         watch = found.hearing.watch
         if watch is not None:
@@ -207,7 +207,7 @@ class Watching:
             with contextlib.suppress(OSError, ValueError):
                 self._ears.listen(found, watch.fileno())
 
-    def listen_anew(self, found: _Root, step: Callable[[], None]) -> None:
+    def listen_anew(self, found: _WatchedRoot, step: Callable[[], None]) -> None:
         """Take a step in which a root may become deaf; then it is tried soon to hear it again."""
         heard = found.hearing.watch is not None
         step()
@@ -228,14 +228,14 @@ class Watching:
                 if heard:
                     self._clock.sleep(_PACE_SECONDS)
 
-    def _guarded(self, found: _Root, step: Callable[[], None]) -> None:
+    def _guarded(self, found: _WatchedRoot, step: Callable[[], None]) -> None:
         """Whatever goes wrong with one root, the others are watched on, and all of this one is compared later."""
         try:
             step()
         except Exception:
             found.put_back(None)
 
-    def _begun(self) -> list[_Root]:
+    def _begun(self) -> list[_WatchedRoot]:
         with self._lock:
             roots = list(self._roots.values())
         return [one for one in roots if one.hearing.watch is not None or one.hearing.why]
@@ -247,7 +247,7 @@ class Watching:
             times.append((one.reconcile_at if due is None else due) - now)
         return max(0.0, min(times))
 
-    def _due(self) -> list[_Root]:
+    def _due(self) -> list[_WatchedRoot]:
         now, found = self._clock.monotonic(), []
         for one in self._begun():
             if now >= one.reconcile_at:
@@ -262,7 +262,7 @@ class Watching:
                 found.append(one)
         return found
 
-    def _start(self, found: _Root) -> None:
+    def _start(self, found: _WatchedRoot) -> None:
         try:
             codebase = open_codebase(found.hearing.root, self._workspace.pool.environ)
         except RootNotFound:
@@ -276,7 +276,7 @@ class Watching:
         if self._workspace.freshener.start(codebase, found) is None:
             found.hearing.wait(_AGAIN_SECONDS)
 
-    def ended(self, found: _Root, run: Run, hinted: Hinted) -> None:
+    def ended(self, found: _WatchedRoot, run: Run, hinted: Hinted) -> None:
         """A run of this root is over; from now on, however it went, only what is told is compared."""
         root = found.hearing.root
         if isinstance(run.error, NotIndexed):
@@ -299,7 +299,7 @@ class Watching:
         """A run over everything has something to do."""
         self._found(root, gap)
 
-    def _cover(self, found: _Root) -> None:
+    def _cover(self, found: _WatchedRoot) -> None:
         if found.hearing.watch is None:
             # Its time to be tried again stays.
             return
@@ -322,7 +322,7 @@ def _watch(codebase: Codebase, clock: Clock) -> Watch:
     return watch_tree(codebase.root, folders, wanted=wanted, clock=clock)
 
 
-def _state(found: _Root) -> dict[str, Any]:
+def _state(found: _WatchedRoot) -> dict[str, Any]:
     hearing = found.hearing
     watch = hearing.watch
     mode = "watching" if watch is not None else "polling" if hearing.why else "starting"

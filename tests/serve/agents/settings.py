@@ -9,11 +9,11 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from cairn.install.edits import Format, Server, Splice, applied
-from cairn.install.record import Written
+from cairn.install.edits import EntryFormat, ServerEntry, Splice, applied
+from cairn.install.record import WrittenChange
 
 MANY = settings(max_examples=60, derandomize=True, deadline=None)
-SERVER = Server("/opt/bin/cairn", ("mcp", "--root", '/home/me/a "b"\\c'))
+SERVER = ServerEntry("/opt/bin/cairn", ("mcp", "--root", '/home/me/a "b"\\c'))
 
 _WORDS = st.text(st.sampled_from('ab{}[],:/*#"\\ é\u202e\n'), max_size=8)
 _SCALARS = st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False) | _WORDS
@@ -87,13 +87,15 @@ PAGES = st.lists(st.sampled_from(["# Title", "", "Text. ", "<!-- a -->", "- é"]
 )
 
 
-def written(splices: tuple[Splice, ...], after: str, *, created: bool = False) -> Written:
+def written(splices: tuple[Splice, ...], after: str, *, created: bool = False) -> WrittenChange:
     """What the record says of a file."""
     digest = sha256(after.encode()).hexdigest()
-    return Written("/x/f", "server", "mcpServers", "user", ("claude",), None, created, (), digest, len(after), splices)
+    return WrittenChange(
+        "/x/f", "server", "mcpServers", "user", ("claude",), None, created, (), digest, len(after), splices
+    )
 
 
-def put(entry: Format, text: str) -> tuple[str, Written]:
+def put(entry: EntryFormat, text: str) -> tuple[str, WrittenChange]:
     """The text with our entry, and the record of it."""
     splices = entry.put(text)
     assert splices is not None

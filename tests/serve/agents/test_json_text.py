@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from cairn.install.edits import Server, Unfit, applied
+from cairn.install.edits import ServerEntry, Unfit, applied
 from cairn.install.texts import JsonEntry, calls_cairn
 
-ENTRY = JsonEntry("mcpServers", Server("/c/cairn", ("mcp",)))
+ENTRY = JsonEntry("mcpServers", ServerEntry("/c/cairn", ("mcp",)))
 OURS = '"cairn": {"command": "/c/cairn", "args": ["mcp"]}'
 
 
@@ -53,7 +53,7 @@ def test_line_ends_stay_what_they_are() -> None:
 
 
 def test_what_was_set_in_the_entry_by_hand_is_no_reason_to_write() -> None:
-    entry = JsonEntry("mcpServers", Server("/c/cairn", ("mcp",), (("CAIRN_HOME", "/h"),)))
+    entry = JsonEntry("mcpServers", ServerEntry("/c/cairn", ("mcp",), (("CAIRN_HOME", "/h"),)))
     mine = '{"command": "/c/cairn", "args": ["mcp"], "timeout": 5, "env": {"A": "b", "CAIRN_HOME": "/h"}}'
     assert entry.put('{"mcpServers": {"cairn": ' + mine + "}}") is None
     assert "/h" in put(('{"mcpServers": {"cairn": ' + mine + "}}").replace("/h", "/other"), entry)

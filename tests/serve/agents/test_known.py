@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.install.known import Scope, agents
+from cairn.install.known import SettingsScope, agents
 
 
 def found(home: Path, root: Path | None = None, **environ: str) -> set[str]:
@@ -44,9 +44,9 @@ def test_the_files_of_a_project_count_when_a_project_is_meant(tmp_path: Path) ->
 
 def test_the_environment_can_move_settings() -> None:
     known = agents({"HOME": "/h", "CLAUDE_CONFIG_DIR": "/c", "CODEX_HOME": "/x", "XDG_CONFIG_HOME": "/s"})
-    assert known["claude"].file(Scope.USER, None) == "/c/.claude.json"
-    assert known["claude"].page(Scope.USER, None) == "/c/CLAUDE.md"
-    assert known["codex"].file(Scope.USER, None) == "/x/config.toml"
-    assert known["vscode"].file(Scope.USER, None) == "/s/Code/User/mcp.json"
-    assert known["cursor"].page(Scope.USER, None) is None
-    assert known["cursor"].page(Scope.PROJECT, "/r") == "/r/AGENTS.md"
+    assert known["claude"].file(SettingsScope.USER, None) == "/c/.claude.json"
+    assert known["claude"].page(SettingsScope.USER, None) == "/c/CLAUDE.md"
+    assert known["codex"].file(SettingsScope.USER, None) == "/x/config.toml"
+    assert known["vscode"].file(SettingsScope.USER, None) == "/s/Code/User/mcp.json"
+    assert known["cursor"].page(SettingsScope.USER, None) is None
+    assert known["cursor"].page(SettingsScope.PROJECT, "/r") == "/r/AGENTS.md"

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn.install.edits import Format, Server, Splice
-from cairn.install.known import Scope, agents
+from cairn.install.edits import EntryFormat, ServerEntry, Splice
+from cairn.install.known import SettingsScope, agents
 from cairn.install.plans import (
     INSTRUCTIONS,
     PAGE,
     SERVER,
     Change,
-    Outcome,
+    FileOutcome,
     plan_install,
     plan_uninstall,
     targets,
@@ -30,14 +30,14 @@ from tests.serve.agents.settings import MANY, PAGES, json_texts, put, toml_texts
 JSON = JsonEntry("mcpServers", settings.SERVER)
 TOML = TomlEntry("mcp_servers", settings.SERVER)
 BLOCK = Block(INSTRUCTIONS)
-ANY: st.SearchStrategy[tuple[Format, str]] = st.one_of(
+ANY: st.SearchStrategy[tuple[EntryFormat, str]] = st.one_of(
     st.tuples(st.just(JSON), json_texts()), st.tuples(st.just(TOML), toml_texts()), st.tuples(st.just(BLOCK), PAGES)
 )
 
 
 @MANY
 @given(ANY)
-def test_an_install_is_taken_back_to_the_byte(found: tuple[Format, str]) -> None:
+def test_an_install_is_taken_back_to_the_byte(found: tuple[EntryFormat, str]) -> None:
     entry, text = found
     after, record = put(entry, text)
     assert entry.put(after) is None
@@ -47,7 +47,9 @@ def test_an_install_is_taken_back_to_the_byte(found: tuple[Format, str]) -> None
 
 @MANY
 @given(ANY, st.booleans())
-def test_text_that_was_added_since_stays_to_the_byte_and_only_ours_goes(found: tuple[Format, str], front: bool) -> None:
+def test_text_that_was_added_since_stays_to_the_byte_and_only_ours_goes(
+    found: tuple[EntryFormat, str], front: bool
+) -> None:
     entry, text = found
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     note = "// mine\n" if entry is JSON else "# mine\n"
@@ -115,16 +117,16 @@ class Project:
     def __init__(self, root: Path, name: str) -> None:
         self.root = root.resolve()
         self._agent = agents({"HOME": "/nonexistent"})[name]
-        self.file = Path(self._agent.file(Scope.PROJECT, str(self.root)))
+        self.file = Path(self._agent.file(SettingsScope.PROJECT, str(self.root)))
 
     def plan(self, *, command: str = "/opt/bin/cairn", known: Change | None = None, kind: str = SERVER) -> Change:
-        (target,) = targets([self._agent], Scope.PROJECT, str(self.root), kind, Server(command, ("mcp",)))
+        (target,) = targets([self._agent], SettingsScope.PROJECT, str(self.root), kind, ServerEntry(command, ("mcp",)))
         record = {known.written.key: known.written} if known and known.written else {}
-        return plan_install(target, Scope.PROJECT, str(self.root), record)
+        return plan_install(target, SettingsScope.PROJECT, str(self.root), record)
 
     def back(self, change: Change) -> Change:
         assert change.written is not None
-        return plan_uninstall(change.written, change.agents, self._agent.format(Server("", ())))
+        return plan_uninstall(change.written, change.agents, self._agent.format(ServerEntry("", ())))
 
 
 def save(change: Change) -> None:
@@ -140,12 +142,12 @@ def save(change: Change) -> None:
 def test_a_file_that_was_not_there_is_made_and_goes_again(tmp_path: Path, name: str) -> None:
     project = Project(tmp_path, name)
     change = project.plan()
-    assert change.outcome is Outcome.ADDED
+    assert change.outcome is FileOutcome.ADDED
     assert change.found.data is None
     save(change)
-    assert project.plan(known=change).outcome is Outcome.PRESENT
+    assert project.plan(known=change).outcome is FileOutcome.PRESENT
     back = project.back(change)
-    assert (back.outcome, back.after) == (Outcome.REMOVED, None)
+    assert (back.outcome, back.after) == (FileOutcome.REMOVED, None)
 
 
 @pytest.mark.parametrize("name", ["claude", "codex"])
@@ -159,7 +161,7 @@ def test_a_new_place_of_the_program_replaces_the_entry_and_the_first_text_still_
     first = project.plan()
     save(first)
     second = project.plan(command="/new/cairn", known=first)
-    assert second.outcome is Outcome.CHANGED
+    assert second.outcome is FileOutcome.CHANGED
     assert second.after is not None
     assert b"/new/cairn" in second.after
     assert b"/opt/bin/cairn" not in second.after
@@ -173,7 +175,7 @@ def test_an_entry_that_no_record_knows_is_replaced_in_place_and_comes_back(tmp_p
     save(project.plan(command="/old/cairn"))
     old = project.file.read_bytes()
     change = project.plan()
-    assert change.outcome is Outcome.CHANGED
+    assert change.outcome is FileOutcome.CHANGED
     save(change)
     assert project.back(change).after == old
 
@@ -196,7 +198,7 @@ def test_what_cannot_be_read_is_left_as_it_is(tmp_path: Path, content: bytes, wh
     project = Project(tmp_path, "claude")
     project.file.write_bytes(content)
     change = project.plan()
-    assert (change.outcome, change.why, change.writes) == (Outcome.REFUSED, why, False)
+    assert (change.outcome, change.why, change.writes) == (FileOutcome.REFUSED, why, False)
 
 
 def test_doubled_keys_elsewhere_are_nobodys_business(tmp_path: Path) -> None:
@@ -212,24 +214,24 @@ def test_settings_of_ten_megabytes_are_edited_as_any_other(tmp_path: Path) -> No
     project.file.write_text(json.dumps({"history": ["x" * 90] * 100_000}))
     original = project.file.read_bytes()
     change = project.plan()
-    assert change.outcome is Outcome.ADDED
+    assert change.outcome is FileOutcome.ADDED
     save(change)
     assert project.back(change).after == original
 
 
 def test_a_path_that_is_not_utf_8_is_not_written(tmp_path: Path) -> None:
     change = Project(tmp_path, "claude").plan(command=os.fsdecode(b"/\xff/cairn"))
-    assert (change.outcome, change.why) == (Outcome.REFUSED, "the path that belongs there is not UTF-8")
+    assert (change.outcome, change.why) == (FileOutcome.REFUSED, "the path that belongs there is not UTF-8")
 
 
 def test_a_page_that_two_agents_read_is_planned_once_and_kept_while_one_needs_it(tmp_path: Path) -> None:
     known = agents({"HOME": "/nonexistent"})
     both = [known["codex"], known["cursor"]]
-    (target,) = targets(both, Scope.PROJECT, str(tmp_path.resolve()), PAGE, Server("", ()))
-    change = plan_install(target, Scope.PROJECT, str(tmp_path.resolve()), {})
+    (target,) = targets(both, SettingsScope.PROJECT, str(tmp_path.resolve()), PAGE, ServerEntry("", ()))
+    change = plan_install(target, SettingsScope.PROJECT, str(tmp_path.resolve()), {})
     save(change)
     assert change.written is not None
     kept = plan_uninstall(change.written, {"codex"}, BLOCK)
-    assert (kept.outcome, kept.agents, kept.why) == (Outcome.KEPT, ("codex",), "cursor")
+    assert (kept.outcome, kept.agents, kept.why) == (FileOutcome.KEPT, ("codex",), "cursor")
     assert kept.written is not None
     assert plan_uninstall(kept.written, {"cursor"}, BLOCK).after is None

@@ -10,7 +10,7 @@ import pytest
 
 from cairn.errors import SettingsRefused
 from cairn.install import files
-from cairn.install.plans import PAGE, Outcome
+from cairn.install.plans import PAGE, FileOutcome
 from cairn.install.registrar import Registrar, running_server
 
 
@@ -39,12 +39,12 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def install(registrar: Registrar, *names: str, kind: str = "server") -> list[Outcome]:
+def install(registrar: Registrar, *names: str, kind: str = "server") -> list[FileOutcome]:
     chosen = [registrar.agents[name] for name in names] or registrar.found()
     return [registrar.write(change).outcome for change in registrar.install(chosen, kind)]
 
 
-def uninstall(registrar: Registrar, *names: str) -> list[Outcome]:
+def uninstall(registrar: Registrar, *names: str) -> list[FileOutcome]:
     changes = registrar.uninstall([registrar.agents[name] for name in names])
     return [registrar.write(change).outcome for change in changes]
 
@@ -59,15 +59,15 @@ def test_planning_writes_nothing(machine: Machine) -> None:
 
 def test_everything_is_as_it_was_after_an_uninstall(machine: Machine) -> None:
     before = machine.texts()
-    assert install(machine.registrar()) == [Outcome.ADDED, Outcome.ADDED]
-    assert install(machine.registrar(), kind=PAGE) == [Outcome.ADDED, Outcome.ADDED]
+    assert install(machine.registrar()) == [FileOutcome.ADDED, FileOutcome.ADDED]
+    assert install(machine.registrar(), kind=PAGE) == [FileOutcome.ADDED, FileOutcome.ADDED]
     every = ["claude", "codex", "cursor", "vscode"]
-    assert install(machine.registrar(project=True), *every) == [Outcome.ADDED] * 4
-    assert install(machine.registrar(project=True), *every, kind=PAGE) == [Outcome.ADDED] * 2
+    assert install(machine.registrar(project=True), *every) == [FileOutcome.ADDED] * 4
+    assert install(machine.registrar(project=True), *every, kind=PAGE) == [FileOutcome.ADDED] * 2
     installed = machine.texts()
-    assert install(machine.registrar()) == [Outcome.PRESENT, Outcome.PRESENT]
+    assert install(machine.registrar()) == [FileOutcome.PRESENT, FileOutcome.PRESENT]
     assert machine.texts() == installed
-    assert uninstall(machine.registrar()) == [Outcome.REMOVED] * 10
+    assert uninstall(machine.registrar()) == [FileOutcome.REMOVED] * 10
     assert machine.texts() == before
     assert not any(machine.root.iterdir())
 
@@ -75,14 +75,14 @@ def test_everything_is_as_it_was_after_an_uninstall(machine: Machine) -> None:
 def test_a_project_is_left_alone_when_another_one_is_meant(machine: Machine) -> None:
     install(machine.registrar())
     install(machine.registrar(project=True), "claude")
-    assert uninstall(machine.registrar(project=True)) == [Outcome.REMOVED]
+    assert uninstall(machine.registrar(project=True)) == [FileOutcome.REMOVED]
     assert not (machine.root / ".mcp.json").exists()
     assert "cairn" in machine.claude.read_text()
 
 
 def test_one_agent_goes_and_the_others_stay(machine: Machine) -> None:
     install(machine.registrar())
-    assert uninstall(machine.registrar(), "codex") == [Outcome.REMOVED]
+    assert uninstall(machine.registrar(), "codex") == [FileOutcome.REMOVED]
     assert machine.codex.read_text() == 'model = "x"\n'
     assert "cairn" in machine.claude.read_text()
 
@@ -95,7 +95,7 @@ def test_a_kill_between_the_note_and_the_file_leaves_nothing_to_undo(
     (change, _) = registrar.install(registrar.found())
     real = files.replace
 
-    def killed(found: files.Found, data: bytes | None, *, private: bool = False) -> None:
+    def killed(found: files.FoundFile, data: bytes | None, *, private: bool = False) -> None:
         if found.path == change.found.path:
             raise KeyboardInterrupt
         real(found, data, private=private)
@@ -105,14 +105,14 @@ def test_a_kill_between_the_note_and_the_file_leaves_nothing_to_undo(
         registrar.write(change)
     monkeypatch.undo()
     assert machine.record.exists()
-    assert uninstall(machine.registrar()) == [Outcome.ABSENT]
+    assert uninstall(machine.registrar()) == [FileOutcome.ABSENT]
     assert machine.texts() == before
 
 
 def test_a_kill_between_a_restored_file_and_the_note_is_made_up_for(machine: Machine) -> None:
     install(machine.registrar(), "claude")
     machine.claude.write_text('{"numStartups": 1}')
-    assert uninstall(machine.registrar()) == [Outcome.ABSENT]
+    assert uninstall(machine.registrar()) == [FileOutcome.ABSENT]
     assert not machine.record.exists()
 
 
@@ -120,7 +120,7 @@ def test_a_file_that_changes_under_us_is_refused_and_the_record_forgets_it(machi
     registrar = machine.registrar()
     changes = registrar.install(registrar.found())
     machine.claude.write_text('{"numStartups": 2}')
-    assert [registrar.write(change).outcome for change in changes] == [Outcome.REFUSED, Outcome.ADDED]
+    assert [registrar.write(change).outcome for change in changes] == [FileOutcome.REFUSED, FileOutcome.ADDED]
     assert machine.claude.read_text() == '{"numStartups": 2}'
     assert [one["agents"] for one in json.loads(machine.record.read_text())["written"]] == [["codex"]]
 
@@ -129,7 +129,7 @@ def test_without_a_record_an_agent_that_is_named_loses_its_entry(machine: Machin
     install(machine.registrar())
     machine.record.unlink()
     assert uninstall(machine.registrar()) == []
-    assert uninstall(machine.registrar(), "claude", "codex") == [Outcome.REMOVED, Outcome.REMOVED]
+    assert uninstall(machine.registrar(), "claude", "codex") == [FileOutcome.REMOVED, FileOutcome.REMOVED]
     assert json.loads(machine.claude.read_text()) == {"mcpServers": {}, "numStartups": 1}
 
 
@@ -145,7 +145,7 @@ def test_a_record_that_lies_takes_no_folder_away_but_those_around_its_file(machi
     record = machine.record.read_text()
     machine.record.write_text(record.replace(str(machine.root / ".cursor") + '"', str(machine.home / ".codex") + '"'))
     (machine.home / ".codex" / "config.toml").unlink()
-    assert uninstall(machine.registrar()) == [Outcome.REMOVED]
+    assert uninstall(machine.registrar()) == [FileOutcome.REMOVED]
     assert (machine.home / ".codex").is_dir()
     assert (machine.root / ".cursor").is_dir()
 
@@ -155,7 +155,7 @@ def test_settings_that_became_a_link_are_not_followed_by_an_uninstall(machine: M
     other = machine.home / "other"
     machine.codex.rename(other)
     machine.codex.symlink_to(other)
-    assert uninstall(machine.registrar()) == [Outcome.REFUSED]
+    assert uninstall(machine.registrar()) == [FileOutcome.REFUSED]
     assert "cairn" in other.read_text()
 
 

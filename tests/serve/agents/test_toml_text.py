@@ -7,10 +7,10 @@ import tomllib
 import pytest
 
 from cairn.core.limits import MAX_AGENT_TOML_BYTES
-from cairn.install.edits import Server, Unfit, applied
+from cairn.install.edits import ServerEntry, Unfit, applied
 from cairn.install.texts import TomlEntry
 
-ENTRY = TomlEntry("mcp_servers", Server("/c/cairn", ("mcp",), (("CAIRN_HOME", '/h "x"\x7f'),)))
+ENTRY = TomlEntry("mcp_servers", ServerEntry("/c/cairn", ("mcp",), (("CAIRN_HOME", '/h "x"\x7f'),)))
 
 
 def take(text: str) -> str:
