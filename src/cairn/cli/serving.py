@@ -21,9 +21,8 @@ from cairn.core.config import DAEMON_OFF, cairn_home, load_config, read_user_con
 from cairn.core.limits import DAEMON_DRAIN_SECONDS, DAEMON_HELLO_SECONDS, DAEMON_START_SECONDS
 from cairn.core.text import plain
 from cairn.daemon.address import dial, peer
-from cairn.daemon.client import Connection, Gone, connect, dismiss
+from cairn.daemon.client import Connection, Gone, connect, log_of, stop_daemon
 from cairn.daemon.frames import BadFrame, hello, receive, send
-from cairn.daemon.logs import FOLDER, NAME
 from cairn.errors import CairnError, DaemonFailed, McpMissing, NotIndexed, UsageError
 from cairn.source.root import find_root, printable
 from cairn.sync.codebase import Codebase, open_codebase
@@ -39,10 +38,9 @@ if TYPE_CHECKING:
     from cairn.watch.watcher import WatchedWorkspace
 
 
+_GRACE_SECONDS = 5.0
 _FACE = "cli"
 _NOT_STARTED = "could not be started; `cairn daemon run` shows why"
-# Beyond the time in which it finishes what it is doing.
-_GRACE_SECONDS = 5.0
 
 
 def configure_daemon(parser: argparse.ArgumentParser) -> None:
@@ -96,30 +94,16 @@ def _start(home: str, environ: Mapping[str, str], output: Output) -> int:
 
     found = ensure_daemon(home, environ, _FACE, seconds=2 * DAEMON_START_SECONDS)
     if found is None:
-        raise DaemonFailed(what=_stranger(home, environ) or _NOT_STARTED, log=_log(home))
+        raise DaemonFailed(what=_stranger(home, environ) or _NOT_STARTED, log=log_of(home))
     return _show(found, output)
 
 
 def _stop(home: str, output: Output) -> int:
-    if not stop(home):
+    if not stop_daemon(home):
         output.note("There is no daemon.")
     if output.json:
         output.line(daemon_status(None).to_json())
     return 0
-
-
-def stop(home: str) -> bool:
-    """Whether there was a daemon, of whatever version and settings; it is gone now, or `DaemonFailed` says that not."""
-    try:
-        wire = dial(home, DAEMON_HELLO_SECONDS)
-    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
-        return False
-    except OSError:
-        raise DaemonFailed(what="does not go", log=_log(home)) from None
-    with contextlib.closing(wire):
-        if not dismiss(wire, DAEMON_DRAIN_SECONDS + 2 * _GRACE_SECONDS):
-            raise DaemonFailed(what=f"(process {peer(wire)[0]}) does not go", log=_log(home))
-    return True
 
 
 def _status(home: str, environ: Mapping[str, str], output: Output) -> int:
@@ -159,7 +143,7 @@ def _show(daemon: Connection, output: Output) -> int:
     try:
         status: dict[str, Any] = daemon.request("status", {})["status"]
     except Gone:
-        raise DaemonFailed(what="went before it had answered", log=_log(cairn_home(os.environ))) from None
+        raise DaemonFailed(what="went before it had answered", log=log_of(cairn_home(os.environ))) from None
     finally:
         daemon.close()
     if output.json:
@@ -178,10 +162,6 @@ def _show(daemon: Connection, output: Output) -> int:
     for root in status["roots"]:
         output.note(f"  {printable(os.fsencode(root['root']))}{': ' + root['run'] if root['run'] else ''}")
     return 0
-
-
-def _log(home: str) -> str:
-    return printable(os.fsencode(os.path.join(home, FOLDER, NAME)))
 
 
 # --- `cairn watch`: catch up with the files of one codebase, then keep its index up with them until Ctrl-C.

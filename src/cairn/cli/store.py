@@ -15,10 +15,10 @@ from cairn.answer.runs import lifecycle_of, not_indexed, snapshot_list, status_g
 from cairn.answer.stores import codebase_list, codebase_rows, lost_roots, proof_fields, purge_report, store_list
 from cairn.ask.gate import Lifecycle, Status
 from cairn.cli.output import Output, counted, left_out, sized
-from cairn.cli.serving import stop
 from cairn.core.config import USER_CONFIG_NAME, cairn_home
 from cairn.core.limits import EMBED_CACHE_BYTES, MAX_ENVELOPE_BYTES, RETAIN_SNAPSHOTS_MIN_AGE_SECONDS
 from cairn.core.text import plain
+from cairn.daemon.client import stop_daemon
 from cairn.errors import CairnError, NotIndexed, UsageError
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.jobs import failed_refreshes
@@ -340,7 +340,7 @@ def _purge(options: argparse.Namespace, home: str, output: Output) -> int:
                 output.line("Nothing was removed.")
                 return 0
             # It would live on with everything gone, and nobody could reach it.
-            stop(home)
+            stop_daemon(home)
             purged = purge(home, tell=tell)
     if options.json:
         dry_run = options.dry_run

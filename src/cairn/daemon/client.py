@@ -17,10 +17,17 @@ from collections.abc import Mapping
 
 from cairn import __version__
 from cairn.core.clock import SYSTEM_CLOCK, Clock
-from cairn.core.limits import DAEMON_CALLS_PER_CLIENT, DAEMON_HELLO_SECONDS, DAEMON_START_SECONDS
-from cairn.daemon.address import RUN, START_LOCK, dial, patient
+from cairn.core.limits import (
+    DAEMON_CALLS_PER_CLIENT,
+    DAEMON_DRAIN_SECONDS,
+    DAEMON_HELLO_SECONDS,
+    DAEMON_START_SECONDS,
+)
+from cairn.daemon.address import RUN, START_LOCK, dial, patient, peer
 from cairn.daemon.frames import PROTOCOL, BadFrame, hello, receive, send, settings_digest
-from cairn.errors import StoreError
+from cairn.daemon.logs import FOLDER, NAME
+from cairn.errors import DaemonFailed, StoreError
+from cairn.source.root import printable
 from cairn.store.disk import Disk
 
 TYPE_CHECKING = False
@@ -304,3 +311,27 @@ def _spawn(environ: Mapping[str, str]) -> None:
     )
     # Its end is noticed, should it come before ours: a process that nobody asks for stays in the table for ever.
     threading.Thread(target=process.wait, name="cairn daemon's end", daemon=True).start()
+
+
+# --- stopping one -----------------------------------------------------------------------------------------------------
+
+_GRACE_SECONDS = 5.0
+
+
+def stop_daemon(home: str) -> bool:
+    """Whether there was a daemon, of whatever version and settings; it is gone now, or `DaemonFailed` says that not."""
+    try:
+        wire = dial(home, DAEMON_HELLO_SECONDS)
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+        return False
+    except OSError:
+        raise DaemonFailed(what="does not go", log=log_of(home)) from None
+    with contextlib.closing(wire):
+        if not dismiss(wire, DAEMON_DRAIN_SECONDS + 2 * _GRACE_SECONDS):
+            raise DaemonFailed(what=f"(process {peer(wire)[0]}) does not go", log=log_of(home))
+    return True
+
+
+def log_of(home: str) -> str:
+    """The path of the daemon's log, as it is shown to people."""
+    return printable(os.fsencode(os.path.join(home, FOLDER, NAME)))
