@@ -65,6 +65,44 @@ def test_a_wrong_question_is_an_error_with_a_sentence(tree: Path) -> None:
             code.search("x", k=0)
 
 
+def test_pages_follow_one_another_and_a_page_fits_in_so_many_tokens(tree: Path) -> None:
+    for number in range(5):
+        (tree / f"part{number}.py").write_text(f"def publish_{number}():\n    return publish\n")
+    with cairn.open(str(tree)) as code:
+        for ask in (
+            lambda **how: code.search("publish", mode="regex", **how),
+            lambda **how: code.search("publish", mode="lexical", **how),
+            lambda **how: code.symbol("publish", **how),
+        ):
+            whole = [found.path for found in ask()]
+            assert len(whole) == 5
+            assert [found.path for first in range(0, 7, 2) for found in ask(k=2, offset=first)] == whole
+        uses = code.references("publish_1", min_tier="name_only")
+        assert code.references("publish_1", 1, min_tier="name_only", offset=uses.total).uses == ()
+        short = code.search("publish", mode="lexical", max_tokens=40)
+        assert 0 < len(short) < 5
+        following = code.search("publish", mode="lexical", offset=len(short))
+        assert [hit.path for hit in (*short, *following)] == [
+            hit.path for hit in code.search("publish", mode="lexical")
+        ]
+        with pytest.raises(cairn.InvalidQuery, match="of at least 0"):
+            code.search("publish", offset=-1)
+        with pytest.raises(cairn.InvalidQuery, match="no signal called `magic`"):
+            code.search("publish", without=["magic"])
+
+
+def test_what_is_no_value_of_an_option_is_refused(tree: Path) -> None:
+    with cairn.open(str(tree)) as code:
+        with pytest.raises(cairn.UsageError, match="There is no kind called 'klass'; there are module, "):
+            code.symbol("Lease", kinds=["klass"])
+        with pytest.raises(cairn.UsageError, match="`include` takes a list of texts"):
+            code.search("lease", include="*.py")
+        with pytest.raises(cairn.InvalidQuery, match="`magic` is nothing that `scope:` knows"):
+            code.search("lease", scope="magic")
+        assert [one.name for one in code.outline("lease.py", start=2).definitions] == ["Lease", "steal"]
+        assert [one.name for one in code.outline("lease.py", start=1, end=1).definitions] == ["Lease"]
+
+
 def test_after_close_nothing_answers(tree: Path) -> None:
     code = cairn.open(str(tree))
     code.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -276,3 +277,32 @@ def test_completion_scripts_are_accepted_by_their_shell() -> None:
                 [shell, "-n", "/dev/stdin"], input=script, text=True, capture_output=True, check=False
             )
             assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        (["search", "x", "--mode", "s"], "semantic symbol"),
+        (["search", "x", "--group", ""], "file symbol none"),
+        (["search", "x", "--lang", "pyth"], "python"),
+        (["search", "x", "--no-signal", "filen"], "filename"),
+        (["graph", "x", "--min-tier", "n"], "name_only"),
+        (["map", "--mo"], ""),
+        (["search", "--mo"], "--mode"),
+        (["sea"], "search"),
+    ],
+)
+def test_a_shell_completes_the_values_of_an_option(typed: list[str], completed: str) -> None:
+    words = " ".join(shlex.quote(word) for word in ["cairn", *typed])
+    asks = f'COMP_WORDS=({words}); COMP_CWORD={len(typed)}; _cairn; echo "${{COMPREPLY[*]}}"'
+    script = cairn("completion", "bash").stdout + asks
+    found = subprocess.run(["bash", "-c", script], text=True, capture_output=True, check=True)
+    assert found.stdout.strip() == completed
+
+
+def test_fish_is_told_the_values_of_an_option() -> None:
+    lines = cairn("completion", "fish").stdout.splitlines()
+    assert (
+        "complete -c cairn -n '__fish_seen_subcommand_from graph' -l min-tier -x -a 'proven likely name_only'" in lines
+    )
+    assert "complete -c cairn -n '__fish_seen_subcommand_from search' -l explain" in lines

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cairn.answer.structure import READS
-from cairn.cli.relations import TIERS
+from cairn.cli.main import command_parser
 from cairn.graph.scopes import Tier
 from tests.cli.test_structure import answer, ask
 
@@ -48,7 +48,9 @@ def tree(folder: Path) -> Path:
 
 
 def test_the_tiers_that_can_be_asked_for_are_those_of_the_graph() -> None:
-    assert tuple(tier.value for tier in Tier) == TIERS
+    for command in ("refs", "graph"):
+        offered = command_parser(command)._option_string_actions["--min-tier"].choices
+        assert offered == [tier.value for tier in Tier]
 
 
 # --- for people -------------------------------------------------------------------------------------------------------

@@ -16,15 +16,16 @@ from typing import Any
 import pytest
 
 from cairn.ask import prepare as before
-from cairn.cli.main import main
+from cairn.cli.main import command_parser, main
 from cairn.cli.output import Output
-from cairn.cli.search import MODES
 from cairn.search.types import Mode
 from tests.conformance import conforms
 from tests.schemas import check
 from tests.support.commands import Person, Typed
 from tests.support.waiting import PATIENCE, until
 from tests.sync.desk import Desk, extract_here
+
+MODES = [mode.value for mode in Mode]
 
 
 class Terminal(io.StringIO):
@@ -122,7 +123,21 @@ def test_every_mode_answers_in_the_published_shape(tree: Path, mode: str) -> Non
 
 
 def test_the_modes_of_the_command_are_those_of_the_search() -> None:
-    assert [mode.value for mode in Mode] == list(MODES)
+    assert command_parser("search")._option_string_actions["--mode"].choices == MODES
+
+
+def test_a_file_is_shown_once_or_with_each_of_its_places(tree: Path) -> None:
+    (tree / "src" / "two.py").write_text("def lend():\n    return 1\n\n\ndef lend_again():\n    return lend()\n")
+    shown = {
+        group: [one["startLine"] for one in answer("lend", "--mode", "regex", "--group", group)["results"]]
+        for group in ("file", "none")
+    }
+    assert [len(shown["file"]), len(shown["none"])] == [1, 3]
+    assert (
+        answer("lend", "--mode", "regex")["results"] == answer("lend", "--mode", "regex", "--group", "file")["results"]
+    )
+    wrong = ask("lend", "--group", "all")
+    assert (wrong.status, "invalid choice: 'all'" in wrong.stderr) == (2, True)
 
 
 def test_without_a_sync_nothing_is_looked_at_and_nothing_is_made(tree: Path, nobody: Path) -> None:

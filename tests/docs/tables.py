@@ -1,4 +1,6 @@
-"""The tables of the manual, made from the code: `python -m tests.docs.tables --write` puts them in place.
+"""What is made from the code: `python -m tests.docs.tables --write` puts it in place.
+
+These are the tables of the manual and the arguments of the methods that Python programs call (`keywords.py`).
 
 A table stands between `<!-- table: NAME -->` and `<!-- end -->`. What the code does not say, the manual cannot either,
 and what the code says is in the manual: the test run fails when a page is out of date.
@@ -22,6 +24,7 @@ from cairn.core import config, filetypes, limits
 from cairn.core.types import SKIP_SENTENCES, SkipReason
 from cairn.syntax.languages.pins import PINS
 from cairn.tools.table import CHECK_EDIT, TOOLS
+from tests.docs.keywords import LIBRARY, written
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 MANUAL, DECISIONS = DOCS / "manual", DOCS / "decisions"
@@ -185,12 +188,14 @@ def filled(text: str) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Write the tables, or name the pages that are out of date."""
-    stale = [page for page in pages() if filled(page.read_text("utf-8")) != page.read_text("utf-8")]
-    for page in stale:
-        print(("wrote " if "--write" in argv else "out of date: ") + page.relative_to(DOCS).as_posix())
+    """Write the tables and arguments, or name the files that are out of date."""
+    made = {page: filled(page.read_text("utf-8")) for page in pages()}
+    made[LIBRARY] = written(LIBRARY.read_text("utf-8"))
+    stale = {file: text for file, text in made.items() if text != file.read_text("utf-8")}
+    for file, text in stale.items():
+        print(("wrote " if "--write" in argv else "out of date: ") + file.relative_to(DOCS.parent).as_posix())
         if "--write" in argv:
-            page.write_text(filled(page.read_text("utf-8")), "utf-8")
+            file.write_text(text, "utf-8")
     return 1 if stale and "--write" not in argv else 0
 
 

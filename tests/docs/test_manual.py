@@ -14,6 +14,7 @@ from cairn.core.filetypes import LANGUAGES, language_of
 from cairn.core.types import SKIP_SENTENCES, SkipReason
 from cairn.syntax.languages.pins import PINS
 from tests.conformance_report import PROJECT
+from tests.docs.keywords import LIBRARY, written
 from tests.docs.tables import DOCS, MANUAL, MARKED, TABLES, all_errors, filled, pages, table
 
 PAGES = {page.name: page.read_text("utf-8") for page in sorted(MANUAL.glob("*.md"))}
@@ -23,6 +24,12 @@ PAGES = {page.name: page.read_text("utf-8") for page in sorted(MANUAL.glob("*.md
 def test_the_tables_of_a_page_are_those_of_the_code(page: Path) -> None:
     text = page.read_text("utf-8")
     assert filled(text) == text, "out of date; run: python -m tests.docs.tables --write"
+
+
+def test_the_arguments_of_the_python_methods_are_the_options_of_their_questions() -> None:
+    source = LIBRARY.read_text("utf-8")
+    assert written(source) == source, "out of date; run: python -m tests.docs.tables --write"
+    assert written(source.replace("max_tokens: int | None = None,", "")) == source
 
 
 def test_every_table_stands_on_exactly_one_page() -> None:

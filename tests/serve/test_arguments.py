@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from cairn.errors import InvalidRequest
 from cairn.tools.arguments import WORDS, checked
-from cairn.tools.table import TOOLS
+from cairn.tools.table import listed
 
+TOOLS = listed(semantic=True)
 SCHEMAS = {tool.name: tool.schema for tool in TOOLS}
 
 
@@ -62,6 +63,10 @@ def test_a_tool_without_arguments_says_that_there_are_none() -> None:
         ("call_graph", {"symbol": 7}, "symbol"),
         ("call_graph", {"symbol": {"file": "a.py"}}, "symbol.symbolId"),
         ("call_graph", {"symbol": {"file": "a.py", "symbolId": "x", "line": 1}}, "symbol.line"),
+        ("check_edit", {}, "files"),
+        ("check_edit", {"files": []}, "files"),
+        ("check_edit", {"files": ["a.py"] * 201}, "files"),
+        ("check_edit", {"files": ["a.py", ""]}, "files[1]"),
         ("list_codebases", {"all": True}, "all"),
         ("list_codebases", [], "arguments"),
     ],
@@ -70,6 +75,17 @@ def test_the_field_that_is_wrong_is_named(tool: str, arguments: object, field: s
     with pytest.raises(InvalidRequest) as refused:
         checked(SCHEMAS[tool], arguments)
     assert refused.value.fields["field"] == field
+
+
+@pytest.mark.parametrize(
+    ("least", "given", "why"),
+    [(1, [], "must not be empty"), (2, [], "must not be empty"), (2, ["a"], "must have at least 2 entries")],
+)
+def test_a_list_that_is_too_short_is_refused(least: int, given: list[str], why: str) -> None:
+    files = {"type": "array", "items": {"type": "string"}, "minItems": least}
+    with pytest.raises(InvalidRequest) as refused:
+        checked({"type": "object", "properties": {"files": files}}, {"files": given})
+    assert refused.value.sentence == f"The argument files cannot be used: {why}."
 
 
 def test_what_is_left_out_gets_its_default() -> None:

@@ -5,28 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from enum import StrEnum
-from typing import TypeVar
+from typing import Any
 
 from cairn.ask.gate import gate_error
 from cairn.ask.prepare import Policy, prepare
+from cairn.ask.questions import GRAPH, MAP, OUTLINE, REFS, SEARCH, SIMILAR, SYMBOL
 from cairn.ask.relations import call_graph, references, repo_map
 from cairn.ask.session import Session, whole
 from cairn.ask.structure import Asked, asked_of, checked_lines, file_outline, find_symbol, read_file, similar_code
 from cairn.ask.values import Reply, Told
-from cairn.core.limits import DEFAULT_GRAPH_NODES, DEFAULT_MAP_TOKENS, DEFAULT_REFERENCES
-from cairn.errors import UsageError
+from cairn.core.options import Face
 from cairn.graph.calls import CallGraph, Direction
 from cairn.graph.outline import Definition, FileOutline
 from cairn.graph.passage import FileText
 from cairn.graph.repo_map import RepoMap
-from cairn.graph.scopes import Tier
 from cairn.graph.uses import Uses
-from cairn.search.types import Group, Hit, Mode, SearchRequest
+from cairn.search.types import Hit, SearchRequest
 from cairn.source.root import printable
 from cairn.sync.report import Progress
-
-E = TypeVar("E", bound=StrEnum)
 
 
 class Code(AbstractContextManager["Code"]):
@@ -49,62 +45,92 @@ class Code(AbstractContextManager["Code"]):
         """The id of the snapshot that answers; None after `close`."""
         return self._session.snapshot
 
+    # The arguments of a question and what is said about them come from `ask/questions.py`; they are written here by
+    # `python -m tests.docs.tables --write`. `locals()` holds them all, in the body's first line.
+
     def search(
         self,
         query: str,
         k: int = 10,
         mode: str = "hybrid",
         *,
-        languages: Sequence[str] = (),
+        scope: str | None = None,
+        group: str = "file",
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
-        scope: str | None = None,
+        languages: Sequence[str] = (),
         context: int = 0,
-        group: str = "file",
+        max_tokens: int | None = None,
+        without: Sequence[str] = (),
+        offset: int = 0,
         explain: bool = False,
     ) -> list[Hit]:
         """Return the best `k` results for a query, the best first.
 
-        `mode` is `hybrid` (words and meaning), `lexical`, `semantic`, `symbol`, `regex` or `path`; the last three are
-        exhaustive. `languages`, `include` and `exclude` (globs) choose the files, and `scope` is `runtime`, `tests`,
-        `docs`, `config` or `all`. `context` adds lines around each result. `group` shows of each file its best place
-        (`file`), each definition once (`symbol`) or every place (`none`). With `explain`, each hit has its `reasons`.
+        The next page has the same arguments and as `offset` the number of all hits before. With `max_tokens` a page may
+        hold fewer than `k`; of a first hit that is too long the first lines are given.
+
+        Args:
+            query: What to look for: a question, words, a name, or a pattern for mode `regex`.
+            k: How many results. From 1 to 100.
+            mode: How to search: `symbol`, `regex` and `path` look at everything, the others rank. One of `hybrid`,
+                `semantic`, `lexical`, `symbol`, `regex`, `path`.
+            scope: Only the code that runs, or only tests, docs or config. One of `runtime`, `tests`, `docs`, `config`,
+                `all`.
+            group: Show of each file its best place, each definition once, or every place. One of `file`, `symbol`,
+                `none`.
+            include: Only files whose path fits one of these globs.
+            exclude: No files whose path fits one of these globs.
+            languages: Only files of these languages.
+            context: Lines around each result. From 0 to 200.
+            max_tokens: Leave out results beyond about so many tokens of a language model.
+            without: Rank without these signals.
+            offset: How many results to pass over: those of the pages before.
+            explain: Give each hit its `reasons`: what its score is made of.
 
         Raises `InvalidQuery` or `InvalidPattern` when the query cannot be used, and `QueryTimeout` when it takes too
         long.
         """
-        request = SearchRequest(
-            query=query,
-            mode=_one_of(Mode, "mode", mode),
-            limit=k,
-            languages=tuple(languages),
-            include=tuple(include),
-            exclude=tuple(exclude),
-            scope=scope,
-            context=context,
-            group=_one_of(Group, "group", group),
-            explain=explain,
-        )
-        answer = self._session.ask(request)
+        asked = SEARCH.values(Face.PYTHON, locals())
+        answer = self._session.ask(SearchRequest(**asked))
         if answer.found is None:
             raise gate_error(self._session.gate, printable(os.fsencode(self.root)))
         return list(answer.found.hits)
 
-    def outline(self, path: str, symbol: str | None = None) -> FileOutline:
+    def outline(
+        self,
+        path: str,
+        symbol: str | None = None,
+        start: int = 1,
+        end: int | None = None,
+    ) -> FileOutline:
         """Return the definitions of a file, or with `symbol` one definition and those inside it.
+
+        Args:
+            path: The file, relative to the root.
+            symbol: Only this definition and what is inside of it.
+            start: The first line.
+            end: The last line.
 
         Raises `NotFound` when the file is not indexed (and says why), `Unsupported` when it could not be parsed, and
         `Ambiguous` when several definitions have the name.
         """
-        return self._value(file_outline(self._session, Asked(path, path, self.root), symbol=symbol))
+        asked = OUTLINE.values(Face.PYTHON, locals())
+        return self._value(file_outline(self._session, self._lines_of(path, start, end), **asked))
 
     def read(self, path: str, start: int = 1, end: int | None = None) -> FileText:
-        """Return lines of a file as they were indexed, from `start` to `end`; without numbers the whole file.
+        """Return lines of a file as they were indexed; without numbers the whole file.
 
-        `FileText.disk` says whether the file has changed since. Raises `NotFound` when the file is not indexed.
+        `FileText.disk` says whether the file has changed since.
+
+        Args:
+            path: The file, relative to the root.
+            start: The first line.
+            end: The last line.
+
+        Raises `NotFound` when the file is not indexed.
         """
-        lines = None if (start, end) == (1, None) else checked_lines(start, end)
-        return self._value(read_file(self._session, Asked(path, path, self.root, lines)))
+        return self._value(read_file(self._session, self._lines_of(path, start, end)))
 
     def symbol(
         self,
@@ -112,75 +138,126 @@ class Code(AbstractContextManager["Code"]):
         k: int = 10,
         *,
         kinds: Sequence[str] = (),
-        languages: Sequence[str] = (),
         exact: bool = False,
+        languages: Sequence[str] = (),
+        offset: int = 0,
     ) -> list[Definition]:
         """Return the best `k` definitions whose name fits, the best first; the whole snapshot is looked at.
 
-        With `exact`, return the one definition that is meant: raises `Ambiguous` when there are several and `NotFound`
-        when there is none.
-        """
-        reply = find_symbol(self._session, name, kinds=kinds, languages=languages, exact=exact, limit=k)
-        return list(self._value(reply).definitions)
+        Args:
+            name: A name, or a part of it; `Class.method` and `mod::name` too.
+            k: How many results. From 1 to 100.
+            kinds: Only these kinds of definitions. Some of `module`, `namespace`, `class`, `interface`, `struct`,
+                `enum`, `union`, `trait`, `object`, `impl`, `type`, `function`, `method`, `constructor`, `property`,
+                `field`, `constant`, `variable`, `enum_member`, `macro`, `heading`, `key`, `rule`, `table`, `element`.
+            exact: The one definition that is meant: by its name or as FILE:LINE.
+            languages: Only files of these languages.
+            offset: How many results to pass over: those of the pages before.
 
-    def similar(self, path: str, line: int, k: int = 10, *, same_file: bool = False) -> list[Hit]:
-        """Return the `k` chunks that are most similar to the chunk on a line of a file, the most similar first."""
-        asked = Asked(path, path, self.root, checked_lines(line, line))
-        return list(self._value(similar_code(self._session, asked, same_file=same_file, limit=k)).found.hits)
+        With `exact`, raises `Ambiguous` when several definitions are meant and `NotFound` when there is none.
+        """
+        asked = SYMBOL.values(Face.PYTHON, locals())
+        return list(self._value(find_symbol(self._session, name, **asked)).definitions)
+
+    def similar(
+        self,
+        path: str,
+        line: int,
+        k: int = 10,
+        *,
+        same_file: bool = False,
+    ) -> list[Hit]:
+        """Return the `k` chunks that are most similar to the chunk on a line of a file, the most similar first.
+
+        Args:
+            path: The file, relative to the root.
+            line: A line of the code that others may be like.
+            k: How many results. From 1 to 100.
+            same_file: Look in that file too.
+
+        Raises `NotFound` when the file is not indexed or has no such line.
+        """
+        asked = SIMILAR.values(Face.PYTHON, locals())
+        place = Asked(path, path, self.root, checked_lines(line, line))
+        return list(self._value(similar_code(self._session, place, **asked)).found.hits)
 
     def callers(
         self,
         name: str,
-        k: int = DEFAULT_GRAPH_NODES,
+        k: int = 50,
         *,
-        path: str | None = None,
         depth: int = 1,
         min_tier: str = "likely",
+        path: str | None = None,
     ) -> CallGraph:
-        """Return who calls a definition, up to `depth` steps away (at most three): at most `k` definitions.
+        """Return who calls a definition, up to `depth` steps away: at most `k` definitions.
 
-        `name` and `path` name the definition, and errors are raised, as for `references`. Edges less sure than
-        `min_tier` (`proven`, `likely` or `name_only`) are left out.
+        Args:
+            name: A definition: its name, `Class.method` or `FILE:LINE`.
+            k: How many definitions. From 1 to 500.
+            depth: How many steps far. From 1 to 3.
+            min_tier: How sure a use must be to be listed. One of `proven`, `likely`, `name_only`.
+            path: The file that defines it, where several do.
+
+        Raises the errors of `references`.
         """
-        return self._calls(name, k, path, depth, min_tier, Direction.CALLERS)
+        asked = GRAPH.values(Face.PYTHON, locals())
+        return self._calls(name, path, asked, Direction.CALLERS)
 
     def callees(
         self,
         name: str,
-        k: int = DEFAULT_GRAPH_NODES,
+        k: int = 50,
         *,
-        path: str | None = None,
         depth: int = 1,
         min_tier: str = "likely",
+        path: str | None = None,
     ) -> CallGraph:
-        """Return what a definition and the definitions inside it call, up to `depth` steps away (at most three).
+        """Return what a definition and the definitions inside it call, up to `depth` steps away.
 
-        `name` and `path` name the definition, and errors are raised, as for `references`. Edges less sure than
-        `min_tier` (`proven`, `likely` or `name_only`) are left out.
+        Args:
+            name: A definition: its name, `Class.method` or `FILE:LINE`.
+            k: How many definitions. From 1 to 500.
+            depth: How many steps far. From 1 to 3.
+            min_tier: How sure a use must be to be listed. One of `proven`, `likely`, `name_only`.
+            path: The file that defines it, where several do.
+
+        Raises the errors of `references`.
         """
-        return self._calls(name, k, path, depth, min_tier, Direction.CALLEES)
+        asked = GRAPH.values(Face.PYTHON, locals())
+        return self._calls(name, path, asked, Direction.CALLEES)
 
-    def _calls(self, name: str, k: int, path: str | None, depth: int, min_tier: str, direction: Direction) -> CallGraph:
-        tier = _one_of(Tier, "tier", min_tier)
+    def _calls(self, name: str, path: str | None, asked: dict[str, Any], direction: Direction) -> CallGraph:
         file = None if path is None else Asked(path, path, self.root)
-        asked = asked_of(name, self.root)
-        return self._value(
-            call_graph(self._session, asked, file=file, direction=direction, depth=depth, min_tier=tier, limit=k)
-        )
+        symbol = asked_of(name, self.root)
+        return self._value(call_graph(self._session, symbol, file=file, direction=direction, **asked))
 
     def references(
-        self, name: str, k: int = DEFAULT_REFERENCES, *, path: str | None = None, min_tier: str = "likely"
+        self,
+        name: str,
+        k: int = 100,
+        *,
+        path: str | None = None,
+        min_tier: str = "likely",
+        offset: int = 0,
     ) -> Uses:
         """Return the first `k` imports and uses of a definition, each with how sure it is, and the counts of all.
 
-        `name` is a name, `Class.method` or `FILE:LINE`; `path` is the file that defines it. Uses less sure than
-        `min_tier` (`proven`, `likely` or `name_only`) are counted and not listed. Raises `Ambiguous` when several
-        definitions have the name, `NotFound` when none has it, and `Unsupported` when the uses of such a definition are
-        not known.
+        Uses less sure than `min_tier` are counted and not listed.
+
+        Args:
+            name: A definition: its name, `Class.method` or `FILE:LINE`.
+            k: How many imports and uses. From 1 to 10,000.
+            path: The file that defines it, where several do.
+            min_tier: How sure a use must be to be listed. One of `proven`, `likely`, `name_only`.
+            offset: How many results to pass over: those of the pages before.
+
+        Raises `Ambiguous` when several definitions have the name, `NotFound` when none has it, and `Unsupported` when
+        the uses of such a definition are not known.
         """
-        tier = _one_of(Tier, "tier", min_tier)
+        asked = REFS.values(Face.PYTHON, locals())
         file = None if path is None else Asked(path, path, self.root)
-        return self._value(references(self._session, asked_of(name, self.root), file=file, min_tier=tier, limit=k))
+        return self._value(references(self._session, asked_of(name, self.root), file=file, **asked))
 
     def map(
         self,
@@ -188,15 +265,25 @@ class Code(AbstractContextManager["Code"]):
         *,
         focus: Sequence[str] = (),
         include: Sequence[str] = (),
-        max_tokens: int = DEFAULT_MAP_TOKENS,
+        max_tokens: int = 1000,
     ) -> RepoMap:
         """Return an overview of the codebase that fits in `max_tokens`: its folders, entry points and main definitions.
 
-        A `query` and the files in `focus` decide what comes first; `include` (globs) chooses the files. Raises
-        `NotFound` when a file in `focus` is not indexed.
+        Args:
+            query: Draw the map around what a search for this finds.
+            focus: Draw it around these files, relative to the root.
+            include: Only files whose path fits one of these globs.
+            max_tokens: About how many tokens of a language model. From 128 to 10,000.
+
+        Raises `NotFound` when a file in `focus` is not indexed.
         """
-        asked = [Asked(path, path, self.root) for path in focus]
-        return self._value(repo_map(self._session, query=query, focus=asked, include=include, max_tokens=max_tokens))
+        asked = MAP.values(Face.PYTHON, locals())
+        files = [Asked(path, path, self.root) for path in focus]
+        return self._value(repo_map(self._session, focus=files, **asked))
+
+    def _lines_of(self, path: str, start: int, end: int | None) -> Asked:
+        lines = None if (start, end) == (1, None) else checked_lines(start, end)
+        return Asked(path, path, self.root, lines)
 
     def _value(self, reply: Reply[Told]) -> Told:
         if reply.value is not None:
@@ -223,11 +310,3 @@ def open_session(path: str, progress: Callable[[Progress], None] | None) -> Sess
         session.close()
         raise
     return session
-
-
-def _one_of(kind: type[E], what: str, value: str) -> E:
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(kind)
-        raise UsageError(problem=f"There is no {what} called {value[:40]!r}; there are {known}.") from None

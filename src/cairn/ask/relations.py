@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cairn.ask.meaning import informed, layered
+from cairn.ask.questions import GRAPH, MAP, REFS
 from cairn.ask.session import Session
 from cairn.ask.structure import Asked, file_asked_for, not_parsed, one_definition, reply_of
 from cairn.ask.values import Miss, Reply
@@ -19,12 +20,7 @@ from cairn.core.limits import (
     DEFAULT_REFERENCES,
     GRAPH_EDGES_PER_NODE,
     MAP_QUERY_FILES,
-    MAX_GRAPH_DEPTH,
-    MAX_GRAPH_NODES,
     MAX_MAP_FOCUS,
-    MAX_MAP_TOKENS,
-    MAX_REFERENCES,
-    MIN_MAP_TOKENS,
 )
 from cairn.core.text import plain
 from cairn.core.types import StoredFile, SymbolKind
@@ -57,14 +53,15 @@ def references(
     file: Asked | None = None,
     min_tier: Tier = Tier.LIKELY,
     limit: int = DEFAULT_REFERENCES,
+    offset: int = 0,
     continuation: str | None = None,
 ) -> Reply[Uses]:
     """What is written of one definition, who imports it and who uses it; in `file` when several have that name.
 
-    `continuation` asks for the next page; the session holds the snapshot that it names.
+    `offset` imports and uses are passed over. `continuation` asks for the next page instead; the session holds the
+    snapshot that it names.
     """
-    if not 1 <= limit <= MAX_REFERENCES:
-        raise UsageError(problem=f"The number of references must be a whole number from 1 to {MAX_REFERENCES:,}.")
+    REFS.check(limit=limit, offset=offset)
 
     def ask(searcher: Searcher) -> Uses | Miss:
         one = symbol_asked_for(session, searcher, asked, file)
@@ -75,9 +72,9 @@ def references(
         def told(graph: Graph) -> Uses:
             # A refresh between two pages would shift what is on them.
             question = question_digest(*said, graph.stamp)
-            offset = 0 if continuation is None else decode(continuation, session.snapshot or "", question)
+            first = offset if continuation is None else decode(continuation, session.snapshot or "", question)
             place = place_of(graph, one)
-            found = uses_of(graph, place, min_tier=min_tier, offset=offset, limit=limit, question=question)
+            found = uses_of(graph, place, min_tier=min_tier, offset=first, limit=limit, question=question)
             return replace(found, definitions=layered(graph, found.definitions))
 
         return informed(session, told)
@@ -117,10 +114,7 @@ def call_graph(
     limit: int = DEFAULT_GRAPH_NODES,
 ) -> Reply[CallGraph]:
     """Who calls a definition and what it calls, as many as `limit` definitions each way, at most three steps far."""
-    if not 1 <= depth <= MAX_GRAPH_DEPTH:
-        raise UsageError(problem=f"The depth of a call graph must be a whole number from 1 to {MAX_GRAPH_DEPTH}.")
-    if not 1 <= limit <= MAX_GRAPH_NODES:
-        raise UsageError(problem=f"The number of definitions must be a whole number from 1 to {MAX_GRAPH_NODES}.")
+    GRAPH.check(depth=depth, limit=limit)
 
     def ask(searcher: Searcher) -> CallGraph | Miss:
         graph = session.kept(Graph)
@@ -156,9 +150,7 @@ def repo_map(
 
     `include` are globs: only the files that one of them takes in are on the map, but all of them count for it.
     """
-    if not MIN_MAP_TOKENS <= max_tokens <= MAX_MAP_TOKENS:
-        bounds = f"from {MIN_MAP_TOKENS:,} to {MAX_MAP_TOKENS:,}"
-        raise UsageError(problem=f"The number of tokens of a map must be a whole number {bounds}.")
+    MAP.check(max_tokens=max_tokens)
     if len(focus) > MAX_MAP_FOCUS:
         raise UsageError(problem=f"A map is drawn around at most {MAX_MAP_FOCUS} files.")
 

@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from cairn.ask.meaning import informed, layered
+from cairn.ask.questions import SIMILAR, SYMBOL
 from cairn.ask.session import Session
 from cairn.ask.values import Miss, Reply, Similar, Symbols, Told
-from cairn.core.limits import DEFAULT_RESULTS, MAX_RESULTS
+from cairn.core.limits import DEFAULT_RESULTS
 from cairn.core.types import SKIP_SENTENCES, SkipReason, StoredFile
 from cairn.errors import Ambiguous, NotFound, Unsupported, UsageError
 from cairn.graph.naming import Outcome, nearest, resolve
@@ -110,13 +111,15 @@ def find_symbol(
     languages: Sequence[str] = (),
     exact: bool = False,
     limit: int = DEFAULT_RESULTS,
+    offset: int = 0,
     continuation: str | None = None,
 ) -> Reply[Symbols]:
     """The definitions whose name fits, best first; with `exact` the one that is meant, or why there is no such one.
 
-    `continuation` asks for the next page; the session holds the snapshot that it names.
+    `offset` definitions are passed over. `continuation` asks for the next page instead; the session holds the snapshot
+    that it names.
     """
-    _check_limit(limit)
+    SYMBOL.check(limit=limit, offset=offset)
     if not name.strip():
         raise UsageError(problem="A name is missing.")
     if exact and (kinds or languages):
@@ -128,11 +131,11 @@ def find_symbol(
             files = searcher.view.manifest.counts.files_indexed
             return one if isinstance(one, Miss) else Symbols((replace(one, way="exact"),), 1, files)
         question = question_digest(session.root, name, sorted(kinds), sorted(languages))
-        offset = 0 if continuation is None else decode(continuation, session.snapshot or "", question)
+        first = offset if continuation is None else decode(continuation, session.snapshot or "", question)
         within = (lambda _, language: language in languages) if languages else None
-        found = searcher.symbols(name, kinds=kinds, within=within, limit=offset + limit)
-        shown = tuple(map(_matched, found.symbols[offset:]))
-        return Symbols(shown, found.total, found.coverage.files, offset, question)
+        found = searcher.symbols(name, kinds=kinds, within=within, limit=first + limit)
+        shown = tuple(map(_matched, found.symbols[first:]))
+        return Symbols(shown, found.total, found.coverage.files, first, question)
 
     return reply_of(session, name, ask)
 
@@ -143,7 +146,7 @@ def similar_code(
     """The chunks that are like the one on a line of a file."""
     if asked.lines is None:
         raise UsageError(problem="Say which line: FILE:LINE.")
-    _check_limit(limit)
+    SIMILAR.check(limit=limit)
     line = asked.lines[0]
 
     def ask(searcher: Searcher) -> Similar | Miss:
@@ -174,11 +177,6 @@ def reply_of(session: Session, path: str, ask: Callable[[Searcher], Told | Miss]
     if isinstance(value, Miss):
         return Reply(path, session.root, session.gate, source, miss=value)
     return Reply(path, session.root, session.gate, source, value)
-
-
-def _check_limit(limit: int) -> None:
-    if not 1 <= limit <= MAX_RESULTS:
-        raise UsageError(problem=f"The number of results must be a whole number from 1 to {MAX_RESULTS}.")
 
 
 def _raw(session: Session, asked: Asked) -> bytes:

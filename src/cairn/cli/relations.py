@@ -18,25 +18,16 @@ from cairn.answer.structure import (
     shown_notes,
     use_cautions,
 )
+from cairn.ask.questions import GRAPH, MAP, REFS
 from cairn.ask.relations import call_graph, local_names_of, references, repo_map
 from cairn.ask.session import Session, hold_page
 from cairn.ask.structure import Asked, asked_of
 from cairn.ask.values import Reply
+from cairn.cli.options import configure_question
 from cairn.cli.output import Output, counted
 from cairn.cli.search import safe
 from cairn.cli.structure import definition_line, print_answer
-from cairn.core.limits import (
-    DEFAULT_GRAPH_NODES,
-    DEFAULT_GRAPH_NOTES,
-    DEFAULT_MAP_TOKENS,
-    DEFAULT_REFERENCES,
-    MAX_GRAPH_DEPTH,
-    MAX_GRAPH_NODES,
-    MAX_GRAPH_NOTES,
-    MAX_MAP_TOKENS,
-    MAX_REFERENCES,
-    MIN_MAP_TOKENS,
-)
+from cairn.core.options import Face
 from cairn.core.text import plain
 from cairn.errors import UsageError
 from cairn.graph.calls import CallGraph, Direction, Edge, Node
@@ -65,8 +56,7 @@ def graph(options: argparse.Namespace, output: Output, base: str) -> int:
     """Ask for a call graph and print it; names of files are meant from `base`."""
     if options.callers and options.callees:
         raise UsageError(problem="Take --callers or --callees; without either both are shown.")
-    if not 0 <= options.notes <= MAX_GRAPH_NOTES:
-        raise UsageError(problem=f"The number of notes must be a whole number from 0 to {MAX_GRAPH_NOTES:,}.")
+    GRAPH.check(notes=options.notes)
     if options.format == "json":
         options.json = output.json = True
     one_way = {(True, False): Direction.CALLERS, (False, True): Direction.CALLEES}
@@ -77,9 +67,7 @@ def graph(options: argparse.Namespace, output: Output, base: str) -> int:
             asked_of(options.symbol, base),
             file=None if options.file is None else Asked(options.file, options.file, base),
             direction=one_way.get((options.callers, options.callees), Direction.BOTH),
-            depth=options.depth,
-            min_tier=Tier(options.min_tier),
-            limit=options.k,
+            **GRAPH.values(Face.CLI, vars(options)),
         )
 
     return print_answer(
@@ -230,9 +218,7 @@ def _refs(options: argparse.Namespace, output: Output) -> int:
             session,
             asked,
             file=None if options.file is None else Asked(options.file, options.file, base),
-            min_tier=Tier(options.min_tier),
-            limit=options.k,
-            continuation=options.continuation,
+            **REFS.values(Face.CLI, vars(options)),
         )
 
     return print_answer(
@@ -313,17 +299,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace, Output], int]] = {
 # date.
 
 
-def configure_repo_map(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn map`."""
-    add = parser.add_argument
-    add("query", metavar="QUERY", nargs="?", help="draw the map around what a search for this finds")
-    size = f"about how many tokens of a language model (default {DEFAULT_MAP_TOKENS:,}, from {MIN_MAP_TOKENS} to"
-    add("--max-tokens", metavar="N", type=int, default=DEFAULT_MAP_TOKENS, help=f"{size} {MAX_MAP_TOKENS:,})")
-    add("--focus", metavar="FILE", action="append", default=[], help="draw it around this file; may be repeated")
-    add("--include", metavar="GLOB", action="append", default=[], help="only files that fit; may be repeated")
-    add("--format", choices=("text", "json"), default="text", help="`json` is the same as --json")
-    add("--stale-ok", action="store_true", help="while the index is built anew, answer from the old one")
-    add("--read-only", action="store_true", help="read an index of a later format as far as it is known")
+configure_repo_map = configure_question
 
 
 def run_repo_map(options: argparse.Namespace, output: Output) -> int:
@@ -343,48 +319,13 @@ def answer(options: argparse.Namespace, output: Output) -> int:
     return print_answer(
         options,
         output,
-        lambda session: repo_map(
-            session, query=options.query, focus=focus, include=options.include, max_tokens=options.max_tokens
-        ),
+        lambda session: repo_map(session, focus=focus, **MAP.values(Face.CLI, vars(options))),
         lambda reply, timings: map_answer(reply, timings=timings),
         lambda _, told: output.line(told.text.removesuffix("\n")),
     )
 
 
-FORMATS = ("text", "json", "dot", "mermaid")
-TIERS = ("proven", "likely", "name_only")
-"""The tiers of `cairn.graph.scopes`, which is too heavy to be imported for an option."""
-
-
-def configure_relations(parser: argparse.ArgumentParser) -> None:
-    """The options of the one that was asked for."""
-    add = parser.add_argument
-    add("symbol", metavar="SYMBOL", help="a definition: its name, `Class.method`, `mod::name` or FILE:LINE")
-    add("--file", metavar="FILE", help="the file that defines it, where several do")
-    tier = "how sure a use must be to be listed (default likely)"
-    add("--min-tier", choices=TIERS, default="likely", help=tier)
-    match parser.get_default("command"):
-        case "refs":
-            add("--local", action="store_true", help="the local names of a function, and where each is bound and used")
-            add("--continue", metavar="TOKEN", dest="continuation", help="the next page (`continuation` in JSON)")
-            most = f"how many imports and uses (default {DEFAULT_REFERENCES}, most {MAX_REFERENCES:,})"
-            add("-k", metavar="N", type=int, default=DEFAULT_REFERENCES, help=most)
-        case "graph":
-            _add_graph(parser)
-    add("--stale-ok", action="store_true", help="while the index is built anew, answer from the old one")
-    add("--read-only", action="store_true", help="read an index of a later format as far as it is known")
-
-
-def _add_graph(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--callers", action="store_true", help="only who calls it (default: both ways)")
-    add("--callees", action="store_true", help="only what it calls")
-    add("--depth", metavar="N", type=int, default=1, help=f"how many steps far (default 1, most {MAX_GRAPH_DEPTH})")
-    add("--format", choices=FORMATS, default="text", help="a tree, JSON, or a picture for Graphviz or Mermaid to draw")
-    most = f"how many definitions each way (default {DEFAULT_GRAPH_NODES}, most {MAX_GRAPH_NODES})"
-    add("-k", metavar="N", type=int, default=DEFAULT_GRAPH_NODES, help=most)
-    notes = f"how many notes on what is not in the graph (default {DEFAULT_GRAPH_NOTES}; -v prints them)"
-    add("--notes", metavar="N", type=int, default=DEFAULT_GRAPH_NOTES, help=notes)
+configure_relations = configure_question
 
 
 def run_relations(options: argparse.Namespace, output: Output) -> int:

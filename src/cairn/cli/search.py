@@ -15,12 +15,14 @@ from cairn.answer.envelope import error as error_envelope
 from cairn.answer.search import TROUBLE, search_envelope
 from cairn.ask.gate import gate_error
 from cairn.ask.prepare import Policy
+from cairn.ask.questions import SEARCH
 from cairn.ask.session import Session, ask_all
 from cairn.ask.values import Answer, Page, Source
+from cairn.cli.options import configure_question
 from cairn.cli.output import Output, counted, prepare_all
 from cairn.core.clock import SYSTEM_CLOCK
-from cairn.core.config import SCOPES
-from cairn.core.limits import DEFAULT_RESULTS, MAX_BATCH_LINE_BYTES, MAX_CONTEXT_LINES, MAX_RESULTS
+from cairn.core.limits import MAX_BATCH_LINE_BYTES
+from cairn.core.options import Face
 from cairn.core.text import plain
 from cairn.errors import BatchUnreadable, CairnError, InvalidQuery, PathNotFound, UsageError
 from cairn.search.types import Hit
@@ -141,36 +143,10 @@ if TYPE_CHECKING:
     from cairn.ask.values import Answer, Page
     from cairn.search.types import SearchRequest
 
-# Named here too, so that `--help` does not load the search itself; a test keeps them equal.
-MODES = ("hybrid", "semantic", "lexical", "symbol", "regex", "path")
 _NOTHING_RANKED = 1
 
 
-def configure_search(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn search`."""
-    add = parser.add_argument
-    add("query", metavar="QUERY", nargs="?", help="what to look for; quote it when it has several words")
-    add("paths", metavar="PATH", nargs="*", help="files or folders to search in (default: the codebase you are in)")
-    add("-k", metavar="N", type=int, default=DEFAULT_RESULTS, help=f"how many results (default 10, most {MAX_RESULTS})")
-    add("--mode", choices=MODES, default=MODES[0], help="how to search (default: hybrid)")
-    add("--lang", metavar="LANG", action="append", default=[], help="only files of this language")
-    add("--include", metavar="GLOB", action="append", default=[], help="only files whose path fits")
-    add("--exclude", metavar="GLOB", action="append", default=[], help="no files whose path fits")
-    add("--scope", choices=SCOPES, help="only the code that runs, or only tests, docs or config")
-    add("--context", metavar="N", type=int, default=0, help=f"lines around each result (most {MAX_CONTEXT_LINES})")
-    add("--max-tokens", metavar="N", type=int, help="leave out results beyond about so many tokens of a language model")
-    add("--stale-ok", action="store_true", help="while the index is built anew, answer from the old one")
-    add("--no-sync", action="store_true", help="answer from the index as it is, without looking at the files")
-    add(
-        "--read-only", action="store_true", help="read an index of a later format as far as it is known, without a sync"
-    )
-    add("--no-signal", metavar="NAME", action="append", default=[], help="rank without this signal")
-    add("--continue", metavar="TOKEN", dest="continuation", help="the next page (`continuation` of the page before)")
-    add("--explain", action="store_true", help="show the score and what it is made of")
-    add(
-        "--batch", metavar="FILE", help='answer the questions in this file (- for stdin): lines of {"query", "id", "k"}'
-    )
-    add("--fail-empty", action="store_true", help="exit with 1 when a ranked search finds nothing")
+configure_search = configure_question
 
 
 def run_search(options: argparse.Namespace, output: Output) -> int:
@@ -207,23 +183,11 @@ def _answer_batch(targets: Sequence[Target], options: argparse.Namespace, output
 
 def request_of(options: argparse.Namespace, query: str, k: int | None = None) -> SearchRequest:
     """The question that a command line asks. What is wrong with it is said before anything is indexed."""
-    from cairn.search.types import Mode, SearchRequest  # noqa: PLC0415 - numpy takes a tenth of a second
+    from cairn.search.searcher import check  # noqa: PLC0415 - numpy takes a tenth of a second
+    from cairn.search.types import SearchRequest  # noqa: PLC0415
 
-    request = SearchRequest(
-        query=query,
-        mode=Mode(options.mode),
-        limit=options.k if k is None else k,
-        languages=tuple(options.lang),
-        include=tuple(options.include),
-        exclude=tuple(options.exclude),
-        scope=options.scope,
-        context=options.context,
-        max_tokens=options.max_tokens,
-        without=frozenset(options.no_signal),
-        explain=options.explain,
-    )
-    from cairn.search.searcher import check  # noqa: PLC0415
-
+    given = {**vars(options), "query": query}
+    request = SearchRequest(**SEARCH.values(Face.CLI, given if k is None else {**given, "limit": k}))
     check(request)
     return request
 

@@ -13,15 +13,16 @@ from cairn.answer.envelope import Envelope
 from cairn.answer.structure import MOVED, Timings, outline_answer, read_answer, similar_answer, symbols_answer
 from cairn.ask.gate import gate_error
 from cairn.ask.prepare import Policy
+from cairn.ask.questions import OUTLINE, SIMILAR, SYMBOL
 from cairn.ask.session import Session, hold_page
 from cairn.ask.structure import Asked, asked_of, file_outline, find_symbol, read_file, similar_code
 from cairn.ask.values import Reply, Similar, Symbols, Told
+from cairn.cli.options import configure_question
 from cairn.cli.output import Output, counted
 from cairn.cli.search import safe, show_hit, source_notes
 from cairn.core.clock import SYSTEM_CLOCK
-from cairn.core.limits import DEFAULT_RESULTS, MAX_RESULTS
+from cairn.core.options import Face
 from cairn.core.text import plain
-from cairn.core.types import SymbolKind
 from cairn.errors import UsageError
 from cairn.graph.outline import Definition, FileOutline
 from cairn.graph.passage import FileText
@@ -91,9 +92,9 @@ def _outline(options: argparse.Namespace, output: Output) -> int:
     return print_answer(
         options,
         output,
-        lambda session: file_outline(session, asked, symbol=options.symbol),
-        lambda reply, timings: outline_answer(reply, limit=options.k, timings=timings),
-        lambda reply, told: _show_outline(reply, told, asked, options.k, output),
+        lambda session: file_outline(session, asked, **OUTLINE.values(Face.CLI, vars(options))),
+        lambda reply, timings: outline_answer(reply, limit=options.limit, timings=timings),
+        lambda reply, told: _show_outline(reply, told, asked, options.limit, output),
     )
 
 
@@ -152,15 +153,7 @@ def _symbol(options: argparse.Namespace, output: Output) -> int:
     def ask(session: Session) -> Reply[Symbols]:
         if options.continuation is not None:
             hold_page([session], options.continuation)
-        return find_symbol(
-            session,
-            options.name,
-            kinds=options.kind,
-            languages=options.lang,
-            exact=options.exact,
-            limit=options.k,
-            continuation=options.continuation,
-        )
+        return find_symbol(session, options.name, **SYMBOL.values(Face.CLI, vars(options)))
 
     return print_answer(
         options,
@@ -190,7 +183,7 @@ def _similar(options: argparse.Namespace, output: Output) -> int:
     return print_answer(
         options,
         output,
-        lambda session: similar_code(session, _said(options, output), same_file=options.same_file, limit=options.k),
+        lambda session: similar_code(session, _said(options, output), **SIMILAR.values(Face.CLI, vars(options))),
         lambda reply, timings: similar_answer(reply, timings=timings),
         lambda reply, told: _show_similar(reply, told, output),
     )
@@ -211,40 +204,12 @@ COMMANDS: dict[str, Callable[[argparse.Namespace, Output], int]] = {
 }
 
 
-def configure_structure(parser: argparse.ArgumentParser) -> None:
-    """The options of the one that was asked for."""
-    add = parser.add_argument
-    match parser.get_default("command"):
-        case "outline":
-            add("file", metavar="FILE[:A-B]", help="a file of the codebase, or some lines of it")
-            add("--symbol", metavar="NAME", help="only this definition and what is inside of it")
-            add("-k", metavar="N", type=int, help="no more than so many definitions")
-        case "read":
-            add("file", metavar="FILE[:A-B]", help="a file of the codebase, or some lines of it")
-            add("--annotate", action="store_true", help="name the definitions that the lines cross")
-        case "symbol":
-            add("name", metavar="NAME", help="a name, or a part of it; `Class.method` and `mod::name` too")
-            add("--exact", action="store_true", help="the one definition that is meant: by its name or as FILE:LINE")
-            add("--kind", choices=[kind.value for kind in SymbolKind], action="append", default=[], help="only these")
-            add("--lang", metavar="LANG", action="append", default=[], help="only files of this language")
-            add("--continue", metavar="TOKEN", dest="continuation", help="the next page (`continuation` in JSON)")
-            _add_count(parser)
-        case "similar":
-            add("file", metavar="FILE:LINE", help="a line of the code that others may be like")
-            add("--same-file", action="store_true", help="look in that file too")
-            _add_count(parser)
-    add("--stale-ok", action="store_true", help="while the index is built anew, answer from the old one")
-    add("--read-only", action="store_true", help="read an index of a later format as far as it is known")
-
-
-def _add_count(parser: argparse.ArgumentParser) -> None:
-    most = f"how many results (default {DEFAULT_RESULTS}, most {MAX_RESULTS})"
-    parser.add_argument("-k", metavar="N", type=int, default=DEFAULT_RESULTS, help=most)
+configure_structure = configure_question
 
 
 def run_structure(options: argparse.Namespace, output: Output) -> int:
     """Ask, and print what is known."""
-    if options.command == "outline" and options.k is not None and options.k < 1:
+    if options.command == "outline" and options.limit is not None and options.limit < 1:
         raise UsageError(problem="The number of definitions must be at least 1.")
 
     return COMMANDS[options.command](options, output)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 Flags = NDArray[np.bool_]
 
-_SIGNALS = frozenset({*WEIGHTS, *GROUPS, PENALTIES})
+SIGNALS = frozenset({*WEIGHTS, *GROUPS, PENALTIES})
 # With `kind:` results are chosen among so many of the best.
 _KIND_CANDIDATES = 200
 _ROWS_PER_FILE = 5
@@ -313,8 +313,8 @@ def check(request: SearchRequest) -> None:
 
 
 def _known(signals: frozenset[str]) -> None:
-    for name in sorted(signals - _SIGNALS):
-        known = ", ".join(sorted(_SIGNALS))
+    for name in sorted(signals - SIGNALS):
+        known = ", ".join(sorted(SIGNALS))
         raise InvalidQuery(problem=f"There is no signal called `{name[:40]}`; there are {known}.")
 
 

@@ -6,8 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from cairn.core.limits import DEFAULT_RESULTS, MAX_CONTEXT_LINES, MAX_RESULTS
+from cairn.core.options import Number
 from cairn.errors import InvalidQuery
 from cairn.search.snippets import Mark
+
+RESULTS = Number(1, MAX_RESULTS, "number of results")
+CONTEXT_LINES = Number(0, MAX_CONTEXT_LINES, "number of context lines")
+RESULT_TOKENS = Number(1, None, "number of tokens")
 
 
 class Mode(StrEnum):
@@ -59,10 +64,10 @@ class SearchRequest:
     offset: int = 0
 
     def __post_init__(self) -> None:
-        _within("number of results", self.limit, 1, MAX_RESULTS)
-        _within("number of context lines", self.context, 0, MAX_CONTEXT_LINES)
+        RESULTS.checked(self.limit, InvalidQuery)
+        CONTEXT_LINES.checked(self.context, InvalidQuery)
         if self.max_tokens is not None:
-            _within("number of tokens", self.max_tokens, 1, None)
+            RESULT_TOKENS.checked(self.max_tokens, InvalidQuery)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +129,3 @@ class ChunkSpan:
     path: str
     start_line: int
     end_line: int
-
-
-def _within(what: str, number: int, least: int, most: int | None) -> None:
-    if not isinstance(number, int) or isinstance(number, bool) or number < least or (most and number > most):
-        bounds = f"from {least} to {most}" if most else f"of at least {least}"
-        raise InvalidQuery(problem=f"The {what} must be a whole number {bounds}.")

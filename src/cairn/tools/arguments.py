@@ -1,4 +1,4 @@
-"""Arguments of a tool, checked against its schema: what is not in it is refused, and the field is named.
+"""Arguments of a tool: their schema, made from its options, and the check against it, which names the wrong field.
 
 Only the words of JSON Schema that the tools use are known here; a test keeps the tools to them.
 """
@@ -6,16 +6,17 @@ Only the words of JSON Schema that the tools use are known here; a test keeps th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from cairn.core.options import Choice, Flag, Json, Number, OptionOnFace, Text, TextList, Type
 from cairn.errors import InvalidRequest
 
 Schema = Mapping[str, Any]
 
 WORDS = frozenset({
-    "type", "description", "default", "enum", "minimum", "maximum", "minLength", "maxLength", "items", "maxItems",
-    "properties", "required", "additionalProperties", "anyOf",
+    "type", "description", "default", "enum", "minimum", "maximum", "minLength", "maxLength", "items", "minItems",
+    "maxItems", "properties", "required", "additionalProperties", "anyOf",
 })  # fmt: skip
 
 _TYPES = {
@@ -26,6 +27,45 @@ _TYPES = {
     "object": (dict, "an object"),
 }
 _MOST_SHOWN = 40
+
+
+def schema_of(options: Iterable[OptionOnFace]) -> dict[str, Any]:
+    """Return the JSON Schema of a tool that takes these options."""
+    properties, required = {}, []
+    for one in options:
+        properties[one.name] = _property(one)
+        if one.required:
+            required.append(one.name)
+    found = {"type": "object", "properties": properties, "additionalProperties": False}
+    return found | {"required": required} if required else found
+
+
+def _property(one: OptionOnFace) -> dict[str, Any]:
+    if isinstance(one.type, Json):
+        return dict(one.type.schema)
+    words = _schema_of_type(one.type)
+    found = {"type": words.pop("type"), "description": one.sentence, **words}
+    default = list(one.default) if isinstance(one.default, tuple) else one.default
+    return found if default is None or one.required else found | {"default": default}
+
+
+def _schema_of_type(kind: Type) -> dict[str, Any]:
+    match kind:
+        case Flag():
+            return {"type": "boolean"}
+        case Number(least, most):
+            return {"type": "integer", "minimum": least} | ({} if most is None else {"maximum": most})
+        case Text(most):
+            return {"type": "string", "minLength": 1, "maxLength": most}
+        case Choice(many=False):
+            return {"type": "string", "enum": kind.listed()}
+        case Choice():
+            return {"type": "array", "items": {"type": "string", "enum": kind.listed()}}
+        case TextList(most, count, least):
+            items = {"type": "string", "minLength": 1, "maxLength": most}
+            return {"type": "array", "items": items} | ({"minItems": least} if least else {}) | {"maxItems": count}
+        case Json():
+            return dict(kind.schema)
 
 
 def checked(schema: Schema, arguments: object) -> dict[str, Any]:
@@ -64,6 +104,8 @@ def _value(schema: Schema, value: object, at: str) -> Any:
     if isinstance(value, str):
         return _checked_text(schema, value, at)
     if isinstance(value, list):
+        if len(value) < schema.get("minItems", 0):
+            raise _bad(at, "must not be empty" if not value else f"must have at least {schema['minItems']} entries")
         if len(value) > schema.get("maxItems", math.inf):
             raise _bad(at, f"must have at most {schema['maxItems']} entries")
         return [_value(schema["items"], one, f"{at}[{number}]") for number, one in enumerate(value)]

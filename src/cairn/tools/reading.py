@@ -20,6 +20,7 @@ from cairn.answer.structure import (
     references_answer,
     symbols_answer,
 )
+from cairn.ask.questions import GRAPH, MAP, OUTLINE, SYMBOL
 from cairn.ask.relations import call_graph as calls
 from cairn.ask.relations import references
 from cairn.ask.relations import repo_map as map_of
@@ -29,12 +30,8 @@ from cairn.ask.structure import file_outline as outline
 from cairn.ask.structure import find_symbol as symbols
 from cairn.ask.structure import read_file as text_of
 from cairn.ask.workspace import SessionPool
+from cairn.core.options import Face
 from cairn.errors import InvalidRequest
-from cairn.graph.calls import Direction
-from cairn.graph.scopes import Tier
-
-# served.
-
 
 Arguments = Mapping[str, Any]
 
@@ -43,7 +40,8 @@ def file_outline(pool: SessionPool, arguments: Arguments) -> Envelope:
     """The definitions of a file."""
     target, asked = _file(pool, arguments)
     with pool.session(target) as session:
-        return lean(outline_answer(outline(session, asked, symbol=arguments.get("symbol")), limit=arguments["limit"]))
+        found = outline(session, asked, **OUTLINE.values(Face.MCP, arguments))
+        return lean(outline_answer(found, limit=arguments["limit"]))
 
 
 def read_file(pool: SessionPool, arguments: Arguments) -> Envelope:
@@ -56,13 +54,12 @@ def read_file(pool: SessionPool, arguments: Arguments) -> Envelope:
 def find_symbol(pool: SessionPool, arguments: Arguments) -> Envelope:
     """The definitions whose name fits; or who imports and uses the one that is meant."""
     target = pool.allowed.resolve(arguments.get("path"))
-    name, limit = arguments["name"], arguments["limit"]
+    name = arguments["name"]
     with pool.session(target) as session:
         if arguments["references"]:
-            uses = references(session, asked_of(name, target.codebase.root.path), limit=limit)
+            uses = references(session, asked_of(name, target.codebase.root.path), limit=arguments["limit"])
             return without(lean(references_answer(uses)), "continuation")
-        kinds = [arguments["kind"]] if "kind" in arguments else []
-        found = symbols(session, name, kinds=kinds, limit=limit)
+        found = symbols(session, name, **SYMBOL.values(Face.MCP, arguments))
         return without(lean(symbols_answer(found)), "continuation")
 
 
@@ -80,10 +77,7 @@ def call_graph(pool: SessionPool, arguments: Arguments) -> Envelope:
             session,
             asked_of(symbol, root) if file is None else Asked(symbol, symbol, root),
             file=file,
-            direction=Direction(arguments["direction"]),
-            depth=arguments["depth"],
-            min_tier=Tier(arguments["minTier"]),
-            limit=arguments["limit"],
+            **GRAPH.values(Face.MCP, arguments),
         )
         return lean(call_graph_answer(found, note_limit=arguments["noteLimit"]))
 
@@ -95,10 +89,8 @@ def repo_map(pool: SessionPool, arguments: Arguments) -> Envelope:
     with pool.session(target) as session:
         found = map_of(
             session,
-            query=arguments.get("query"),
             focus=[Asked(file, file, root) for file in arguments["focus"]],
-            include=arguments["include"],
-            max_tokens=arguments["maxTokens"],
+            **MAP.values(Face.MCP, arguments),
         )
         return lean(map_answer(found))
 

@@ -11,13 +11,15 @@ from cairn.answer.search import search_envelope
 from cairn.answer.semantic import gate_answer
 from cairn.ask.edits import check_edit as checked_files
 from cairn.ask.prepare import AS_IT_IS, Policy
+from cairn.ask.questions import SEARCH
 from cairn.ask.runs import Patience, retry_after_ms
 from cairn.ask.session import Session, ask_all, hold_page
 from cairn.ask.structure import Asked
 from cairn.ask.workspace import SessionPool, Workspace
 from cairn.core.clock import SYSTEM_CLOCK
+from cairn.core.options import Face
 from cairn.search.searcher import check
-from cairn.search.types import Group, Mode, SearchRequest
+from cairn.search.types import SearchRequest
 from cairn.semantic.database import SemanticDatabase, has_contexts
 
 SEARCH_TOOL = "search_codebase"
@@ -25,7 +27,7 @@ SEARCH_TOOL = "search_codebase"
 
 def search_codebase(workspace: Workspace, arguments: Mapping[str, Any], patience: Patience) -> Envelope:
     """Code that fits a question. A question that nobody could answer is refused before anything is indexed."""
-    request = _request(arguments)
+    request = SearchRequest(**SEARCH.values(Face.MCP, arguments))
     check(request)
     target = workspace.pool.allowed.resolve(arguments.get("path"))
     token = arguments.get("continuation")
@@ -42,21 +44,6 @@ def search_codebase(workspace: Workspace, arguments: Mapping[str, Any], patience
         call = {"tool": SEARCH_TOOL, "args": {**arguments, "path": shown, "continuation": following}}
         envelope = with_hints(envelope, continuation=call)
     return retry_later(envelope, retry_after_ms(workspace.runs.active(target.codebase.root.path)))
-
-
-def _request(arguments: Mapping[str, Any]) -> SearchRequest:
-    return SearchRequest(
-        query=arguments["query"],
-        mode=Mode(arguments["mode"]),
-        limit=arguments["limit"],
-        languages=tuple(arguments["languages"]),
-        include=tuple(arguments["include"]),
-        exclude=tuple(arguments["exclude"]),
-        scope=arguments.get("scope"),
-        max_tokens=arguments["maxTokens"],
-        group=Group(arguments["groupBy"]),
-        explain=arguments["debug"],
-    )
 
 
 def _answer(session: Session, request: SearchRequest, token: str | None) -> Envelope:
