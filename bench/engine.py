@@ -32,11 +32,11 @@ from cairn.engine.rows import scope_of, term_number
 from cairn.errors import EngineError
 from cairn.search.searcher import Searcher
 from cairn.search.types import SearchRequest
-from cairn.store.snapshot import SnapshotView, open_view
-from cairn.sync.codebase import open_codebase
-from cairn.sync.place import Place, place_of
-from cairn.sync.remote import Away
-from cairn.sync.run import RunOptions, index
+from cairn.store.read.snapshot import SnapshotView, open_view
+from cairn.sync.codebase import Place, open_codebase, place_of
+from cairn.sync.remote.copy import Away
+from cairn.sync.report import RunOptions
+from cairn.sync.run import index
 
 QUESTIONS, PLACES = 200, 10
 

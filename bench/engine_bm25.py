@@ -29,10 +29,10 @@ from cairn.engine.rows import scope_of, segments_of, term_number
 from cairn.search.lexical import idf
 from cairn.search.searcher import Searcher
 from cairn.search.types import Mode, SearchRequest
-from cairn.store.snapshot import SnapshotView, open_view
-from cairn.sync.codebase import open_codebase
-from cairn.sync.place import place_of
-from cairn.sync.run import RunOptions, index
+from cairn.store.read.snapshot import SnapshotView, open_view
+from cairn.sync.codebase import open_codebase, place_of
+from cairn.sync.report import RunOptions
+from cairn.sync.run import index
 
 QUESTIONS, PLACES, CANDIDATES, BATCH = 100, 10, 100, 500
 NAME = "bm25"

@@ -21,7 +21,7 @@ from cairn.ask.relations import call_graph, references, repo_map
 from cairn.ask.session import Session, whole
 from cairn.ask.structure import asked_of, file_outline, find_symbol
 from cairn.graph.references import Graph
-from cairn.store.snapshot import SnapshotView
+from cairn.store.read.snapshot import SnapshotView
 
 SEED = 6
 # The questions that take longer the more a symbol is used.

@@ -194,7 +194,7 @@ def _names_used(modules: dict[str, Module], module: Module) -> Iterator[str]:
             if origin in modules:
                 whole[one.bound] = origin
         elif one.bound:
-            # `import cairn.store.files` binds `cairn`; with `as` or `from` the module itself is bound.
+            # `import cairn.store.fs` binds `cairn`; with `as` or `from` the module itself is bound.
             whole[one.bound] = one.bound if one.module.partition(".")[0] == one.bound else one.module
     for node in ast.walk(module.tree):
         chain = _chain(node)

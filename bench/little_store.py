@@ -17,14 +17,14 @@ from cairn.core.fingerprint import EmbeddingIdentity, IndexParts, index_fingerpr
 from cairn.core.types import FileFacts, FileStat, Root, SourceFile
 from cairn.source.beneath import Tree
 from cairn.source.walk import walk
-from cairn.store.build import SegmentBuilder
 from cairn.store.disk import Disk
-from cairn.store.draft import Draft, Layer
-from cairn.store.lease import RunKind
-from cairn.store.manifest import GitState
-from cairn.store.publish import publish
-from cairn.store.tombstones import Tombstone, TombstoneReason
-from cairn.store.writer import Writer, open_writer
+from cairn.store.format.build import SegmentBuilder
+from cairn.store.format.manifest import GitState
+from cairn.store.format.tombstones import Tombstone, TombstoneReason
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.publish import publish
+from cairn.store.publish.staging import Draft, Layer
+from cairn.store.publish.writer import Writer, open_writer
 from cairn.sync.pool import extract_all
 from cairn.syntax.analyze import analyze
 from cairn.syntax.versions import CHUNKER_VERSION

@@ -32,13 +32,13 @@ from cairn.core.types import Root
 from cairn.embedding.static import StaticEmbedder
 from cairn.search.searcher import Searcher
 from cairn.search.types import Mode, SearchRequest
-from cairn.store.generations import published, read_claims
-from cairn.store.snapshot import SnapshotView, open_view
-from cairn.store.verify import Finding, check
-from cairn.sync.codebase import Codebase, codebase_at
-from cairn.sync.collect import gc
-from cairn.sync.place import Place, place_of
-from cairn.sync.run import RunOptions, index, sync
+from cairn.store.publish.generations import published, read_claims
+from cairn.store.read.snapshot import SnapshotView, open_view
+from cairn.store.repair.verify import Finding, check
+from cairn.sync.codebase import Codebase, Place, codebase_at, place_of
+from cairn.sync.report import RunOptions
+from cairn.sync.run import index, sync
+from cairn.sync.upkeep import gc
 
 STEPS, QUESTIONS, ROUNDS = 10_000, 60, 7
 MINUTE, HOUR = 60.0, 3600.0

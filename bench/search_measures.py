@@ -25,7 +25,7 @@ from cairn.embedding.static import StaticEmbedder
 from cairn.evaluation.judged import load
 from cairn.evaluation.scoring import AskingWay, Lines, Scored, ask, folder_as_codebase, ndcg
 from cairn.search.types import Group, Mode, SearchRequest
-from cairn.store.postings import PostingsBuilder
+from cairn.store.format.postings import PostingsBuilder
 
 HERE = Path(__file__).resolve().parent
 MB = 1_000_000

@@ -20,12 +20,12 @@ from cairn.embedding.static import StaticEmbedder
 from cairn.search.searcher import Searcher
 from cairn.search.types import SearchRequest
 from cairn.store.disk import Disk
-from cairn.store.draft import Layer
-from cairn.store.lease import RunKind
-from cairn.store.publish import publish
-from cairn.store.snapshot import open_view
-from cairn.store.vectors import quantize
-from cairn.store.writer import open_writer
+from cairn.store.format.postings import quantize
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.publish import publish
+from cairn.store.publish.staging import Layer
+from cairn.store.publish.writer import open_writer
+from cairn.store.read.snapshot import open_view
 from cairn.syntax.chunks import KIND
 from cairn.syntax.identity import chunk_hash, chunk_id
 from cairn.syntax.versions import CHUNKER_VERSION

@@ -34,10 +34,10 @@ class Cairn:
     def index(self, folder: str) -> list[str]:
         from cairn.core.types import Root
         from cairn.search.searcher import Searcher
-        from cairn.store.snapshot import open_view
-        from cairn.sync.codebase import codebase_at
-        from cairn.sync.place import place_of
-        from cairn.sync.run import RunOptions, index
+        from cairn.store.read.snapshot import open_view
+        from cairn.sync.codebase import codebase_at, place_of
+        from cairn.sync.report import RunOptions
+        from cairn.sync.run import index
 
         self._count += 1
         home = os.path.join(self._scratch.name, str(self._count))

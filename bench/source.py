@@ -29,8 +29,7 @@ from cairn.core.types import Candidate, Root
 from cairn.source.beneath import Tree
 from cairn.source.root import find_root
 from cairn.source.walk import walk
-from cairn.sync.extract import extract
-from cairn.sync.pool import extract_all
+from cairn.sync.pool import extract, extract_all
 from cairn.syntax.languages import load
 
 ROUNDS = 5

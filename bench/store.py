@@ -120,7 +120,7 @@ def _cpu(job: Callable[[], object]) -> float:
 _OPEN = """
 import sys, time
 from cairn.store.disk import Disk
-from cairn.store.snapshot import open_view
+from cairn.store.read.snapshot import open_view
 with Disk.at(sys.argv[1], sys.argv[2]) as disk:
     started = time.perf_counter()
     view = open_view(disk, "bench")
@@ -149,7 +149,7 @@ def bench_open(stores: Sequence[Published], rounds: int = 9) -> None:
 _READ = """
 import sys, time
 from cairn.store.disk import Disk
-from cairn.store.snapshot import open_view
+from cairn.store.read.snapshot import open_view
 until = time.monotonic() + float(sys.argv[3])
 with Disk.at(sys.argv[1], sys.argv[2]) as disk, open_view(disk, "bench") as view:
     keys = sorted(view.records())[::997]
@@ -163,10 +163,10 @@ with Disk.at(sys.argv[1], sys.argv[2]) as disk, open_view(disk, "bench") as view
 
 _MERGE = """
 import sys
-from cairn.store.compact import build, workshop
+from cairn.store.tend.compact import build, workshop
 from cairn.store.disk import Disk
-from cairn.store.snapshot import open_view
-from cairn.store.tiers import loads_of, plan
+from cairn.store.read.snapshot import open_view
+from cairn.store.tend.compact import loads_of, plan
 with Disk.at(sys.argv[1], sys.argv[2]) as disk:
     while True:
         with workshop(disk) as folder, open_view(disk, "bench") as view:

@@ -43,11 +43,27 @@ def test_most_modules_are_small() -> None:
         ("errors.py", "from cairn import __version__", "errors may not import cairn.__version__"),
         ("source/git.py", "from cairn.sync.pool import run", "source may not import cairn.sync.pool.run"),
         ("store/fs.py", "from cairn.search.query import Query", "store may not import cairn.search.query.Query"),
-        ("engine/local.py", "from cairn.store.segment import Segment", "engine may not reach cairn.store.segment"),
-        ("search/query.py", "from cairn.store.columns import U32", "search may not reach cairn.store.columns"),
-        ("sync/run.py", "def f():\n    import cairn.store.segment as s", "sync may not reach cairn.store.segment"),
-        ("sync/run.py", "from cairn.store import conform", "sync may not reach cairn.store.conform"),
-        ("cli/store.py", "from cairn.store.snapshot import open_view", "cli may not reach cairn.store.snapshot"),
+        (
+            "engine/local.py",
+            "from cairn.store.format.segment import Segment",
+            "engine may not reach cairn.store.format.segment",
+        ),
+        (
+            "search/query.py",
+            "from cairn.store.format.columns import U32",
+            "search may not reach cairn.store.format.columns",
+        ),
+        (
+            "graph/uses.py",
+            "def f():\n    import cairn.store.format.segment as s",
+            "graph may not reach cairn.store.format.segment",
+        ),
+        ("watch/run.py", "from cairn.store import conform", "watch may not reach cairn.store.conform"),
+        (
+            "cli/store.py",
+            "from cairn.store.read.snapshot import open_view",
+            "cli may not reach cairn.store.read.snapshot",
+        ),
         ("answer/runs.py", "from cairn import store", "answer may not reach cairn.store"),
         ("graph/facts.py", "def f(x):\n    return x.language == 'go'", "names a language ('go')"),
         ("search/rank.py", "FAMILIES = {'jvm': 1}", "names a language ('jvm')"),
@@ -69,7 +85,7 @@ def test_most_modules_are_small() -> None:
         ("source/beneath.py", "open('x', 'w')", "writes to a disk (open-for-writing)"),
         ("core/config.py", "import os\nos.replace('a', 'b')", "writes to a disk (os.replace)"),
         ("core/config.py", "import os\nfd = os.open('a', os.O_CREAT)", "writes to a disk (os.O_CREAT)"),
-        ("sync/extract.py", "from urllib.request import urlopen", "goes to the network (urllib.request.urlopen)"),
+        ("sync/pool.py", "from urllib.request import urlopen", "goes to the network (urllib.request.urlopen)"),
         ("syntax/languages/__init__.py", "import requests", "goes to the network (requests)"),
         ("syntax/chunks.py", "import numpy as np", "workers must not carry (numpy)"),
         ("sync/pool.py", "import pickle\npickle.loads(b'')", "runs made-up code (pickle"),
@@ -90,7 +106,7 @@ def test_a_broken_rule_is_named(file: str, source: str, says: str) -> None:
 
 def test_what_is_allowed_is_not_complained_about() -> None:
     assert complaints("source/git.py", "import subprocess\nimport os\nfd = os.open('x', os.O_RDONLY)\n") == []
-    assert complaints("sync/extract.py", "from cairn.source.walk import walk\nfrom cairn.syntax import parse\n") == []
+    assert complaints("sync/pool.py", "from cairn.source.walk import walk\nfrom cairn.syntax import parse\n") == []
     assert complaints("source/root.py", "import os\nx = os.stat('.')\ny = 'a'.replace('a', 'b')\n") == []
 
 
@@ -126,7 +142,7 @@ def test_a_worker_never_loads_numpy(tmp_path: Path) -> None:
     # A stand-in that can be imported: an optional import would be seen as well, installed or not.
     (tmp_path / "numpy.py").write_text("")
     names = [file.removesuffix(".py").replace("/", ".") for file in MODULES if file.startswith("syntax/")]
-    code = "\n".join(f"import cairn.{name}" for name in [*names, "sync.pool", "sync.extract"] if "__init__" not in name)
+    code = "\n".join(f"import cairn.{name}" for name in [*names, "sync.pool"] if "__init__" not in name)
     loaded = modules_after(code, path=str(tmp_path))
     assert "cairn.syntax.chunks" in loaded
     assert "numpy" not in loaded

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cairn
-from cairn.sync.report import Phase, Progress
+from cairn.core.progress import Phase, Progress
 from tests.sync.desk import Desk, extract_here
 
 SOURCE = "class Lease:\n    def steal(self, victim):\n        return victim\n"

@@ -17,7 +17,8 @@ from cairn.core.limits import LAST_USED_SECONDS, MAX_CODEBASES, RECENT_SYNC_SECO
 from cairn.errors import BadContinuation, NotIndexed, StoreError, UsageError
 from cairn.search.types import Mode, SearchRequest
 from cairn.store.disk import Disk
-from cairn.store.standing import Freshness, WriterInfo
+from cairn.sync.report import Freshness
+from cairn.sync.status import WriterInfo
 from tests.conformance import conforms
 from tests.support.clock import ManualClock
 from tests.support.faults import Faults

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cairn.ask.library import Code
+    from cairn.core.progress import Progress
     from cairn.errors import (
         Ambiguous,
         CairnError,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from cairn.graph.repo_map import RepoMap
     from cairn.graph.uses import Use, Uses
     from cairn.search.types import Hit
-    from cairn.sync.report import Progress
 
 __version__ = "0.1.0"
 __all__ = [
@@ -94,7 +94,7 @@ def open(path: str = ".", *, progress: Callable[[Progress], None] | None = None)
 
 _PLACES = {
     "Code": "cairn.ask.library",
-    "Progress": "cairn.sync.report",
+    "Progress": "cairn.core.progress",
     "Definition": "cairn.graph.outline",
     "FileOutline": "cairn.graph.outline",
     "CallGraph": "cairn.graph.calls",

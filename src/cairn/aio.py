@@ -33,13 +33,13 @@ from cairn.graph.scopes import Tier
 from cairn.graph.uses import Use
 from cairn.search.types import Hit, Mode, SearchRequest
 from cairn.source.root import printable, relative_to_root
-from cairn.sync.report import RunReport
-from cairn.sync.run import RunOptions, reindex, sync
+from cairn.sync.report import RunOptions, RunReport
+from cairn.sync.run import reindex, sync
 
 T = TypeVar("T")
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cairn.sync.report import Progress
+    from cairn.core.progress import Progress
 _HAS_CONTEXT = "SELECT 1 FROM contexts WHERE id = ? AND enabled"
 
 

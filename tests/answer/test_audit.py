@@ -9,10 +9,10 @@ import pytest
 
 from cairn.answer import runs
 from cairn.answer.envelope import load_schema
-from cairn.store.remedy import FENCE, MEND, MOVE, POINT, RENEW
-from cairn.store.standing import HealthFinding, RepairAction, RepairPlan, RepairScope, Severity
+from cairn.store.repair import RepairScope
+from cairn.store.repair.salvage import FENCE, MEND, MOVE, POINT, RENEW
 from cairn.sync.repair import RepairReport
-from cairn.sync.report import Changes, FailedFile
+from cairn.sync.report import Changes, FailedFile, HealthFinding, RepairAction, RepairPlan, Severity
 from tests.answer.test_envelope import valid
 from tests.conformance import conforms
 from tests.golden_files import GOLDEN, is_golden

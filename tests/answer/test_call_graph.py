@@ -29,7 +29,7 @@ from cairn.graph.calls import CallGraph, CallSite, Direction, Edge, Node
 from cairn.graph.callsites import EdgeKind
 from cairn.graph.notes import NOTES_TRUNCATED, Note, NoteType
 from cairn.graph.scopes import Tier
-from cairn.store.standing import State
+from cairn.sync.status import State
 from tests.answer.test_envelope import MANY, WILD, valid
 from tests.answer.test_runs import WRITER
 from tests.answer.test_search import TIMINGS

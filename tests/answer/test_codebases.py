@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from cairn.answer.stores import codebase_list
-from cairn.store.standing import RunOutcome, StoreEntry, StoreTrouble, Tracked
+from cairn.store.registry import RunOutcome, Tracked
+from cairn.sync.inventory import StoreEntry, StoreTrouble
 from tests.schemas import check
 
 

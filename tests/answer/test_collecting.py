@@ -5,7 +5,8 @@ from __future__ import annotations
 from cairn.answer.envelope import load_schema
 from cairn.answer.runs import collect_report, stores_report
 from cairn.core.limits import MAX_ENVELOPE_BYTES
-from cairn.store.standing import KeptBecause, KeptStore, StoreEntry, StoresCollected
+from cairn.sync.inventory import StoreEntry
+from cairn.sync.stores import KeptBecause, KeptStore, StoresCollected
 from tests.answer.test_envelope import valid
 
 RUN_ID = "01KA3M7Q2W0000000000000000"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cairn.answer.machine import IndexerRow, doctor_report, is_healthy
-from cairn.store.standing import Check, Severity
+from cairn.sync.report import Check, Severity
 from tests.answer.test_envelope import valid
 
 FINE = Check("python", None, "Python 3.11")

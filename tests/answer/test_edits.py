@@ -18,7 +18,7 @@ from cairn.semantic.ambiguity import Ambiguity, AmbiguitySource, MeaningCandidat
 from cairn.semantic.editing import Decision, EditReach, GateFile, MutationGate, Verdict, Witness
 from cairn.semantic.model import FULL, Certainty, FactFreshness, FileState, Job, JobStatus
 from cairn.semantic.rename import FileEdit, RenamePlan
-from cairn.store.standing import State
+from cairn.sync.status import State
 from tests.answer.test_envelope import valid
 from tests.answer.test_runs import WRITER
 from tests.answer.test_search import TIMINGS

@@ -11,7 +11,7 @@ from cairn.ask.values import Miss
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.errors import Unsupported
 from cairn.graph.local_uses import Locals, LocalUse, LocalVariable
-from cairn.store.standing import State
+from cairn.sync.status import State
 from tests.answer.test_envelope import valid
 from tests.answer.test_search import TIMINGS
 from tests.answer.test_structure import STEAL, missed, shut, told

@@ -22,7 +22,7 @@ from cairn.graph.informed import READ
 from cairn.graph.scopes import Tier
 from cairn.graph.uses import IMPORT, Use, Uses
 from cairn.search.continuation import decode
-from cairn.store.standing import State
+from cairn.sync.status import State
 from tests.answer.test_envelope import MANY, WILD, valid
 from tests.answer.test_runs import WRITER
 from tests.answer.test_search import SOURCE, TIMINGS

@@ -22,7 +22,7 @@ from cairn.graph.atlas import Folder
 from cairn.graph.entry_points import EntryPoint, Way
 from cairn.graph.repo_map import MapFile, RepoMap
 from cairn.search.budget import ESTIMATOR
-from cairn.store.standing import State
+from cairn.sync.status import State
 from tests.answer.test_envelope import MANY, WILD, valid
 from tests.answer.test_runs import WRITER
 from tests.answer.test_search import TIMINGS

@@ -21,7 +21,8 @@ from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.errors import ConfigError, QueryTimeout
 from cairn.search.continuation import decode
 from cairn.search.types import Found, Hit
-from cairn.store.standing import Freshness, State
+from cairn.sync.report import Freshness
+from cairn.sync.status import State
 from tests.answer.test_envelope import MANY, WILD, valid
 from tests.answer.test_runs import SNAPSHOT, WRITER
 from tests.golden_files import golden_json

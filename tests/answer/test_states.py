@@ -11,9 +11,11 @@ import pytest
 from cairn.answer.runs import lifecycle_of
 from cairn.ask.gate import CAUSES, TRANSITIONS, ForbiddenTransition, Lifecycle, lifecycle, moved
 from cairn.errors import FilesFailed, StoreBusy
-from cairn.store.lease import RunKind
-from cairn.store.standing import ProofOutcome, ProofReason, RunOutcome, State, Tracked
-from cairn.store.writer import open_writer
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.store.registry import RunOutcome, Tracked
+from cairn.sync.proof import ProofOutcome, ProofReason
+from cairn.sync.status import State
 from tests.conformance import conforms
 from tests.sync.desk import Desk, Model, extract_here
 

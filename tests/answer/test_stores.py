@@ -12,7 +12,8 @@ from hypothesis import given
 
 from cairn.answer.stores import lost_roots, purge_report, store_list
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
-from cairn.store.standing import Purged, Stayed, StoreEntry, StoreTrouble
+from cairn.sync.inventory import StoreEntry, StoreTrouble
+from cairn.sync.stores import Purged, Stayed
 from tests.answer.test_envelope import MANY, WILD, valid
 from tests.golden_files import GOLDEN, is_golden
 

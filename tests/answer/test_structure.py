@@ -25,7 +25,8 @@ from cairn.graph.passage import FileText
 from cairn.search.fuzzy import Way
 from cairn.search.types import ChunkSpan, Found
 from cairn.source.fresh import DiskState
-from cairn.store.standing import Freshness, State
+from cairn.sync.report import Freshness
+from cairn.sync.status import State
 from tests.answer.test_envelope import MANY, WILD, valid
 from tests.answer.test_runs import WRITER
 from tests.answer.test_search import HIT, SOURCE, TIMINGS

@@ -19,8 +19,7 @@ import pytest
 
 from cairn.cli.main import main
 from cairn.cli.output import Output
-from cairn.store.document import seal
-from cairn.store.versions import MANIFEST, WRITER_LEASE, Artifact
+from cairn.store.format.document import MANIFEST, WRITER_LEASE, Artifact, seal
 from tests.conformance import conforms
 from tests.schemas import check
 from tests.support.commands import Person, Typed
@@ -272,7 +271,8 @@ def test_too_few_open_files_are_named_as_the_reason(home: Path, indexed: Person,
 # All that is imported comes first: what is tested is a store that cannot be opened, not a Python that cannot start.
 _FEW_FILES = """
 import resource, sys
-import cairn.cli.index, cairn.cli.store, cairn.sync.run, cairn.sync.catchup, cairn.embedding.static, cairn.store.writer
+import cairn.cli.index, cairn.cli.store, cairn.sync.run, cairn.sync.catchup, cairn.embedding.static
+import cairn.store.publish.writer
 from cairn.cli.main import main
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]), resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 sys.exit(main(sys.argv[2:]))

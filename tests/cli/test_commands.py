@@ -20,10 +20,9 @@ from cairn.cli.commands import RENDERED, run_command, typed_of
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.cli.verbs import COMMANDS
-from cairn.store.lease import RunKind
-from cairn.store.writer import open_writer
-from cairn.sync.codebase import open_codebase
-from cairn.sync.place import place_of
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.sync.codebase import open_codebase, place_of
 from cairn.thin import OWN
 from tests.conformance import conforms
 from tests.support.servers import threaded

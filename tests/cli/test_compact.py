@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cairn.cli.upkeep import _compact_summary
-from cairn.sync.compact import CompactReport, Shape
+from cairn.sync.upkeep import CompactReport, Shape
 from tests.schemas import check
 from tests.support.commands import Person
 

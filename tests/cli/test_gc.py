@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cairn.cli.upkeep import _gc_summary
-from cairn.sync.collect import CollectReport
+from cairn.sync.upkeep import CollectReport
 from tests.schemas import check
 from tests.support.commands import Person
 

@@ -18,9 +18,8 @@ from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, SystemClock
 from cairn.core.types import SkipReason
-from cairn.store.lease import RunKind, acquire
-from cairn.sync.codebase import open_codebase
-from cairn.sync.place import place_of
+from cairn.store.publish.lease import RunKind, acquire
+from cairn.sync.codebase import open_codebase, place_of
 from cairn.sync.report import Changes, FailedFile, RunReport
 from tests.schemas import check
 from tests.support.commands import Person

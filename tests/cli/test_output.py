@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from cairn.cli.output import Output, ProgressBar, counted, left_out, sized
+from cairn.core.progress import Phase, Progress
 from cairn.core.types import SkipReason
-from cairn.sync import report
 from tests.support.clock import ManualClock
 
 
@@ -59,7 +59,7 @@ def test_without_a_terminal_progress_is_a_plain_line_now_and_then() -> None:
 # --- where a run stands -----------------------------------------------------------------------------------------------
 
 
-def shown(at: report.Progress, stream: io.StringIO) -> str:
+def shown(at: Progress, stream: io.StringIO) -> str:
     clock = ManualClock()
     progress = ProgressBar(stream, clock, shown=True)
     clock.advance(6.0)
@@ -67,7 +67,7 @@ def shown(at: report.Progress, stream: io.StringIO) -> str:
     return stream.getvalue().removeprefix("\r\x1b[K")
 
 
-RUNNING = report.Progress(report.Phase.INDEXING, done=600, total=1_200, rate=345.6, current_file="src/lease.py")
+RUNNING = Progress(Phase.INDEXING, done=600, total=1_200, rate=345.6, current_file="src/lease.py")
 
 
 def test_the_bar_shows_phase_count_rate_and_file() -> None:

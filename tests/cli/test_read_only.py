@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cairn.store.versions import MANIFEST
+from cairn.store.format.document import MANIFEST
 from tests.cli.test_bad_stores import ask, disk, store
 from tests.conformance import conforms
 from tests.schemas import check

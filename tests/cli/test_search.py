@@ -329,8 +329,8 @@ def test_a_sync_that_fails_does_not_fail_the_search(tree: Path) -> None:
 
 
 WRITER = (
-    "import sys\nfrom cairn.store.disk import Disk\nfrom cairn.store.lease import RunKind\n"
-    "from cairn.store.writer import open_writer\n"
+    "import sys\nfrom cairn.store.disk import Disk\nfrom cairn.store.publish.lease import RunKind\n"
+    "from cairn.store.publish.writer import open_writer\n"
     "with Disk.at(*sys.argv[1:3], create=True) as disk, open_writer(disk, 'x', RunKind(sys.argv[3])):\n"
     "    print('held', flush=True)\n    sys.stdin.read()\n"
 )

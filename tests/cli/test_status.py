@@ -12,7 +12,7 @@ import pytest
 from cairn.cli.main import main
 from cairn.cli.output import Output, Surroundings
 from cairn.cli.store import exit_status
-from cairn.store.standing import State, StoreStatus
+from cairn.sync.status import State, StoreStatus
 from tests.conformance import conforms
 from tests.schemas import check
 from tests.support.commands import Person

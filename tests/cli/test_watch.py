@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from cairn.sync.codebase import open_codebase
-from cairn.sync.run import RunOptions, index
+from cairn.sync.report import RunOptions
+from cairn.sync.run import index
 from tests.conformance import conforms
 from tests.support.waiting import PATIENCE
 
@@ -70,7 +71,7 @@ def test_an_index_of_another_version_is_told_as_such(tmp_path: Path) -> None:
     (tmp_path / "tree/a.py").write_text("x = 1\n")
     root, environ = str(tmp_path / "tree"), {"CAIRN_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
     with pytest.MonkeyPatch.context() as patching:
-        patching.setattr("cairn.sync.place.EXTRACTOR_VERSION", "another")
+        patching.setattr("cairn.sync.codebase.EXTRACTOR_VERSION", "another")
         index(open_codebase(root, environ), RunOptions(environ["CAIRN_HOME"]), lambda _: None)
     with watching(tmp_path, "--json") as process:
         out, _ = process.communicate(timeout=PATIENCE)

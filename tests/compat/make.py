@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-import cairn.store.build
-import cairn.store.writer
+import cairn.store.format.build
+import cairn.store.publish.writer
 import cairn.sync.memory
 import cairn.sync.run
 import tests.sync.desk as desk_module
@@ -30,12 +30,13 @@ from cairn.search.searcher import Searcher
 from cairn.search.types import Mode, SearchRequest
 from cairn.source.beneath import Tree
 from cairn.store.disk import Disk
-from cairn.store.generations import published, read_claims
-from cairn.store.rows import narrow_stat
-from cairn.store.snapshot import SnapshotView, open_view
-from cairn.store.versions import CHUNK_ROWS, MANIFEST, SEGMENT_DATA
+from cairn.store.format.document import CHUNK_ROWS, MANIFEST, SEGMENT_DATA
+from cairn.store.format.rows import narrow_stat
+from cairn.store.publish.generations import published, read_claims
+from cairn.store.read.snapshot import SnapshotView, open_view
 from cairn.sync import run
 from cairn.sync.codebase import Codebase
+from cairn.sync.report import RunOptions
 from tests.faults.operations import steady
 from tests.store.little import FewProcesses
 from tests.support.clock import ManualClock
@@ -137,7 +138,7 @@ def make(target: Path) -> None:
 def _runs(tree: Path, home: Path) -> None:
     clock = ManualClock(_FIXED_NS)
     codebase = Codebase(Root(ROOT, is_git=False), Config(), None)
-    options = run.RunOptions(str(home), wait_seconds=0.0, embedder=FakeEmbedder(DIMENSION), upkeep=False)
+    options = RunOptions(str(home), wait_seconds=0.0, embedder=FakeEmbedder(DIMENSION), upkeep=False)
     here = Root(str(tree.resolve()), is_git=False)
 
     class Elsewhere(Tree):
@@ -156,9 +157,11 @@ def _runs(tree: Path, home: Path) -> None:
         patch.setattr(desk_module, "Tree", Elsewhere)
         patch.setattr(cairn.sync.run, "Tree", Elsewhere)
         patch.setattr(cairn.sync.memory, "Tree", Elsewhere)
-        patch.setattr(cairn.store.build, "narrow_stat", fixed)
+        patch.setattr(cairn.store.format.build, "narrow_stat", fixed)
         patch.setattr(
-            cairn.store.writer, "open_writer", partial(cairn.store.writer.open_writer, processes=FewProcesses())
+            cairn.store.publish.writer,
+            "open_writer",
+            partial(cairn.store.publish.writer.open_writer, processes=FewProcesses()),
         )
         for number, changed in enumerate(TREES):
             _apply(tree, changed)

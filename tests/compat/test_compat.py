@@ -20,12 +20,12 @@ from cairn.ask.prepare import Policy, prepare
 from cairn.ask.session import Session, whole
 from cairn.core.fingerprint import IndexFingerprint
 from cairn.search.types import Mode, SearchRequest
-from cairn.store.container import read_container
 from cairn.store.disk import Disk
-from cairn.store.generations import published, read_claims
-from cairn.store.layout import FOLDERS
-from cairn.store.verify import Severity, check
-from cairn.sync.place import Place
+from cairn.store.format.columns import read_container
+from cairn.store.format.layout import FOLDERS
+from cairn.store.publish.generations import published, read_claims
+from cairn.store.repair.verify import Severity, check
+from cairn.sync.codebase import Place
 from cairn.sync.upgrade import upgrade_store
 from tests.compat.make import CURRENT, EXPECTED, HERE, OF_ONE_DISK, STORE, facts_of, make
 from tests.conformance import conforms
@@ -36,7 +36,7 @@ from tests.sync.desk import silent
 RELEASED = sorted(HERE.glob("v[0-9]*"))
 NEVER_CHANGE = (
     "What is written now is not what `tests/compat/{name}` holds. A released format is never changed: raise `written`"
-    " and `newest` of the artifact in store/versions.py, see that the old version is still read and that"
+    " and `newest` of the artifact in store/format/document.py, see that the old version is still read and that"
     " `cairn upgrade-store` rewrites it, and run `python -m tests.compat.make`, which writes a new folder."
 )
 

@@ -70,7 +70,7 @@ def test_to_name_a_model_loads_neither_numpy_nor_the_network() -> None:
         "import sys\n"
         "from cairn.core.config import EmbeddingConfig\n"
         "from cairn.embedding.choose import identity_of\n"
-        "import cairn.sync.place\n"
+        "import cairn.sync.codebase\n"
         "identity_of(EmbeddingConfig('http', 'm', 'https://example.org/v1/embeddings', None, 8))\n"
         "print({'numpy', 'urllib.request', 'http.client', 'ssl', 'socket'} & set(sys.modules))\n"
     )

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from cairn.engine.milvus_rows import MilvusRows
-from cairn.store.generations import published, read_claims
-from cairn.store.manifest import Manifest, encode_completion
-from cairn.sync.codebase import open_codebase
-from cairn.sync.place import Place, place_of
-from cairn.sync.remote import remote_rows
-from cairn.sync.remote_proof import validate_remote_proof
+from cairn.store.format.manifest import Manifest, encode_completion
+from cairn.store.publish.generations import published, read_claims
+from cairn.sync.codebase import Place, open_codebase, place_of
+from cairn.sync.remote.copy import remote_rows, validate_remote_proof
 from tests.engine.servers import RealServer
 from tests.support.servers import AT_ONCE, Agent
 from tests.support.waiting import until

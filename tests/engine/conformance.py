@@ -15,18 +15,19 @@ from typing import Protocol, cast
 import numpy as np
 import pytest
 
-import cairn.store.collect as collect_module
-import cairn.store.publish as publish_module
+import cairn.store.publish.publish as publish_module
+import cairn.store.tend.collect as collect_module
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.engine.contract import RowSearch, Scope
 from cairn.engine.rows import scope_of, segments_of, term_number
 from cairn.errors import EngineDamaged
-from cairn.store.generations import published, read_claims
-from cairn.store.live import live_parts
-from cairn.store.manifest import Completion, Manifest
-from cairn.store.snapshot import SnapshotView
-from cairn.sync.collect import gc
-from cairn.sync.run import RunOptions, reindex
+from cairn.store.format.manifest import Completion, Manifest
+from cairn.store.publish.generations import published, read_claims
+from cairn.store.read.live import live_parts
+from cairn.store.read.snapshot import SnapshotView
+from cairn.sync.report import RunOptions
+from cairn.sync.run import reindex
+from cairn.sync.upkeep import gc
 from tests.search.corpora import MODEL, engine_of, project
 from tests.support.faults import Faults
 from tests.support.local_rows import LocalRows

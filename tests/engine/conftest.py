@@ -9,8 +9,8 @@ import pytest
 
 import cairn.engine.candidates as candidates_module
 import cairn.engine.milvus as milvus_module
-import cairn.sync.remote_view as remote_view_module
-from cairn.store.standing import PROVEN
+import cairn.sync.remote.copy as remote_view_module
+from cairn.sync.proof import PROVEN
 from tests.engine.servers import RealServer
 from tests.support.faults import Faults
 

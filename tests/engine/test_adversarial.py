@@ -16,9 +16,9 @@ import cairn.engine.milvus_rows as milvus_rows_module
 import cairn.sync.reconcile as reconcile_module
 from cairn.engine.milvus_rows import MilvusRows
 from cairn.errors import EngineUnreachable
-from cairn.store.standing import PROVEN, ProofReason
 from cairn.sync.codebase import open_codebase
-from cairn.sync.remote_proof import engine_standing, validate_remote_proof
+from cairn.sync.proof import PROVEN, ProofReason
+from cairn.sync.remote.copy import engine_standing, validate_remote_proof
 from cairn.sync.run import STALE_LOCAL
 from tests.conformance import conforms
 from tests.engine.cloud import FAULTS, READS, WRITES, Cloud, facts

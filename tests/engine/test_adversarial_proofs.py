@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import pytest
 
-import cairn.sync.remote_view as remote_view_module
+import cairn.sync.remote.copy as remote_view_module
 import cairn.sync.tracking as tracking_module
-from cairn.store.lease import RunKind
+from cairn.store.publish.lease import RunKind
 from cairn.sync.reconcile import prune, reconcile_non_destructive
 from cairn.sync.tracking import change
 from tests.conformance import conforms

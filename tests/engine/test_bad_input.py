@@ -22,8 +22,7 @@ from cairn.errors import (
     EngineUnreachable,
 )
 from cairn.search.types import SearchRequest
-from cairn.sync.remote import engine_status, push
-from cairn.sync.remote_proof import engine_standing
+from cairn.sync.remote.copy import engine_standing, engine_status, push
 from tests.engine.servers import RealServer, free_port, needs_milvus, running
 from tests.store.little import DIMENSION
 from tests.sync.team import FILES, Person, person

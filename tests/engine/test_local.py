@@ -7,7 +7,7 @@ import pytest
 
 from cairn.engine import local
 from cairn.engine.local import Definition, LocalEngine, Match
-from cairn.store.vectors import approximate, quantize
+from cairn.store.format.postings import approximate, quantize
 from tests.search.corpora import MODEL, engine_of, project
 from tests.support.faults import Faults
 

@@ -13,7 +13,7 @@ from cairn.engine.milvus import Server
 from cairn.engine.milvus_rows import MilvusRows
 from cairn.engine.rows import segments_of
 from cairn.errors import EngineError, EngineRefused, EngineUnreachable
-from cairn.store.snapshot import SnapshotView
+from cairn.store.read.snapshot import SnapshotView
 from tests.engine.conformance import view
 from tests.engine.servers import RealServer, needs_milvus, running
 from tests.store.little import DIMENSION, STORE_ID

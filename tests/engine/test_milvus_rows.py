@@ -21,9 +21,9 @@ from cairn.engine.milvus_rows import MilvusRows
 from cairn.engine.milvus_shape import RECEIPT, collection_name
 from cairn.engine.rows import SegmentRows, scope_of, segments_of
 from cairn.errors import EngineDamaged, EngineError, EngineForeign, EngineFull, EngineUnreachable
-from cairn.store.live import live_parts
-from cairn.store.manifest import Completion
-from cairn.store.snapshot import SnapshotView
+from cairn.store.format.manifest import Completion
+from cairn.store.read.live import live_parts
+from cairn.store.read.snapshot import SnapshotView
 from tests.conformance import conforms
 from tests.engine.conformance import Keeper, KeeperConformance, SearchConformance, vector_of, view
 from tests.engine.servers import RealServer, free_port, needs_milvus, running

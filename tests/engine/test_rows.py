@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cairn.engine.rows import scope_of, segments_of, term_number
-from cairn.store.live import live_parts
+from cairn.store.read.live import live_parts
 from tests.search.corpora import engine_of, project
 
 TREE = project(2, 15)

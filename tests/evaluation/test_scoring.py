@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.progress import Progress
 from cairn.core.types import Root
 from cairn.errors import NotIndexed
 from cairn.evaluation.scoring import (
@@ -22,8 +23,8 @@ from cairn.evaluation.scoring import (
     recall,
     shows,
 )
-from cairn.sync.report import Progress
-from cairn.sync.run import RunOptions, clear
+from cairn.sync.report import RunOptions
+from cairn.sync.run import clear
 
 A, B, C = Lines("src/a.py"), Lines("src/b.py"), Lines("src/c.py")
 SECOND = 1 / math.log2(3)

@@ -15,25 +15,21 @@ from hashlib import sha256
 from types import SimpleNamespace
 from unittest import mock
 
-import cairn.store.lease
-import cairn.store.writer
+import cairn.store.publish.lease
+import cairn.store.publish.writer
 from cairn.core.clock import rfc3339
-from cairn.store.collect import Collected, collect
-from cairn.store.compact import build, fits, holders, publish_merged, rewrite, workshop
-from cairn.store.draft import Draft, Layer
+from cairn.store.format.seal import Remembered
+from cairn.store.format.tombstones import Tombstone, TombstoneReason
 from cairn.store.fs import Fs
-from cairn.store.lease import Lease, RunKind
-from cairn.store.publish import publish
-from cairn.store.quarantine import Quarantine
-from cairn.store.remedy import treat
-from cairn.store.salvage import Diagnosis, diagnose, open_base
-from cairn.store.seal import Remembered
-from cairn.store.snapshot import SnapshotView, open_view, parts_of
-from cairn.store.staging import staged_records
-from cairn.store.standing import RepairScope
-from cairn.store.tiers import loads_of, plan
-from cairn.store.tombstones import Tombstone, TombstoneReason
-from cairn.store.writer import Writer, open_writer
+from cairn.store.publish.lease import Lease, RunKind
+from cairn.store.publish.publish import publish
+from cairn.store.publish.staging import Draft, Layer, staged_records
+from cairn.store.publish.writer import Writer, open_writer
+from cairn.store.read.snapshot import SnapshotView, open_view, parts_of
+from cairn.store.repair import RepairScope
+from cairn.store.repair.salvage import Diagnosis, Quarantine, diagnose, open_base, treat
+from cairn.store.tend.collect import Collected, collect
+from cairn.store.tend.compact import build, fits, holders, loads_of, plan, publish_merged, rewrite, workshop
 from cairn.sync.upgrade import upgrade_store
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.store.little import FINGERPRINT, GIT, IGNORE, ROOT, STORE_ID, FewProcesses, draft, write_batch
@@ -76,8 +72,8 @@ def steady(start: int = 0) -> AbstractContextManager[object]:
         return next(counter).to_bytes(size, "big")
 
     stack = contextlib.ExitStack()
-    stack.enter_context(mock.patch.object(cairn.store.writer, "secrets", SimpleNamespace(token_bytes=drawn)))
-    stack.enter_context(mock.patch.object(cairn.store.lease, "os", SimpleNamespace(urandom=drawn)))
+    stack.enter_context(mock.patch.object(cairn.store.publish.writer, "secrets", SimpleNamespace(token_bytes=drawn)))
+    stack.enter_context(mock.patch.object(cairn.store.publish.lease, "os", SimpleNamespace(urandom=drawn)))
     return stack
 
 

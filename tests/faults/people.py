@@ -10,9 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from cairn.store.disk import Disk
-from cairn.store.verify import Finding, Severity, check
-from cairn.sync.codebase import open_codebase
-from cairn.sync.place import place_of
+from cairn.store.repair.verify import Finding, Severity, check
+from cairn.sync.codebase import open_codebase, place_of
 from tests.store.little import load
 from tests.support.repos import make_repo
 from tests.support.waiting import until

@@ -12,7 +12,7 @@ import sys
 import time
 
 from cairn.store.disk import Disk
-from cairn.store.snapshot import open_view
+from cairn.store.read.snapshot import open_view
 from tests.support.waiting import PATIENCE
 
 

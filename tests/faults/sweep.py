@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from cairn.errors import CairnError
+from cairn.store.format.layout import GENERATIONS, LOCKS, POINTER, generation_number
 from cairn.store.fs import Fs
-from cairn.store.generations import read_generation
-from cairn.store.layout import GENERATIONS, LOCKS, POINTER, generation_number
-from cairn.store.lease import read_lease
-from cairn.store.snapshot import open_view
-from cairn.store.verify import Finding, Severity, check
+from cairn.store.publish.generations import read_generation
+from cairn.store.publish.lease import read_lease
+from cairn.store.read.snapshot import open_view
+from cairn.store.repair.verify import Finding, Severity, check
 from tests.faults.operations import NEXT, Operation, Texts, Who, catch_up, steady, tend, walk
 from tests.store.disks import Call, MemoryDisk, Mode, TracingDisk
 from tests.store.little import contents

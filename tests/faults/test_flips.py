@@ -15,20 +15,19 @@ from typing import NamedTuple
 
 import pytest
 
-import cairn.store.snapshot as snapshot_module
+import cairn.store.read.snapshot as snapshot_module
 from cairn.core.limits import MAX_STATE_BYTES
 from cairn.errors import CairnError
 from cairn.source.listing import FolderListing, TreeListing
-from cairn.store.digests import load_digests
-from cairn.store.files import read_whole
-from cairn.store.layout import DIGESTS, INDEX_STATE, MAPPING, POINTER, TREE, batch_folder, batch_seal
-from cairn.store.lease import LEASE, read_lease
-from cairn.store.seal import Remembered
-from cairn.store.snapshot import open_view
-from cairn.store.staging import Staging
-from cairn.store.state import decode_state
-from cairn.store.tombstones import tombstone_path
-from cairn.store.verify import check
+from cairn.store.format.layout import DIGESTS, INDEX_STATE, MAPPING, POINTER, TREE, batch_folder, batch_seal
+from cairn.store.format.seal import Remembered, load_digests
+from cairn.store.format.side_files import decode_state
+from cairn.store.format.tombstones import tombstone_path
+from cairn.store.fs import read_whole
+from cairn.store.publish.lease import LEASE, read_lease
+from cairn.store.publish.staging import Staging
+from cairn.store.read.snapshot import open_view
+from cairn.store.repair.verify import check
 from cairn.sync.memory import TreeMemory, load_memory, save_memory
 from tests.conformance import conforms
 from tests.faults.operations import steady

@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from cairn.errors import CairnError
-from cairn.store.generations import read_generation
-from cairn.store.snapshot import open_view
-from cairn.store.verify import check
+from cairn.store.publish.generations import read_generation
+from cairn.store.read.snapshot import open_view
+from cairn.store.repair.verify import check
 from tests.conformance import conforms
 from tests.faults.failing import AGAIN, KINDS, Failing, Hit, calls_of, telling
 from tests.faults.operations import OPERATIONS, catch_up, steady

@@ -16,12 +16,11 @@ from pathlib import Path
 import pytest
 
 from cairn.search.types import SearchRequest
-from cairn.store.generations import published, read_claims
-from cairn.store.lease import RunKind
-from cairn.store.standing import ProofOutcome
-from cairn.store.writer import open_writer
-from cairn.sync.remote import Away, engine_status
-from cairn.sync.remote_proof import validate_remote_proof
+from cairn.store.publish.generations import published, read_claims
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.sync.proof import ProofOutcome
+from cairn.sync.remote.copy import Away, engine_status, validate_remote_proof
 from tests.conformance import conforms
 from tests.engine.servers import RealServer, needs_milvus, running
 from tests.support.waiting import PATIENCE

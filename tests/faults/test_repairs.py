@@ -10,12 +10,12 @@ from functools import cache
 import pytest
 
 from cairn.errors import NoValidSnapshot, StoreCorrupt
-from cairn.store.layout import generation_path, segment_folder
-from cairn.store.manifest import Manifest
-from cairn.store.quarantine import Quarantine
-from cairn.store.snapshot import open_view
-from cairn.store.standing import RepairScope
-from cairn.store.verify import Severity, check
+from cairn.store.format.layout import generation_path, segment_folder
+from cairn.store.format.manifest import Manifest
+from cairn.store.read.snapshot import open_view
+from cairn.store.repair import RepairScope
+from cairn.store.repair.salvage import Quarantine
+from cairn.store.repair.verify import Severity, check
 from tests.faults.operations import NEW, NEWER, OLD, DyingDisk, PowerCut, Texts, Who, catch_up, repair, settled, steady
 from tests.store.disks import MemoryDisk, TracingDisk
 from tests.store.little import all_files, contents, part_names, rewrite

@@ -15,10 +15,10 @@ import pytest
 
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES
 from cairn.store.disk import Disk
-from cairn.store.lease import RunKind
-from cairn.store.snapshot import open_view
-from cairn.store.verify import check
-from cairn.store.writer import open_writer
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.store.read.snapshot import open_view
+from cairn.store.repair.verify import check
 from tests.conformance import conforms
 from tests.faults.people import Owner
 from tests.store.little import contents, load, save, write_batch

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cairn.store.disk import Disk
-from cairn.store.layout import is_created
-from cairn.store.verify import Severity, check
+from cairn.store.format.layout import is_created
+from cairn.store.repair.verify import Severity, check
 from tests.conformance import conforms
 from tests.faults.one_publish import AFTER, BEFORE, STORE, save
 from tests.faults.traced import Point, Stage, Traced, require_strace

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cairn.core.limits import MAX_STATE_BYTES, MIB
 from cairn.errors import Incompatible, StoreBusy, StoreCorrupt
-from cairn.store.lease import decode_lease, encode_lease
+from cairn.store.publish.lease import decode_lease, encode_lease
 from tests.fuzz.splices import Splices, spliced, splices
 from tests.lengths import at_length
 from tests.store.test_lease import HERE, RECORD, THERE, TTL, FakeProcesses, document, new_clock, new_disk, put, sealed

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from cairn.core.limits import MAX_MANIFEST_BYTES, MIB
 from cairn.errors import CairnError, Incompatible, StoreCorrupt
-from cairn.store.manifest import decode_manifest, encode_manifest
+from cairn.store.format.manifest import decode_manifest, encode_manifest
 from tests.fuzz.splices import Splices, spliced, splices
 from tests.lengths import at_length
 from tests.store.test_manifest import PLACES, SAMPLE, at, document, resealed

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cairn.core.limits import MIB
 from cairn.errors import StoreCorrupt
-from cairn.store.ids import decode_pointer, encode_pointer
+from cairn.store.format.layout import decode_pointer, encode_pointer
 from tests.lengths import at_length
 
 ID = b"01HZZ5X9T2K3R7G9FQ2A5V0J1M"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cairn.errors import StoreCorrupt
-from cairn.store.postings import FIELDS, Postings, PostingsBuilder
+from cairn.store.format.postings import FIELDS, Postings, PostingsBuilder
 from tests.lengths import at_length
 
 TERMS = ["http", "server", "httpserver", "größe", "日本", "no such term", ""]

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cairn.errors import Incompatible, StoreCorrupt
-from cairn.store.conform import segment_problems
-from cairn.store.container import read_container
-from cairn.store.segment import Segment
+from cairn.store.format.columns import read_container
+from cairn.store.format.conform import segment_problems
+from cairn.store.format.segment import Segment
 from tests.lengths import at_length
 from tests.store.segments import opened
 from tests.store.test_segment import DATA, ROWS

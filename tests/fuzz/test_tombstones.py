@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cairn.core.limits import MAX_TOMBSTONE_BYTES, MAX_TOMBSTONES_PER_SNAPSHOT, MIB
 from cairn.errors import CairnError, StoreCorrupt
-from cairn.store.tombstones import TombstoneReason, decode_tombstones, encode_tombstones, is_path_key
+from cairn.store.format.tombstones import TombstoneReason, decode_tombstones, encode_tombstones, is_path_key
 from tests.lengths import at_length
 
 SECONDS = 10.0

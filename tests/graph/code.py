@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from cairn.core.filetypes import language_of
 from cairn.core.types import FileFacts, StoredFile
-from cairn.store.snapshot import SnapshotView
+from cairn.store.read.snapshot import SnapshotView
 from tests.search.trees import viewed
 from tests.store import little
 from tests.store.disks import MemoryDisk

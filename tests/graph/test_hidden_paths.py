@@ -13,7 +13,7 @@ from cairn.graph.modules import files_of
 from cairn.graph.outline import has_outline, outline
 from cairn.source.beneath import Tree
 from cairn.source.walk import walk
-from cairn.store.snapshot import open_view
+from cairn.store.read.snapshot import open_view
 from tests.conformance import conforms
 from tests.sync.desk import Desk, extract_here
 

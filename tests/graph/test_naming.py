@@ -9,7 +9,7 @@ from cairn.graph.outline import Definition, definition_of
 from tests.graph.code import code_view
 
 TREE = {
-    "store/lease.py": "class Lease:\n    def steal(self): ...\n\n\ndef publish(): ...\n",
+    "store/publish/lease.py": "class Lease:\n    def steal(self): ...\n\n\ndef publish(): ...\n",
     "store/other.py": "class Other:\n    def steal(self): ...\n\n\ndef publish(): ...\n",
     "lease.py": "def steal(): ...\n",
     "vec/mod.rs": "pub struct Vec {}\nimpl Vec {\n    pub fn push(&self) {}\n}\n",
@@ -31,8 +31,8 @@ def places(found: Resolution) -> list[str]:
 @pytest.mark.parametrize(
     ("wanted", "place"),
     [
-        ("Lease", "store/lease.py:1"),
-        (" Lease ", "store/lease.py:1"),
+        ("Lease", "store/publish/lease.py:1"),
+        (" Lease ", "store/publish/lease.py:1"),
         ("Other.steal", "store/other.py:2"),
         ("Vec::push", "vec/mod.rs:3"),
         ("vec::Vec::push", "vec/mod.rs:3"),
@@ -53,14 +53,14 @@ def test_a_name_that_means_one_definition_gives_it(wanted: str, place: str) -> N
 
 def test_a_whole_qualified_name_goes_before_a_file_of_that_name() -> None:
     # `lease.py` defines a function `steal` too.
-    assert places(named("Lease.steal")) == ["store/lease.py:2"]
-    assert places(named("lease.steal")) == ["lease.py:1", "store/lease.py:2"]
+    assert places(named("Lease.steal")) == ["store/publish/lease.py:2"]
+    assert places(named("lease.steal")) == ["lease.py:1", "store/publish/lease.py:2"]
 
 
 def test_a_name_of_several_definitions_is_ambiguous_and_lists_them_by_path() -> None:
     found = named("publish")
-    assert (found.outcome, places(found)) == (Outcome.AMBIGUOUS, ["store/lease.py:5", "store/other.py:5"])
-    assert places(named("steal")) == ["lease.py:1", "store/lease.py:2", "store/other.py:2"]
+    assert (found.outcome, places(found)) == (Outcome.AMBIGUOUS, ["store/publish/lease.py:5", "store/other.py:5"])
+    assert places(named("steal")) == ["lease.py:1", "store/publish/lease.py:2", "store/other.py:2"]
     for place in places(found):
         assert places(named(place)) == [place], "each can be picked by its place"
 
@@ -68,7 +68,7 @@ def test_a_name_of_several_definitions_is_ambiguous_and_lists_them_by_path() -> 
 def test_in_one_file_only_its_own_definitions_count() -> None:
     assert places(named("publish", "store/other.py")) == ["store/other.py:5"]
     assert named("Lease", "store/other.py").outcome is Outcome.NOT_FOUND
-    assert named("store/lease.py:1", "store/other.py").outcome is Outcome.NOT_FOUND
+    assert named("store/publish/lease.py:1", "store/other.py").outcome is Outcome.NOT_FOUND
 
 
 def test_a_line_means_the_outermost_that_begins_there_or_the_innermost_around_it() -> None:

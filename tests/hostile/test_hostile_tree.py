@@ -15,7 +15,7 @@ from cairn.core.types import FileFacts, Root, Skip, SourceFile, WalkResult
 from cairn.source.beneath import Tree
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
-from cairn.sync.extract import extract
+from cairn.sync.pool import extract
 from tests.hostile.shapes import SHAPES, SOURCE, Shape, uproot
 
 KERNELS = pytest.mark.parametrize("openat2", [True, False], ids=["openat2", "fallback"])

@@ -12,9 +12,9 @@ import pytest
 from cairn.core.limits import RETAIN_SNAPSHOTS_MIN
 from cairn.search.searcher import Searcher
 from cairn.search.types import Found, Mode, SearchRequest
-from cairn.store.snapshot import SnapshotView, open_view
-from cairn.store.verify import check
-from cairn.sync.collect import gc
+from cairn.store.read.snapshot import SnapshotView, open_view
+from cairn.store.repair.verify import check
+from cairn.sync.upkeep import gc
 from tests.search.corpora import project, questions
 from tests.sync.desk import Desk, extract_here, silent
 

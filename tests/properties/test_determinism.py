@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.store.snapshot import open_view
+from cairn.store.read.snapshot import open_view
 from tests.conformance import conforms
 from tests.sync.desk import Desk
 

@@ -17,25 +17,24 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, run_state_machine_as_test
 
-import cairn.store.collect as store_collect
-import cairn.sync.collect as sync_collect
-import cairn.sync.extract as extract_module
+import cairn.store.tend.collect as store_collect
+import cairn.sync.pool as extract_module
+import cairn.sync.upkeep as sync_collect
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.types import Candidate, ReadOutcome
 from cairn.errors import CairnError, NameCollision, NotIndexed, NoValidSnapshot, StoreBusy
 from cairn.source.beneath import Tree
+from cairn.store.format.layout import GENERATIONS, LOCKS, QUARANTINE, is_created
 from cairn.store.fs import Fs
-from cairn.store.generations import read_generation
-from cairn.store.layout import GENERATIONS, LOCKS, QUARANTINE, is_created
-from cairn.store.lease import RunKind
-from cairn.store.snapshot import SnapshotView, open_view, parts_of
-from cairn.store.verify import Severity, check
-from cairn.store.writer import open_writer
+from cairn.store.publish.generations import read_generation
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.store.read.snapshot import SnapshotView, open_view, parts_of
+from cairn.store.repair.verify import Severity, check
 from cairn.sync import repair, run
-from cairn.sync.collect import CollectReport, gc
-from cairn.sync.compact import CompactReport, compact_store
-from cairn.sync.place import Place
+from cairn.sync.codebase import Place
 from cairn.sync.report import RunReport
+from cairn.sync.upkeep import CollectReport, CompactReport, compact_store, gc
 from tests.conformance import conforms
 from tests.properties.tree_machine import NAMES, SYMBOLS, TEXTS, TreeMachine
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, Mode, TracingDisk

@@ -18,31 +18,30 @@ from typing import NamedTuple
 import pytest
 from greenlet import getcurrent  # type: ignore[import-untyped]
 
-from cairn.store import collect as collecting
-from cairn.store import compact as merging
-from cairn.store import generations, snapshot
-from cairn.store import install as installing
-from cairn.store import lease as leasing
-from cairn.store import publish as publishing
-from cairn.store import writer as writing
-from cairn.store.collect import Collected, collect
-from cairn.store.digests import load_digests
-from cairn.store.draft import Draft, Layer
+from cairn.store.format.layout import DIGESTS, batch_folder
+from cairn.store.format.manifest import Manifest
+from cairn.store.format.rows import DATA_FILE, ROWS_FILE
+from cairn.store.format.seal import Remembered, load_digests
+from cairn.store.format.segment import Segment
 from cairn.store.fs import Fs
-from cairn.store.generations import plant_fence
-from cairn.store.layout import DIGESTS, batch_folder
-from cairn.store.lease import RunKind
-from cairn.store.manifest import Manifest
-from cairn.store.merge import Merged, merge
-from cairn.store.publish import publish
-from cairn.store.rows import DATA_FILE, ROWS_FILE
-from cairn.store.seal import Remembered
-from cairn.store.segment import Segment
-from cairn.store.snapshot import Part, open_view
-from cairn.store.staging import Staging
-from cairn.store.writer import Writer, open_writer
-from cairn.sync import compact as compacting
-from cairn.sync.compact import CompactReport, compact_store
+from cairn.store.publish import generations
+from cairn.store.publish import lease as leasing
+from cairn.store.publish import publish as installing
+from cairn.store.publish import publish as publishing
+from cairn.store.publish import writer as writing
+from cairn.store.publish.generations import plant_fence
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.publish import publish
+from cairn.store.publish.staging import Draft, Layer, Staging
+from cairn.store.publish.writer import Writer, open_writer
+from cairn.store.read import snapshot
+from cairn.store.read.snapshot import Part, open_view
+from cairn.store.tend import collect as collecting
+from cairn.store.tend import compact as merging
+from cairn.store.tend.collect import Collected, collect
+from cairn.store.tend.merge import Merged, merge
+from cairn.sync import upkeep as compacting
+from cairn.sync.upkeep import CompactReport, compact_store
 from tests.races.scheduler import Actor, ActorDisk, Event
 from tests.store import disks, little
 from tests.store.disks import Call, MemoryDisk

@@ -22,9 +22,8 @@ from pathlib import Path
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES
 from cairn.errors import LeaseStuck, StoreBusy
 from cairn.store.disk import Disk
-from cairn.store.ids import snapshot_id
-from cairn.store.layout import create_store
-from cairn.store.lease import Lease, RunKind, acquire, read_lease
+from cairn.store.format.layout import create_store, snapshot_id
+from cairn.store.publish.lease import Lease, RunKind, acquire, read_lease
 
 RACERS = 8
 # A race that takes as long as this hangs.

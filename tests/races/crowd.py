@@ -22,19 +22,19 @@ from pathlib import Path
 
 from cairn.core.clock import SYSTEM_CLOCK, wall_seconds
 from cairn.errors import CairnError, StoreBusy
-from cairn.store import collect as collecting
-from cairn.store.collect import collect
 from cairn.store.disk import Disk
-from cairn.store.generations import read_generation
-from cairn.store.layout import GENERATIONS, generation_number, segment_folder
-from cairn.store.lease import RunKind
-from cairn.store.manifest import Manifest
-from cairn.store.snapshot import SnapshotView, open_view
-from cairn.store.writer import open_writer
+from cairn.store.format.layout import GENERATIONS, generation_number, segment_folder
+from cairn.store.format.manifest import Manifest
+from cairn.store.publish.generations import read_generation
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.store.read.snapshot import SnapshotView, open_view
+from cairn.store.tend import collect as collecting
+from cairn.store.tend.collect import collect
 from cairn.sync import run
-from cairn.sync.codebase import open_codebase
-from cairn.sync.compact import compact_store
-from cairn.sync.place import place_of
+from cairn.sync.codebase import open_codebase, place_of
+from cairn.sync.report import RunOptions
+from cairn.sync.upkeep import compact_store
 from tests.support.fake_embedder import FakeEmbedder
 from tests.support.waiting import PATIENCE
 
@@ -105,7 +105,7 @@ class Member:
     # --- those who write ----------------------------------------------------------------------------------------------
 
     def sync(self) -> None:
-        options = run.RunOptions(str(self.home), wait_seconds=0.5, embedder=self.embedder, upkeep=False)
+        options = RunOptions(str(self.home), wait_seconds=0.5, embedder=self.embedder, upkeep=False)
         with self._tree_locked(fcntl.LOCK_SH):
             report = run.sync(self.codebase, options, lambda _: None)
         self.said["published"] += report.published

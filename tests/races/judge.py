@@ -8,12 +8,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from cairn.errors import LeaseError, StoreBusy
-from cairn.store.collect import Collected
-from cairn.store.layout import DIGESTS, GENERATIONS, LOCKS, POINTER, generation_path
-from cairn.store.lease import LEASE
-from cairn.store.manifest import Manifest
-from cairn.store.verify import Severity, check
-from cairn.sync.compact import CompactReport
+from cairn.store.format.layout import DIGESTS, GENERATIONS, LOCKS, POINTER, generation_path
+from cairn.store.format.manifest import Manifest
+from cairn.store.publish.lease import LEASE
+from cairn.store.repair.verify import Severity, check
+from cairn.store.tend.collect import Collected
+from cairn.sync.upkeep import CompactReport
 from tests.races.actors import FIRST, RETAINED, SECOND, THIRD, Body, C, whole_run
 from tests.races.scheduler import Schedule, World
 from tests.store import little

@@ -15,8 +15,8 @@ from typing import NamedTuple, TypeVar
 
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
-from cairn.store.layout import GENERATIONS, POINTER, READERS_LOCK
-from cairn.store.lease import LEASE
+from cairn.store.format.layout import GENERATIONS, POINTER, READERS_LOCK
+from cairn.store.publish.lease import LEASE
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.support.clock import ManualClock
 

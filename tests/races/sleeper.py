@@ -13,9 +13,9 @@ import sys
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.errors import CairnError
 from cairn.store.disk import Disk
-from cairn.store.lease import RunKind
-from cairn.store.publish import publish
-from cairn.store.writer import open_writer
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.publish import publish
+from cairn.store.publish.writer import open_writer
 from tests.store import little
 from tests.store.disks import Call, TracingDisk
 

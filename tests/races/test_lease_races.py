@@ -15,7 +15,7 @@ import cairn
 from cairn.core.clock import SYSTEM_PROCESSES
 from cairn.core.limits import LEASE_TTL_MS
 from cairn.store.disk import Disk
-from cairn.store.lease import is_alive, read_lease
+from cairn.store.publish.lease import is_alive, read_lease
 from tests.conformance import conforms
 from tests.conformance_report import PROJECT
 from tests.races.contender import RACERS

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from cairn.store.snapshot import open_view
-from cairn.store.verify import check
+from cairn.store.read.snapshot import open_view
+from cairn.store.repair.verify import check
 from tests.conformance import conforms
 from tests.conformance_report import PROJECT
 from tests.races.crowd import RETAINED, WANTED, Member, contents, number_of, prepare, snapshots, state

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from cairn.store import collect as collecting
-from cairn.store import publish as publishing
-from cairn.store import snapshot
-from cairn.store import writer as writing
+from cairn.store.format.layout import GENERATIONS, manifest_path
+from cairn.store.format.manifest import Manifest
 from cairn.store.fs import Fs
-from cairn.store.generations import plant_fence, read_claims
-from cairn.store.layout import GENERATIONS, manifest_path
-from cairn.store.manifest import Manifest
-from cairn.store.tidy import tidy
+from cairn.store.publish import publish as publishing
+from cairn.store.publish import writer as writing
+from cairn.store.publish.generations import plant_fence, read_claims
+from cairn.store.publish.tidy import tidy
+from cairn.store.read import snapshot
+from cairn.store.tend import collect as collecting
 from tests.conformance import conforms
 from tests.lengths import at_length
 from tests.races.actors import (

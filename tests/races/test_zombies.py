@@ -16,18 +16,18 @@ from pathlib import Path
 import pytest
 
 import cairn
-import cairn.store.lease as lease_module
+import cairn.store.publish.lease as lease_module
 from cairn.core.clock import SYSTEM_CLOCK, ProcessId, SystemProcesses
 from cairn.errors import LeaseStuck
 from cairn.store.disk import Disk
-from cairn.store.generations import read_generation
-from cairn.store.layout import GENERATIONS, LEASE_LOCK, POINTER, STAGING
-from cairn.store.lease import LEASE, RunKind
-from cairn.store.manifest import Manifest
-from cairn.store.publish import publish
-from cairn.store.snapshot import open_view
-from cairn.store.verify import Severity, check
-from cairn.store.writer import open_writer
+from cairn.store.format.layout import GENERATIONS, LEASE_LOCK, POINTER, STAGING
+from cairn.store.format.manifest import Manifest
+from cairn.store.publish.generations import read_generation
+from cairn.store.publish.lease import LEASE, RunKind
+from cairn.store.publish.publish import publish
+from cairn.store.publish.writer import open_writer
+from cairn.store.read.snapshot import open_view
+from cairn.store.repair.verify import Severity, check
 from tests.conformance import conforms
 from tests.conformance_report import PROJECT
 from tests.store import little

@@ -12,12 +12,12 @@ from cairn.core.clock import rfc3339
 from cairn.core.filetypes import language_of
 from cairn.core.types import FileFacts
 from cairn.engine.local import LocalEngine
-from cairn.store.build import SegmentBuilder
-from cairn.store.draft import Draft, Layer
-from cairn.store.lease import RunKind
-from cairn.store.publish import publish
-from cairn.store.tombstones import Tombstone, TombstoneReason
-from cairn.store.writer import Writer, open_writer
+from cairn.store.format.build import SegmentBuilder
+from cairn.store.format.tombstones import Tombstone, TombstoneReason
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.publish import publish
+from cairn.store.publish.staging import Draft, Layer
+from cairn.store.publish.writer import Writer, open_writer
 from cairn.syntax.versions import CHUNKER_VERSION
 from tests.search.trees import viewed
 from tests.store.disks import MemoryDisk

@@ -20,10 +20,10 @@ from cairn.embedding.static import StaticEmbedder
 from cairn.engine.local import LocalEngine
 from cairn.search.query import parse
 from cairn.search.rank import rank
-from cairn.store.snapshot import open_view
+from cairn.store.read.snapshot import open_view
 from cairn.sync import run
-from cairn.sync.codebase import open_codebase
-from cairn.sync.place import place_of
+from cairn.sync.codebase import open_codebase, place_of
+from cairn.sync.report import RunOptions
 
 NATURAL = {
     "how is a snapshot published atomically": "cairn/store/publish.py",
@@ -92,7 +92,7 @@ NAMES = {
     "Postings.find": "cairn/store/postings.py",
 }
 PATHS = {
-    "store/lease.py": "cairn/store/lease.py",
+    "store/publish/lease.py": "cairn/store/lease.py",
     "lease.py renew": "cairn/store/lease.py",
     "src/cairn/search/query.py": "cairn/search/query.py",
     "config/argparsing.py": "pytest/config/argparsing.py",
@@ -114,7 +114,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
         shutil.copytree(Path(init).parent, tree / name, ignore=unjudged)
     codebase = open_codebase(str(tree), {"CAIRN_HOME": str(home)})
     model = StaticEmbedder()
-    run.index(codebase, run.RunOptions(str(home), embedder=model), lambda _: None)
+    run.index(codebase, RunOptions(str(home), embedder=model), lambda _: None)
     disk = place_of(codebase, str(home), model.identity).disk()
     assert disk is not None
     with closing(disk):

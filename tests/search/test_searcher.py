@@ -16,7 +16,7 @@ from cairn.search.budget import tokens_in
 from cairn.search.exact import deadline
 from cairn.search.searcher import Searcher, check, question_of
 from cairn.search.types import Group, Mode, SearchRequest
-from cairn.store.snapshot import open_view
+from cairn.store.read.snapshot import open_view
 from tests.conformance import conforms
 from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here

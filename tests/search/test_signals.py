@@ -154,7 +154,7 @@ def test_of_two_phrases_a_file_may_hold_one_and_small_words_are_words_too(engine
 
 
 def test_a_path_in_the_query_is_found_at_the_end_or_inside_of_paths(engine: LocalEngine) -> None:
-    assert seen(engine, "store/lease.py:12", "path") == {"src/store/lease.py": 1.0}
+    assert seen(engine, "store/publish/lease.py:12", "path") == {"src/store/lease.py": 1.0}
     assert seen(engine, "./src/store/", "path") == {"src/store/lease.py": 0.5, "src/store/other.py": 0.5}
     assert seen(engine, "lease.py", "path") == {"src/store/lease.py": 1.0, "vendor/lease.py": 1.0}
 

@@ -15,8 +15,8 @@ from cairn.core.tokens import terms
 from cairn.engine.local import LocalEngine
 from cairn.search import snippets
 from cairn.search.snippets import Snippet, Snippets
-from cairn.store.segment import Segment
-from cairn.store.snapshot import Part, SnapshotView
+from cairn.store.format.segment import Segment
+from cairn.store.read.snapshot import Part, SnapshotView
 from tests.store.segments import FOLDER, PYTHON, analyzed, built
 from tests.support.faults import Faults
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from cairn.engine.scan import Texts
-from cairn.store.snapshot import SnapshotView, open_view
+from cairn.store.read.snapshot import SnapshotView, open_view
 from tests.store.disks import MemoryDisk
 from tests.store.little import save
 

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from cairn.ask.workspace import Workspace
+from cairn.core.progress import Phase, Progress
 from cairn.daemon import client
 from cairn.daemon.client import ensure_daemon
 from cairn.mcp.calls import InThisProcess, ThroughDaemon
-from cairn.sync.report import Phase, Progress
 from tests.schemas import check
 from tests.serve.test_mcp import many_files
 from tests.support.servers import HELLO, READY, Agent, Mcp, connected, daemons_started, no_daemon_left, threaded

@@ -23,7 +23,7 @@ from cairn.daemon import address
 from cairn.daemon.client import Abandoned, Connection, connect
 from cairn.daemon.frames import encode, hello
 from cairn.daemon.process import Daemon
-from cairn.store.versions import MANIFEST
+from cairn.store.format.document import MANIFEST
 from tests.cli.test_bad_stores import rewrite
 from tests.conformance import conforms
 from tests.schemas import validator

@@ -13,10 +13,9 @@ from cairn.ask.runs import Action, Run, Runs
 from cairn.core.clock import SystemClock
 from cairn.core.limits import AGENT_RECENT_SECONDS, WATCH_RECONCILE_SECONDS
 from cairn.errors import ConfigError
-from cairn.store.lease import RunKind
-from cairn.store.standing import Freshness
+from cairn.store.publish.lease import RunKind
 from cairn.sync.codebase import Codebase, open_codebase
-from cairn.sync.report import Gap, RunReport
+from cairn.sync.report import Freshness, Gap, RunReport
 from tests.conformance import conforms
 from tests.support.servers import Agent
 from tests.support.waiting import PATIENCE, until

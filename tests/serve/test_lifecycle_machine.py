@@ -25,11 +25,11 @@ from cairn.ask.gate import TRANSITIONS, Lifecycle
 from cairn.core.clock import SystemClock
 from cairn.errors import StoreError
 from cairn.store.disk import Disk
-from cairn.store.lease import RunKind
+from cairn.store.publish.lease import RunKind
 from cairn.sync import run as engine
-from cairn.sync.codebase import Codebase, open_codebase
-from cairn.sync.place import place_of
+from cairn.sync.codebase import Codebase, open_codebase, place_of
 from cairn.sync.reconcile import reconcile_non_destructive
+from cairn.sync.report import RunOptions
 from cairn.sync.tracking import remembered
 from tests.conformance import conforms
 from tests.support.servers import Agent
@@ -285,7 +285,7 @@ class Life(RuleBasedStateMachine):
             action = "index"
         before, store = self.truth(self.store), self.store
         codebase, embedder = self.codebase, self.agent.desk.pool._models.of(self.codebase.config.embedding)
-        options = engine.RunOptions(str(self.agent.home), wait_seconds=0.0, embedder=embedder)
+        options = RunOptions(str(self.agent.home), wait_seconds=0.0, embedder=embedder)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             child = os.fork()

@@ -9,7 +9,7 @@ import pytest
 
 from cairn.ask import runs as module
 from cairn.ask.runs import Action, Patience
-from cairn.store.lease import RunKind
+from cairn.store.publish.lease import RunKind
 from tests.conformance import conforms
 from tests.support.servers import AT_ONCE, Agent
 from tests.support.waiting import PATIENCE

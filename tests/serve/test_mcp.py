@@ -17,11 +17,11 @@ import pytest
 from mcp import Client, MCPError
 
 from cairn.ask.workspace import Workspace
+from cairn.core.progress import Phase, Progress
 from cairn.errors import Cancelled, ConfigError
 from cairn.mcp.calls import InThisProcess
 from cairn.mcp.server import INSTRUCTIONS, _percent, mcp_server
-from cairn.store.lease import RunKind
-from cairn.sync.report import Phase, Progress
+from cairn.store.publish.lease import RunKind
 from cairn.tools.table import TOOLS
 from tests.conformance import conforms
 from tests.schemas import validator

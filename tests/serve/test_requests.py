@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cairn.core.limits import DAEMON_DEADLINE_SECONDS
+from cairn.core.progress import Phase, Progress
 from cairn.daemon.requests import BadRequest, name_of, progress_message, request_of
-from cairn.sync.report import Phase, Progress
 
 SECRET = "what nobody may read in a log"
 

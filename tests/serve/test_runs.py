@@ -11,10 +11,11 @@ import pytest
 from cairn.ask import runs as module
 from cairn.ask.runs import Action, Run, Runs, retry_after_ms
 from cairn.core.limits import MAX_RUNS
+from cairn.core.progress import Phase, Progress
 from cairn.errors import Cancelled, SourceError, StoreBusy
-from cairn.store.lease import RunKind
+from cairn.store.publish.lease import RunKind
 from cairn.sync.codebase import Codebase, open_codebase
-from cairn.sync.report import Phase, Progress, RunReport
+from cairn.sync.report import RunReport
 from tests.conformance import conforms
 from tests.support.servers import Agent
 from tests.support.waiting import PATIENCE, until

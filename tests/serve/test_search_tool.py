@@ -9,8 +9,8 @@ import pytest
 
 from cairn.ask import runs as module
 from cairn.ask.runs import Action, Patience
-from cairn.store.lease import RunKind
-from cairn.sync.report import Progress
+from cairn.core.progress import Progress
+from cairn.store.publish.lease import RunKind
 from tests.conformance import conforms
 from tests.support.servers import AT_ONCE, PATIENT, Agent
 from tests.support.waiting import PATIENCE

@@ -13,9 +13,9 @@ from cairn.ask.refusing import refuse_other_model
 from cairn.errors import EmbeddingModelChangedError
 from cairn.store.registry import read_registry
 from cairn.sync import run
-from cairn.sync.codebase import Codebase, open_codebase
-from cairn.sync.place import place_of
-from cairn.sync.sizes import at_home
+from cairn.sync.codebase import Codebase, open_codebase, place_of
+from cairn.sync.inventory import at_home
+from cairn.sync.report import RunOptions
 from cairn.watch.watcher import WatchedWorkspace
 from tests.conformance import conforms
 from tests.support.servers import Agent
@@ -90,7 +90,7 @@ def test_the_model_is_written_down_before_any_work(agent: Agent, monkeypatch: py
 
     monkeypatch.setattr("cairn.sync.catchup.CatchUp.go", killed)
     monkeypatch.setattr("cairn.sync.tracking._ended", killed)
-    options = run.RunOptions(str(agent.home), embedder=Model())
+    options = RunOptions(str(agent.home), embedder=Model())
     with pytest.raises(Killed):
         run.sync(codebase_of(agent), options, silent)
     with at_home(str(agent.home), "") as disk:

@@ -19,10 +19,10 @@ with cairn.open(sys.argv[1]) as code:
 """
 _WRITER = """
 import os, signal, sys
-from cairn.store.lease import RunKind
-from cairn.store.writer import open_writer
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
 from cairn.sync.codebase import open_codebase
-from cairn.sync.place import place_of
+from cairn.sync.codebase import place_of
 place = place_of(open_codebase(sys.argv[1], os.environ), os.environ["CAIRN_HOME"])
 with place.make_disk() as disk, open_writer(disk, "here", RunKind.SYNC):
     os.kill(os.getpid(), signal.SIGSTOP)

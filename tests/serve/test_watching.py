@@ -17,11 +17,10 @@ from cairn.core.clock import SystemClock
 from cairn.core.limits import AGENT_RECENT_SECONDS, MAX_HINTED_FILES, RACY_WINDOW_NS, WATCH_RECONCILE_SECONDS
 from cairn.errors import CairnError, Cancelled, WatchFailed
 from cairn.source.watch import watch_tree
-from cairn.store.lease import RunKind
-from cairn.store.snapshot import open_view
+from cairn.store.publish.lease import RunKind
+from cairn.store.read.snapshot import open_view
 from cairn.sync import catchup
-from cairn.sync.codebase import open_codebase
-from cairn.sync.place import place_of
+from cairn.sync.codebase import open_codebase, place_of
 from cairn.sync.report import Gap, RunReport
 from cairn.watch import watcher as module
 from cairn.watch.watcher import Watching
@@ -174,7 +173,7 @@ def test_a_start_with_nothing_to_do_takes_no_lease_and_says_nothing(
     def writer(*_: object, **__: object) -> object:
         raise AssertionError("the lease was taken")
 
-    monkeypatch.setattr("cairn.store.writer.open_writer", writer)
+    monkeypatch.setattr("cairn.store.publish.writer.open_writer", writer)
     server.start()
     assert server.gaps == []
     (run,) = server.ended

@@ -30,10 +30,10 @@ from cairn.store.fs import (
     Condemned,
     Data,
     FileStat,
+    FileWriter,
     Fs,
     Map,
     Modes,
-    Writer,
     check_path,
     database_of,
 )
@@ -167,7 +167,7 @@ class MemoryDisk:
 
     # --- the contract -------------------------------------------------------------------------------------------------
 
-    def create(self, path: str) -> Writer:
+    def create(self, path: str) -> FileWriter:
         folder, name = self._free(path)
         inode = self._new_inode()
         self._step += 1
@@ -389,7 +389,7 @@ class MemoryDisk:
         return folder, name
 
 
-class _MemoryWriter(AbstractContextManager[Writer]):
+class _MemoryWriter(AbstractContextManager[FileWriter]):
     def __init__(self, disk: MemoryDisk, inode: int) -> None:
         self._disk: MemoryDisk | None = disk
         self._inode = inode
@@ -459,7 +459,7 @@ class _Around:
         """Do it; `half` does half of a write."""
         raise NotImplementedError
 
-    def create(self, path: str) -> Writer:
+    def create(self, path: str) -> FileWriter:
         return self.around(Call("create", path), lambda: _WriterAround(self, path, self.inner.create(path)))
 
     def create_bytes(self, path: str, data: Data) -> None:
@@ -523,8 +523,8 @@ class _Around:
             yield
 
 
-class _WriterAround(AbstractContextManager[Writer]):
-    def __init__(self, disk: _Around, path: str, inner: Writer) -> None:
+class _WriterAround(AbstractContextManager[FileWriter]):
+    def __init__(self, disk: _Around, path: str, inner: FileWriter) -> None:
         self._disk = disk
         self._path = path
         self._inner = inner

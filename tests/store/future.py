@@ -10,10 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from cairn.store.container import read_container, write_container
-from cairn.store.document import seal
-from cairn.store.seal import FileDigest, Sealed
-from cairn.store.versions import INDEX_STATE, MANIFEST, SEGMENT_DATA, Artifact
+from cairn.store.format.columns import read_container, write_container
+from cairn.store.format.document import INDEX_STATE, MANIFEST, SEGMENT_DATA, Artifact, seal
+from cairn.store.format.seal import FileDigest, Sealed
 from tests.store.raising import raised
 
 LATER = 2

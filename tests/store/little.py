@@ -12,15 +12,15 @@ from cairn.core.clock import Clock, Processes, ProcessId, rfc3339
 from cairn.core.config import Config
 from cairn.core.fingerprint import EmbeddingIdentity, IndexParts, index_fingerprint
 from cairn.core.types import FileFacts, FileStat, SkipRecord, SourceFile
-from cairn.store.build import SegmentBuilder
-from cairn.store.draft import Draft, Layer
+from cairn.store.format.build import SegmentBuilder
+from cairn.store.format.manifest import GitState, Manifest
+from cairn.store.format.tombstones import Tombstone, TombstoneReason
 from cairn.store.fs import Fs
-from cairn.store.lease import RunKind
-from cairn.store.manifest import GitState, Manifest
-from cairn.store.publish import publish
-from cairn.store.snapshot import SnapshotView, open_view
-from cairn.store.tombstones import Tombstone, TombstoneReason
-from cairn.store.writer import Writer, open_writer
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.publish import publish
+from cairn.store.publish.staging import Draft, Layer
+from cairn.store.publish.writer import Writer, open_writer
+from cairn.store.read.snapshot import SnapshotView, open_view
 from cairn.syntax.analyze import cut_by_lines
 from cairn.syntax.versions import CHUNKER_VERSION
 from tests.store.disks import MemoryDisk

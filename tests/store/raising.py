@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from unittest import mock
 
-import cairn.store.container
-import cairn.store.rows
-from cairn.store.versions import CHUNK_ROWS, MANIFEST, SEGMENT_DATA, Artifact
+import cairn.store.format.columns
+import cairn.store.format.rows
+from cairn.store.format.document import CHUNK_ROWS, MANIFEST, SEGMENT_DATA, Artifact
 
 SNAPSHOT = (MANIFEST, CHUNK_ROWS, SEGMENT_DATA)
 
@@ -21,8 +21,8 @@ def raised(*artifacts: Artifact, written: int = 2, oldest: int = 1) -> Iterator[
             before = (artifact.oldest, artifact.newest, artifact.written)
             _set(artifact, oldest, written, written)
             stack.callback(_set, artifact, *before)
-        stack.enter_context(mock.patch.object(cairn.store.rows, "ROW_SCHEMA", CHUNK_ROWS.written))
-        stack.enter_context(mock.patch.object(cairn.store.container, "CONTAINER_FORMAT", SEGMENT_DATA.written))
+        stack.enter_context(mock.patch.object(cairn.store.format.rows, "ROW_SCHEMA", CHUNK_ROWS.written))
+        stack.enter_context(mock.patch.object(cairn.store.format.columns, "CONTAINER_FORMAT", SEGMENT_DATA.written))
         yield
 
 

@@ -24,9 +24,9 @@ from cairn.core.types import (
     Symbol,
     Syntax,
 )
-from cairn.store.build import SegmentBuilder
-from cairn.store.rows import REFERENCE_KINDS, STATES, SYMBOL_KINDS
-from cairn.store.segment import Segment
+from cairn.store.format.build import SegmentBuilder
+from cairn.store.format.rows import REFERENCE_KINDS, STATES, SYMBOL_KINDS
+from cairn.store.format.segment import Segment
 from cairn.syntax.analyze import analyze
 from cairn.syntax.identity import chunk_hash, chunk_id
 from cairn.syntax.versions import CHUNKER_VERSION

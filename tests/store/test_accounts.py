@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from cairn.store.accounts import accounts_of, run_of, unaccounted
-from cairn.store.layout import MANIFEST, MAPPING, generation_path
-from cairn.store.manifest import Manifest
+from cairn.store.format.layout import MANIFEST, MAPPING, generation_path
+from cairn.store.format.manifest import Manifest
+from cairn.store.publish.tidy import accounts_of, run_of, unaccounted
 from tests.store.disks import MemoryDisk
 from tests.store.little import save
 

@@ -14,9 +14,9 @@ import pytest
 
 from cairn.core.tokens import terms_of
 from cairn.core.types import Chunk, FileFacts, Import, Reference, SkipReason, Symbol
-from cairn.store.build import MOST_CHUNK_BYTES, SegmentBuilder
-from cairn.store.container import read_container
-from cairn.store.postings import Postings
+from cairn.store.format.build import MOST_CHUNK_BYTES, SegmentBuilder
+from cairn.store.format.columns import read_container
+from cairn.store.format.postings import Postings
 from cairn.syntax.identity import chunk_hash, chunk_id
 from cairn.syntax.versions import CHUNKER_VERSION
 from tests.conformance import conforms

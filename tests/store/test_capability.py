@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from cairn.errors import LeaseStuck, SharedUnfit
-from cairn.store import capability
-from cairn.store.capability import CLAIM, GUARD, NAMES, POINTER, TEMP, require_capable, require_local
+from cairn.store import sharing as capability
 from cairn.store.disk import Disk
+from cairn.store.format.layout import LEASE_LOCK, create_store
 from cairn.store.fs import SHARED, Data, Fs
-from cairn.store.layout import LEASE_LOCK, create_store
-from cairn.store.lease import RunKind
-from cairn.store.writer import open_writer
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.store.sharing import CLAIM, GUARD, NAMES, POINTER, TEMP, require_capable, require_local
 from tests.conformance import conforms
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, TracingDisk
 from tests.store.fs_contract import everything

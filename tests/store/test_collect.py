@@ -13,13 +13,8 @@ from hypothesis import strategies as st
 
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.errors import LeaseLost, StoreBusy
-from cairn.store import collect as collecting
-from cairn.store.collect import Collected, collect, foresee
 from cairn.store.disk import Disk
-from cairn.store.files import remove_tree
-from cairn.store.fs import Fs
-from cairn.store.generations import plant_fence, read_generation
-from cairn.store.layout import (
+from cairn.store.format.layout import (
     GENERATIONS,
     INDEX_STATE,
     MANIFEST,
@@ -33,14 +28,17 @@ from cairn.store.layout import (
     segment_folder,
     snapshot_folder,
 )
-from cairn.store.lease import RunKind
-from cairn.store.manifest import Manifest
-from cairn.store.publish import publish
-from cairn.store.readers import IN_USE, NO_LOCKS
-from cairn.store.snapshot import SnapshotView, open_view
-from cairn.store.state import encode_state, state_of
-from cairn.store.verify import Severity, check
-from cairn.store.writer import Writer, open_writer
+from cairn.store.format.manifest import Manifest
+from cairn.store.format.side_files import encode_state, state_of
+from cairn.store.fs import Fs, remove_tree
+from cairn.store.publish.generations import plant_fence, read_generation
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.publish import publish
+from cairn.store.publish.writer import Writer, open_writer
+from cairn.store.read.snapshot import IN_USE, NO_LOCKS, SnapshotView, open_view
+from cairn.store.repair.verify import Severity, check
+from cairn.store.tend import collect as collecting
+from cairn.store.tend.collect import Collected, collect, foresee
 from tests.conformance import conforms
 from tests.lengths import at_length
 from tests.store.disks import Call, MemoryDisk, TracingDisk

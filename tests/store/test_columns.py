@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from cairn.core.types import Chunk, Reference, ReferenceKind
 from cairn.errors import StoreCorrupt
-from cairn.store.columns import (
+from cairn.store.format.columns import (
     Names,
     NamesBuilder,
     References,
     ReferencesBuilder,
+    Section,
     Use,
     last_newline,
     lines_of,
@@ -23,7 +24,6 @@ from cairn.store.columns import (
     scopes,
     section,
 )
-from cairn.store.container import Section
 
 NAMES = st.lists(st.text("abé\0\U0010ffff", max_size=4), max_size=12)
 

@@ -11,17 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cairn.errors import LeaseLost, PublishRefused
-from cairn.store import publish as publishing
-from cairn.store.compact import Built, build, fits, holders, publish_merged, rewrite, workshop
+from cairn.store.format.layout import COMPACT_LOCK, MAPPING, STAGING, WORKSHOP, snapshot_folder
+from cairn.store.format.manifest import Manifest
 from cairn.store.fs import Fs
-from cairn.store.layout import COMPACT_LOCK, MAPPING, STAGING, WORKSHOP, snapshot_folder
-from cairn.store.lease import RunKind
-from cairn.store.manifest import Manifest
-from cairn.store.publish import publish
-from cairn.store.snapshot import open_view, parts_of, read_tombstones
-from cairn.store.tiers import loads_of, plan
-from cairn.store.verify import check
-from cairn.store.writer import open_writer
+from cairn.store.publish import publish as publishing
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.publish import publish
+from cairn.store.publish.writer import open_writer
+from cairn.store.read.snapshot import open_view, parts_of, read_tombstones
+from cairn.store.repair.verify import check
+from cairn.store.tend.compact import Built, build, fits, holders, loads_of, plan, publish_merged, rewrite, workshop
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
 from tests.store.little import FewProcesses, draft, load, save

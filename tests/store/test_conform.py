@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cairn.store.conform import segment_problems
-from cairn.store.segment import Segment
+from cairn.store.format.conform import segment_problems
+from cairn.store.format.segment import Segment
 from tests.conformance import conforms
 from tests.store.segments import FILES, FOLDER, SKIPS, analyzed, built, opened, parts
 from tests.store.test_segment import DATA, ROWS, with_section, with_sql

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cairn.errors import Incompatible, StoreCorrupt
-from cairn.store.container import (
+from cairn.store.format.columns import (
     ALIGNMENT,
     CONTAINER_FORMAT,
     MAGIC,
@@ -21,7 +21,7 @@ from cairn.store.container import (
     read_container,
     write_container,
 )
-from cairn.store.versions import SEGMENT_DATA, reading_newer
+from cairn.store.format.document import SEGMENT_DATA, reading_newer
 from tests.store.disks import MemoryDisk
 from tests.store.raising import raised
 

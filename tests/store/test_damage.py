@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from cairn.store.damage import content_of, health_of, look_at, names_in, pointed_id
-from cairn.store.layout import manifest_path
-from cairn.store.manifest import encode_manifest
-from cairn.store.seal import Remembered
+from cairn.store.format.layout import manifest_path
+from cairn.store.format.manifest import encode_manifest
+from cairn.store.format.seal import Remembered
+from cairn.store.repair.salvage import content_of, health_of, look_at, names_in, pointed_id
 from tests.store.disks import FailingDisk, Fault, TracingDisk
 from tests.store.little import ROOT, STORE_ID, rewrite
 from tests.store.test_salvage import RUN, resign, store

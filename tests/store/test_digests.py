@@ -6,11 +6,9 @@ import errno
 
 import pytest
 
-from cairn.store.digests import load_digests, save_digests
-from cairn.store.document import seal
-from cairn.store.layout import DIGESTS as PATH
-from cairn.store.seal import Remembered, digest_files
-from cairn.store.versions import DIGESTS
+from cairn.store.format.document import DIGESTS, seal
+from cairn.store.format.layout import DIGESTS as PATH
+from cairn.store.format.seal import Remembered, digest_files, load_digests, save_digests
 from tests.store.disks import FailingDisk, Fault, MemoryDisk
 from tests.store.little import rewrite
 

@@ -12,8 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cairn.errors import Incompatible, StoreCorrupt
-from cairn.store.document import Fields, is_absolute_path, is_git_id, is_store_id, is_time, seal, unseal
-from cairn.store.versions import Artifact, reading_newer
+from cairn.store.format.document import (
+    Artifact,
+    Fields,
+    is_absolute_path,
+    is_git_id,
+    is_store_id,
+    is_time,
+    reading_newer,
+    seal,
+    unseal,
+)
 
 THING = Artifact("thing", oldest=1, newest=1, written=1)
 JSON = st.recursive(

@@ -10,8 +10,7 @@ import pytest
 
 from cairn.errors import StoreCorrupt
 from cairn.store.disk import Disk
-from cairn.store.files import despite_a_sleeper, read_whole, remove_file, remove_tree, replace_file
-from cairn.store.fs import Fs
+from cairn.store.fs import Fs, despite_a_sleeper, read_whole, remove_file, remove_tree, replace_file
 from tests.store.disks import FAULTS, Call, FailingDisk, Fault, MemoryDisk, Mode, TracingDisk
 from tests.store.little import all_files
 

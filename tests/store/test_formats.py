@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.store.formats import Format, formats_of, older_segments
-from cairn.store.snapshot import open_view
-from cairn.store.versions import CHUNK_ROWS, MANIFEST, SEGMENT_DATA
+from cairn.store.format.document import CHUNK_ROWS, MANIFEST, SEGMENT_DATA
+from cairn.store.read.snapshot import open_view
+from cairn.store.tend.upgrade import Format, formats_of, older_segments
 from tests.store.disks import MemoryDisk
 from tests.store.little import save
 from tests.store.raising import raised

@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 
 from cairn.errors import LeaseLost, StoreCorrupt
-from cairn.store.generations import (
+from cairn.store.format.layout import POINTER, encode_pointer, generation_path, manifest_path
+from cairn.store.format.manifest import Manifest, encode_manifest
+from cairn.store.publish.generations import (
     Claims,
     claim,
     is_published,
@@ -18,9 +20,6 @@ from cairn.store.generations import (
     read_claims,
     read_generation,
 )
-from cairn.store.ids import encode_pointer
-from cairn.store.layout import POINTER, generation_path, manifest_path
-from cairn.store.manifest import Manifest, encode_manifest
 from tests.conformance import conforms
 from tests.store.disks import FailingDisk, Fault, MemoryDisk, TracingDisk
 from tests.store.little import part_names, rewrite, save

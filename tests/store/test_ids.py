@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cairn.errors import StoreCorrupt
-from cairn.store.ids import (
+from cairn.store.format.layout import (
     RANDOM_BYTES,
     decode_pointer,
     encode_pointer,

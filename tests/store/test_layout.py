@@ -12,7 +12,7 @@ import pytest
 
 from cairn.errors import StoreNotOurs
 from cairn.store.disk import Disk
-from cairn.store.layout import (
+from cairn.store.format.layout import (
     FOLDERS,
     LEASE_LOCK,
     READERS_LOCK,
@@ -29,9 +29,9 @@ from cairn.store.layout import (
     staging_folder,
     temp_path,
 )
-from cairn.store.seal import Remembered
-from cairn.store.segment import Segment
-from cairn.store.staging import Staging
+from cairn.store.format.seal import Remembered
+from cairn.store.format.segment import Segment
+from cairn.store.publish.staging import Staging
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
 from tests.store.little import all_files, load, save

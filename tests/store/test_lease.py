@@ -18,10 +18,10 @@ from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, P
 from cairn.core.limits import LEASE_TTL_MS, MAX_STATE_BYTES
 from cairn.errors import Incompatible, LeaseLapsed, LeaseLost, LeaseStuck, StoreBusy, StoreCorrupt
 from cairn.store.disk import Disk
-from cairn.store.document import seal
+from cairn.store.format.document import WRITER_LEASE, seal
+from cairn.store.format.layout import LEASE_LOCK, create_store
 from cairn.store.fs import Fs
-from cairn.store.layout import LEASE_LOCK, create_store
-from cairn.store.lease import (
+from cairn.store.publish.lease import (
     GUARD,
     LEASE,
     Lease,
@@ -33,7 +33,6 @@ from cairn.store.lease import (
     is_alive,
     read_lease,
 )
-from cairn.store.versions import WRITER_LEASE
 from tests.conformance import conforms
 from tests.lengths import at_length
 from tests.store.disks import FAULTS, Call, FailingDisk, Fault, MemoryDisk, Mode, TracingDisk

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cairn.store.segment as segment_module
+import cairn.store.format.segment as segment_module
 from cairn.errors import StoreCorrupt
-from cairn.store.live import LivePart, live_parts
-from cairn.store.segment import Segment
-from cairn.store.snapshot import Part, SnapshotView, open_view
+from cairn.store.format.segment import Segment
+from cairn.store.read.live import LivePart, live_parts
+from cairn.store.read.snapshot import Part, SnapshotView, open_view
 from tests.store.disks import MemoryDisk
 from tests.store.little import save
 from tests.store.segments import FILES, FOLDER, SKIPS, analyzed, as_stored, built, vectors_for

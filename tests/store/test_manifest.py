@@ -16,8 +16,8 @@ from cairn.core import limits
 from cairn.core.fingerprint import canonical_json, fingerprint_of
 from cairn.core.types import SkipReason
 from cairn.errors import Incompatible, StoreCorrupt
-from cairn.store.ids import segment_name, snapshot_id
-from cairn.store.manifest import (
+from cairn.store.format.layout import segment_name, snapshot_id
+from cairn.store.format.manifest import (
     COMPLETION_KIND,
     Completion,
     Counts,
@@ -31,7 +31,7 @@ from cairn.store.manifest import (
     encode_completion,
     encode_manifest,
 )
-from cairn.store.tombstones import is_path_key, tombstone_path
+from cairn.store.format.tombstones import is_path_key, tombstone_path
 from tests.conformance import conforms
 
 OLD, MIDDLE, NEW = (snapshot_id(1_767_268_800_000_000_000 + i * 10**9, bytes([i] * 10)) for i in range(3))

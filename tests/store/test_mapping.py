@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.store.mapping import mapping_lines, mapping_path, read_mapping
+from cairn.store.format.tombstones import mapping_lines, mapping_path, read_mapping
 from tests.conformance import conforms
 from tests.store.little import rewrite
 from tests.store.test_salvage import store

@@ -15,14 +15,16 @@ from hypothesis import strategies as st
 
 from cairn.core.types import Chunk, FileFacts, FileStat, ParseState, Reference, SkipReason, SkipRecord, Syntax
 from cairn.errors import StoreCorrupt
-from cairn.store import merge_plan, merge_postings, postings
-from cairn.store.build import SegmentBuilder
-from cairn.store.conform import segment_problems
-from cairn.store.container import read_container
-from cairn.store.manifest import SegmentRef
-from cairn.store.merge import Merged, merge
-from cairn.store.postings import FIELDS, Postings
-from cairn.store.snapshot import Part
+from cairn.store.format import postings
+from cairn.store.format.build import SegmentBuilder
+from cairn.store.format.columns import read_container
+from cairn.store.format.conform import segment_problems
+from cairn.store.format.manifest import SegmentRef
+from cairn.store.format.postings import FIELDS, Postings
+from cairn.store.read.snapshot import Part
+from cairn.store.tend import merge as merge_plan
+from cairn.store.tend import merge as merge_postings
+from cairn.store.tend.merge import Merged, merge
 from cairn.syntax.identity import chunk_hash, chunk_id
 from cairn.syntax.versions import CHUNKER_VERSION
 from tests.lengths import at_length

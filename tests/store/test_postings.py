@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from cairn.core.tokens import terms
 from cairn.errors import StoreCorrupt
-from cairn.store import postings as module
-from cairn.store.postings import FIELDS, Postings, PostingsBuilder, term_hash
+from cairn.store.format import postings as module
+from cairn.store.format.postings import FIELDS, Postings, PostingsBuilder, term_hash
 from tests.support.faults import Faults
 
 Row = tuple[str, Sequence[str], "str | bytes", "str | bytes"]

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from cairn.store.layout import PROGRESS, create_store
-from cairn.store.progress import RunProgress, forget_progress, load_progress, save_progress
+from cairn.store.format.layout import PROGRESS, create_store
+from cairn.store.format.side_files import RunProgress, forget_progress, load_progress, save_progress
 from tests.store.disks import FailingDisk, Fault, MemoryDisk
 from tests.store.little import rewrite
 

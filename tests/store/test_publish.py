@@ -11,25 +11,25 @@ from typing import Any
 
 import pytest
 
-import cairn.store.publish as publish_module
+import cairn.store.publish.publish as publish_module
 from cairn.core.limits import MAX_SEGMENTS_PER_SNAPSHOT
 from cairn.core.types import FileFacts
 from cairn.errors import CairnError, EngineUnreachable, LeaseLost, PublishRefused, StoreCorrupt, TooManySegments
-from cairn.store import install as installing
-from cairn.store import manifest as manifests
-from cairn.store.draft import Draft, Layer
+from cairn.store.format import manifest as manifests
+from cairn.store.format.document import MANIFEST
+from cairn.store.format.layout import POINTER, generation_path, manifest_path, segment_folder, snapshot_folder
+from cairn.store.format.manifest import Manifest, decode_manifest
+from cairn.store.format.side_files import decode_state, state_of
+from cairn.store.format.tombstones import Tombstone, TombstoneReason
 from cairn.store.fs import Fs
-from cairn.store.generations import is_published, plant_fence, read_generation
-from cairn.store.layout import POINTER, generation_path, manifest_path, segment_folder, snapshot_folder
-from cairn.store.lease import LEASE, RunKind
-from cairn.store.manifest import Manifest, decode_manifest
-from cairn.store.publish import publish
-from cairn.store.snapshot import SnapshotView, open_view
-from cairn.store.state import decode_state, state_of
-from cairn.store.tombstones import Tombstone, TombstoneReason
-from cairn.store.verify import check
-from cairn.store.versions import MANIFEST
-from cairn.store.writer import Writer, open_writer
+from cairn.store.publish import publish as installing
+from cairn.store.publish.generations import is_published, plant_fence, read_generation
+from cairn.store.publish.lease import LEASE, RunKind
+from cairn.store.publish.publish import publish
+from cairn.store.publish.staging import Draft, Layer
+from cairn.store.publish.writer import Writer, open_writer
+from cairn.store.read.snapshot import SnapshotView, open_view
+from cairn.store.repair.verify import check
 from tests.conformance import conforms
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, TracingDisk
 from tests.store.little import FactsOf, FewProcesses, all_files, draft, facts, load, rewrite, save, write_batch

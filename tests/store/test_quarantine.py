@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cairn.store.disk import Disk
-from cairn.store.quarantine import Quarantine
+from cairn.store.repair.salvage import Quarantine
 from tests.store.disks import FailingDisk, Fault, MemoryDisk, TracingDisk
 
 RUN = "01HZZ5X9T2K3R7G9FQ2A5V0J1M"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cairn.store.layout import READERS_LOCK, create_store
-from cairn.store.readers import IN_USE, NO_LOCKS, collecting, has_locks, reading
+from cairn.store.format.layout import READERS_LOCK, create_store
+from cairn.store.read.snapshot import IN_USE, NO_LOCKS, collecting, has_locks, reading
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
 

@@ -18,8 +18,7 @@ import pytest
 import cairn.store.disk as disk_module
 from cairn.errors import StoreCorrupt
 from cairn.store.disk import Disk
-from cairn.store.registry import FILES, REGISTRY, open_registry, read_registry, sqlite_version
-from cairn.store.standing import RunOutcome, Tracked
+from cairn.store.registry import FILES, REGISTRY, RunOutcome, Tracked, open_registry, read_registry, sqlite_version
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
 from tests.support.faults import Faults
@@ -273,7 +272,7 @@ WRITER = """
 import sys, itertools
 from cairn.store.disk import Disk
 from cairn.store.registry import open_registry
-from cairn.store.standing import Tracked
+from cairn.store.registry import Tracked
 with Disk.at(sys.argv[1], "") as disk:
     for number in itertools.count():
         with open_registry(disk) as (registry, _):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-import cairn.store.remedy as remedy_module
-from cairn.store.layout import INDEX_STATE, generation_path
-from cairn.store.mapping import mapping_path, read_mapping
-from cairn.store.quarantine import Quarantine
-from cairn.store.remedy import treat
-from cairn.store.state import decode_state, encode_state, state_of
-from cairn.store.verify import check
+import cairn.store.repair.salvage as remedy_module
+from cairn.store.format.layout import INDEX_STATE, generation_path
+from cairn.store.format.side_files import decode_state, encode_state, state_of
+from cairn.store.format.tombstones import mapping_path, read_mapping
+from cairn.store.repair.salvage import Quarantine, treat
+from cairn.store.repair.verify import check
 from tests.store.little import rewrite
 from tests.store.test_salvage import RUN, look, lose, store, tidied
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from cairn.core.types import FileStat, ParseState, ReferenceKind, SkipReason, StoredFile, Symbol, SymbolKind
 from cairn.source import root
-from cairn.store import rows
-from cairn.store.rows import (
+from cairn.store.format import rows
+from cairn.store.format.document import CHUNK_ROWS
+from cairn.store.format.rows import (
     CHUNK_KINDS,
     INDEX,
     MAX_STORED_DOC,
@@ -35,7 +36,6 @@ from cairn.store.rows import (
     stored_file,
     unpacked_doc,
 )
-from cairn.store.versions import CHUNK_ROWS
 from cairn.syntax import identity, symbols
 from cairn.syntax.chunks import KIND
 from tests.conformance import conforms

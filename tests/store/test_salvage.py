@@ -10,21 +10,19 @@ import pytest
 
 from cairn.core.clock import rfc3339
 from cairn.errors import Incompatible
-from cairn.store import manifest as manifests
-from cairn.store.draft import Draft
-from cairn.store.layout import create_store, generation_path, manifest_path, segment_folder
-from cairn.store.lease import RunKind
-from cairn.store.manifest import Manifest, encode_manifest
-from cairn.store.mapping import mapping_path
-from cairn.store.publish import publish
-from cairn.store.quarantine import Quarantine
-from cairn.store.remedy import treat
-from cairn.store.salvage import Diagnosis, diagnose, open_base
-from cairn.store.seal import Remembered
-from cairn.store.standing import RepairScope
-from cairn.store.verify import check
-from cairn.store.versions import MANIFEST
-from cairn.store.writer import open_writer
+from cairn.store.format import manifest as manifests
+from cairn.store.format.document import MANIFEST
+from cairn.store.format.layout import create_store, generation_path, manifest_path, segment_folder
+from cairn.store.format.manifest import Manifest, encode_manifest
+from cairn.store.format.seal import Remembered
+from cairn.store.format.tombstones import mapping_path
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.publish import publish
+from cairn.store.publish.staging import Draft
+from cairn.store.publish.writer import open_writer
+from cairn.store.repair import RepairScope
+from cairn.store.repair.salvage import Diagnosis, Quarantine, diagnose, open_base, treat
+from cairn.store.repair.verify import check
 from tests.store.disks import FailingDisk, Fault, MemoryDisk, TracingDisk
 from tests.store.little import (
     FINGERPRINT,

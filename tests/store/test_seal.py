@@ -9,7 +9,7 @@ from hashlib import sha256
 import pytest
 
 from cairn.errors import StoreCorrupt
-from cairn.store.seal import Remembered, Sealed, digest_files, require, seal_files
+from cairn.store.format.seal import Remembered, Sealed, digest_files, require, seal_files
 from tests.conformance import conforms
 from tests.store.disks import FailingDisk, Fault, MemoryDisk, TracingDisk
 from tests.store.little import rewrite

@@ -20,10 +20,10 @@ from cairn.core.filetypes import language_of
 from cairn.core.types import Chunk, FileFacts, FileStat
 from cairn.errors import Incompatible, StoreCorrupt
 from cairn.source.root import path_key_ci
-from cairn.store.container import read_container, write_container
 from cairn.store.disk import Disk
-from cairn.store.segment import Segment
-from cairn.store.versions import CHUNK_ROWS
+from cairn.store.format.columns import read_container, write_container
+from cairn.store.format.document import CHUNK_ROWS
+from cairn.store.format.segment import Segment
 from cairn.syntax import identity
 from cairn.syntax.versions import CHUNKER_VERSION
 from tests.conformance import conforms

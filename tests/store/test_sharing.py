@@ -17,12 +17,12 @@ import pytest
 from cairn.errors import Incompatible, SharedUnfit, SharingDiffers, StoreCorrupt, StoreIo, StoreNotOurs
 from cairn.store import sharing
 from cairn.store.disk import Disk, file_system
-from cairn.store.document import seal
+from cairn.store.format.document import SHARING as DOCUMENT
+from cairn.store.format.document import seal
+from cairn.store.format.layout import FOLDERS, SHARING, create_store
 from cairn.store.fs import PRIVATE, SHARED
-from cairn.store.layout import FOLDERS, SHARING, create_store
+from cairn.store.repair.verify import check
 from cairn.store.sharing import declare, is_declared, make_disk, modes_of, open_disk
-from cairn.store.verify import check
-from cairn.store.versions import SHARING as DOCUMENT
 from tests.conformance import conforms
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.store.fs_contract import mode

@@ -13,11 +13,10 @@ import pytest
 
 from cairn.core.types import SkipReason
 from cairn.errors import Incompatible, NoValidSnapshot
-from cairn.store import manifest as manifests
 from cairn.store.disk import Disk
-from cairn.store.draft import Layer
-from cairn.store.fs import Fs
-from cairn.store.layout import (
+from cairn.store.format import manifest as manifests
+from cairn.store.format.document import MANIFEST
+from cairn.store.format.layout import (
     DIGESTS,
     POINTER,
     READERS_LOCK,
@@ -26,14 +25,15 @@ from cairn.store.layout import (
     manifest_path,
     segment_folder,
 )
-from cairn.store.lease import RunKind
-from cairn.store.manifest import Manifest, encode_manifest
-from cairn.store.publish import publish
-from cairn.store.seal import Remembered
-from cairn.store.snapshot import LiveCounts, SnapshotView, open_view
-from cairn.store.tombstones import Tombstone, TombstoneReason
-from cairn.store.versions import MANIFEST
-from cairn.store.writer import open_writer
+from cairn.store.format.manifest import Manifest, encode_manifest
+from cairn.store.format.seal import Remembered
+from cairn.store.format.tombstones import Tombstone, TombstoneReason
+from cairn.store.fs import Fs
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.publish import publish
+from cairn.store.publish.staging import Layer
+from cairn.store.publish.writer import open_writer
+from cairn.store.read.snapshot import LiveCounts, SnapshotView, open_view
 from tests.conformance import conforms
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, TracingDisk
 from tests.store.little import (

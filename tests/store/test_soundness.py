@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.store.segment import Segment
-from cairn.store.soundness import sound_files, uses_are_sound
+from cairn.store.format.segment import Segment
+from cairn.store.format.soundness import sound_files, uses_are_sound
 from tests.store.segments import FILES, FOLDER, SKIPS, analyzed, built, opened
 from tests.store.test_conform import BROKEN_DATA, BROKEN_TABLES
 from tests.store.test_segment import DATA, ROWS, with_section, with_sql

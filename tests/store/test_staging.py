@@ -10,11 +10,17 @@ from pathlib import Path
 import pytest
 
 from cairn.store.disk import Disk
+from cairn.store.format.layout import (
+    batch_folder,
+    batch_seal,
+    create_store,
+    segment_folder,
+    segment_name,
+    snapshot_folder,
+)
+from cairn.store.format.seal import Remembered
 from cairn.store.fs import Fs
-from cairn.store.ids import segment_name
-from cairn.store.layout import batch_folder, batch_seal, create_store, segment_folder, snapshot_folder
-from cairn.store.seal import Remembered
-from cairn.store.staging import Batch, Staging, staged_records, withdraw
+from cairn.store.publish.staging import Batch, Staging, staged_records, withdraw
 from tests.conformance import conforms
 from tests.store.disks import FAULTS, Call, FailingDisk, Fault, MemoryDisk, TracingDisk
 from tests.store.little import all_files, rewrite, save

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cairn.store.standing import DiskUse
+from cairn.sync.inventory import DiskUse
 
 
 def test_what_a_store_takes_is_the_sum_of_its_parts_and_nothing_of_others() -> None:

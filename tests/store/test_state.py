@@ -11,10 +11,9 @@ from hypothesis import given
 
 from cairn.core import limits
 from cairn.errors import Incompatible, StoreCorrupt
-from cairn.store.document import seal
-from cairn.store.manifest import GitState, Manifest, decode_manifest, encode_manifest
-from cairn.store.state import IndexState, decode_state, encode_state, state_of
-from cairn.store.versions import INDEX_STATE
+from cairn.store.format.document import INDEX_STATE, seal
+from cairn.store.format.manifest import GitState, Manifest, decode_manifest, encode_manifest
+from cairn.store.format.side_files import IndexState, decode_state, encode_state, state_of
 from tests.conformance import conforms
 from tests.store.test_manifest import CONFIG, EMPTY, IGNORE, NEW, ROOT, SAMPLE, TIME, manifests
 

@@ -5,12 +5,11 @@ from contextlib import ExitStack
 import pytest
 
 from cairn.errors import LeaseLost
-from cairn.store.files import remove_file, remove_tree
-from cairn.store.fs import Fs
-from cairn.store.layout import COMPACT_LOCK, GENERATIONS, SEGMENTS, SNAPSHOTS, STAGING, WORKSHOP, manifest_path
-from cairn.store.lease import RunKind
-from cairn.store.verify import check
-from cairn.store.writer import Writer, open_writer
+from cairn.store.format.layout import COMPACT_LOCK, GENERATIONS, SEGMENTS, SNAPSHOTS, STAGING, WORKSHOP, manifest_path
+from cairn.store.fs import Fs, remove_file, remove_tree
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import Writer, open_writer
+from cairn.store.repair.verify import check
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.store.little import FewProcesses, draft, load, save, write_batch
 from tests.support.clock import ManualClock

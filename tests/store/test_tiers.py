@@ -16,8 +16,8 @@ from cairn.core.limits import (
     FULL_GROWN_TEXT_BYTES,
     MIB,
 )
-from cairn.store.manifest import TombstoneRef
-from cairn.store.tiers import Load, is_overdue, loads_of, plan
+from cairn.store.format.manifest import TombstoneRef
+from cairn.store.tend.compact import Load, is_overdue, loads_of, plan
 from tests.store.disks import MemoryDisk
 from tests.store.little import open_view, save
 from tests.store.test_manifest import SAMPLE

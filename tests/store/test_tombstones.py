@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from cairn.core import limits
 from cairn.errors import BadPathKey, StoreCorrupt
 from cairn.source.root import path_key
-from cairn.store import tombstones as module
-from cairn.store.ids import snapshot_id
-from cairn.store.tombstones import (
+from cairn.store.format import tombstones as module
+from cairn.store.format.layout import snapshot_id
+from cairn.store.format.tombstones import (
     Tombstone,
     TombstoneReason,
     decode_tombstones,

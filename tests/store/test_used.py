@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from cairn.core.limits import LAST_USED_SECONDS
-from cairn.store.files import remove_file
-from cairn.store.layout import LAST_USED
-from cairn.store.used import last_used, touch_used
-from cairn.store.verify import check
+from cairn.store.format.layout import LAST_USED
+from cairn.store.format.side_files import last_used, touch_used
+from cairn.store.fs import remove_file
+from cairn.store.repair.verify import check
 from tests.conformance import conforms
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.store.little import save

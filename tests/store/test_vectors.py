@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cairn.errors import StoreCorrupt
-from cairn.store.vectors import approximate, quantize, read_vectors, vector_sections
+from cairn.store.format.postings import approximate, quantize, read_vectors, vector_sections
 
 # The smallest numbers of all have too few digits for any promise.
 COMPONENTS = st.just(0.0) | st.floats(2.0**-60, 2.0**60, width=32) | st.floats(-(2.0**60), -(2.0**-60), width=32)

@@ -9,24 +9,24 @@ from pathlib import Path
 
 import pytest
 
-import cairn.store.publish as publish_module
+import cairn.store.publish.publish as publish_module
 from cairn.core.types import FileFacts
 from cairn.errors import Incompatible
-from cairn.store import manifest as manifests
-from cairn.store import verify
-from cairn.store.collect import collect
 from cairn.store.disk import Disk
-from cairn.store.draft import Draft, Layer
+from cairn.store.format import manifest as manifests
+from cairn.store.format.document import MANIFEST
+from cairn.store.format.layout import INDEX_STATE, POINTER, create_store, generation_path, manifest_path, segment_folder
+from cairn.store.format.manifest import Manifest, encode_manifest
+from cairn.store.format.side_files import encode_state, state_of
 from cairn.store.fs import SHARED
-from cairn.store.layout import INDEX_STATE, POINTER, create_store, generation_path, manifest_path, segment_folder
-from cairn.store.lease import RunKind
-from cairn.store.manifest import Manifest, encode_manifest
-from cairn.store.publish import publish
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.publish import publish
+from cairn.store.publish.staging import Draft, Layer
+from cairn.store.publish.writer import open_writer
+from cairn.store.repair import verify
+from cairn.store.repair.verify import Finding, Severity, check
 from cairn.store.sharing import declare
-from cairn.store.state import encode_state, state_of
-from cairn.store.verify import Finding, Severity, check
-from cairn.store.versions import MANIFEST
-from cairn.store.writer import open_writer
+from cairn.store.tend.collect import collect
 from tests.conformance import conforms
 from tests.store.disks import Call, FailingDisk, Fault, MemoryDisk, TracingDisk
 from tests.store.little import FactsOf, FewProcesses, draft, facts, open_up, part_names, rewrite, save, write_batch

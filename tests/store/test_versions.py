@@ -8,7 +8,7 @@ from threading import Thread
 import pytest
 
 from cairn.errors import Incompatible, StoreCorrupt
-from cairn.store.versions import (
+from cairn.store.format.document import (
     ARTIFACTS,
     CHUNK_ROWS,
     RESPONSES,

@@ -11,15 +11,21 @@ import pytest
 
 from cairn.errors import LeaseLost, NoValidSnapshot, StoreBusy, StoreCorrupt
 from cairn.store.disk import Disk
+from cairn.store.format.layout import (
+    POINTER,
+    encode_pointer,
+    generation_path,
+    is_created,
+    manifest_path,
+    segment_folder,
+)
+from cairn.store.format.manifest import Manifest
 from cairn.store.fs import Fs
-from cairn.store.generations import read_claims, read_generation
-from cairn.store.ids import encode_pointer
-from cairn.store.layout import POINTER, generation_path, is_created, manifest_path, segment_folder
-from cairn.store.lease import LEASE, RunKind, read_lease
-from cairn.store.manifest import Manifest
-from cairn.store.publish import publish
-from cairn.store.verify import check
-from cairn.store.writer import Writer, open_writer
+from cairn.store.publish.generations import read_claims, read_generation
+from cairn.store.publish.lease import LEASE, RunKind, read_lease
+from cairn.store.publish.publish import publish
+from cairn.store.publish.writer import Writer, open_writer
+from cairn.store.repair.verify import check
 from tests.conformance import conforms
 from tests.store.disks import Call, MemoryDisk, TracingDisk
 from tests.store.little import FewProcesses, all_files, draft, load, part_names, rewrite, save, write_batch

@@ -9,9 +9,9 @@ import numpy as np
 from cairn.engine.contract import Held, Near, Scope, Vector, best
 from cairn.engine.rows import segments_of
 from cairn.errors import EngineDamaged
-from cairn.store.live import live_parts
-from cairn.store.snapshot import SnapshotView
-from cairn.store.vectors import approximate
+from cairn.store.format.postings import approximate
+from cairn.store.read.live import live_parts
+from cairn.store.read.snapshot import SnapshotView
 
 
 class LocalRows:

@@ -31,10 +31,9 @@ from cairn.daemon.client import Connection, connect
 from cairn.daemon.frames import encode, hello, receive
 from cairn.daemon.listening import listening
 from cairn.daemon.process import Daemon
-from cairn.store.lease import RunKind
-from cairn.store.writer import open_writer
-from cairn.sync.codebase import open_codebase
-from cairn.sync.place import place_of
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.sync.codebase import open_codebase, place_of
 from cairn.tools.table import call
 from tests.schemas import check
 from tests.support.waiting import PATIENCE, end, until

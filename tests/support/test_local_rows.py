@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cairn.engine.contract import RowSearch
-from cairn.store.generations import published, read_claims
-from cairn.store.manifest import Completion
-from cairn.store.snapshot import SnapshotView
+from cairn.store.format.manifest import Completion
+from cairn.store.publish.generations import published, read_claims
+from cairn.store.read.snapshot import SnapshotView
 from tests.engine.conformance import Keeper, KeeperConformance, SearchConformance, view
 from tests.support.local_rows import LocalRows
 from tests.sync.team import FILES, Person, person

@@ -10,25 +10,24 @@ from unittest.mock import patch
 import pytest
 
 import cairn.sync.catchup as catchup_module
-import cairn.sync.extract as extract_module
+import cairn.sync.pool as extract_module
 import cairn.sync.status as status_module
 from cairn.core.clock import Clock
 from cairn.core.config import LimitConfig
+from cairn.core.progress import Progress
 from cairn.core.types import Candidate, ExtractOutcome, ReadOutcome, Root
 from cairn.embedding.model import Vectors
 from cairn.errors import EmbeddingFailed
 from cairn.source.beneath import Tree
 from cairn.source.stable_read import read_stable
-from cairn.store.manifest import Manifest
-from cairn.store.snapshot import SnapshotView, open_view
-from cairn.store.standing import StoreStatus
-from cairn.store.verify import Severity, check
+from cairn.store.format.manifest import Manifest
+from cairn.store.read.snapshot import SnapshotView, open_view
+from cairn.store.repair.verify import Severity, check
 from cairn.sync import run
-from cairn.sync.codebase import Codebase, open_codebase
-from cairn.sync.extract import extract
-from cairn.sync.place import Place, place_of
-from cairn.sync.report import Progress, RunReport
-from cairn.sync.status import look
+from cairn.sync.codebase import Codebase, Place, open_codebase, place_of
+from cairn.sync.pool import extract
+from cairn.sync.report import RunOptions, RunReport
+from cairn.sync.status import StoreStatus, look
 from tests.support.clock import ManualClock
 from tests.support.fake_embedder import FakeEmbedder
 from tests.support.repos import commit, make_repo, run_git
@@ -87,8 +86,8 @@ class Desk:
     def place(self) -> Place:
         return place_of(self.codebase, str(self.home), self.model.identity)
 
-    def options(self, *, allow_degraded: bool = False, workers: int | None = None) -> run.RunOptions:
-        return run.RunOptions(str(self.home), allow_degraded, 0.0, workers, self.model)
+    def options(self, *, allow_degraded: bool = False, workers: int | None = None) -> RunOptions:
+        return RunOptions(str(self.home), allow_degraded, 0.0, workers, self.model)
 
     def index(self, **chosen: bool) -> RunReport:
         return run.index(self.codebase, self.options(**chosen), silent, clock=self.clock)

@@ -8,8 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from cairn.core.clock import SystemClock, rfc3339
-from cairn.store.standing import StoreEntry
-from cairn.sync.inventory import Inventory, inventory
+from cairn.sync.inventory import Inventory, StoreEntry, inventory
 from tests.store.little import save
 
 DAY = 24 * 60 * 60

@@ -11,11 +11,10 @@ from cairn.ask.prepare import Policy, prepare
 from cairn.ask.session import Session, Target
 from cairn.engine.milvus_rows import MilvusRows
 from cairn.store.disk import Disk
-from cairn.sync.codebase import Codebase, open_codebase
-from cairn.sync.place import Place, place_of
-from cairn.sync.remote import remote_rows
-from cairn.sync.report import RunReport
-from cairn.sync.run import RunOptions, index, sync
+from cairn.sync.codebase import Codebase, Place, open_codebase, place_of
+from cairn.sync.remote.copy import remote_rows
+from cairn.sync.report import RunOptions, RunReport
+from cairn.sync.run import index, sync
 from tests.support.trees import write_tree
 
 FILES = {

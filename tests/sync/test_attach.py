@@ -9,10 +9,10 @@ import pytest
 
 from cairn.core.config import EngineConfig
 from cairn.errors import EngineUnreachable
-from cairn.store.lease import RunKind
-from cairn.store.writer import open_writer
-from cairn.sync import remote_view
-from cairn.sync.attach import attached, attachment
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.sync.remote import copy
+from cairn.sync.remote.copy import attached, attachment
 from tests.support.clock import ManualClock
 from tests.sync.team import FILES, person
 
@@ -43,7 +43,7 @@ def test_who_is_in_a_hurry_does_not_try_a_server_again_that_let_somebody_wait(
     uri = "http://127.0.0.1:1"
     codebase = me.codebase._replace(config=replace(me.codebase.config, engine=EngineConfig("milvus", uri)))
     clock = ManualClock()
-    monkeypatch.setattr(remote_view, "_resting", {uri: clock.monotonic() + 1})
+    monkeypatch.setattr(copy, "_resting", {uri: clock.monotonic() + 1})
     with me.disk() as disk, open_writer(disk, "here", RunKind.GC) as writer:
         hurried = attachment(codebase, me.place, lambda _: None, clock=clock, hurried=True)
         with attached(hurried, writer) as away:

@@ -12,19 +12,18 @@ from unittest.mock import patch
 
 import pytest
 
-import cairn.sync.audit as audit_module
-import cairn.sync.extract as extract_module
+import cairn.sync.health as audit_module
+import cairn.sync.pool as extract_module
 import cairn.sync.pool as pool_module
 from cairn.core.limits import AUDIT_SAMPLE_MIN
 from cairn.core.types import Candidate, FileStat, ReadOutcome, SourceFile
 from cairn.errors import NotIndexed
 from cairn.source.beneath import Tree
 from cairn.source.stable_read import read_stable
-from cairn.store import manifest as manifests
-from cairn.store.document import seal
-from cairn.store.standing import HealthFinding, Severity
-from cairn.store.versions import MANIFEST
-from cairn.sync.audit import AuditReport, audit, sampled
+from cairn.store.format import manifest as manifests
+from cairn.store.format.document import MANIFEST, seal
+from cairn.sync.health import AuditReport, audit, sampled
+from cairn.sync.report import HealthFinding, Severity
 from tests.conformance import conforms
 from tests.sync.desk import Desk
 

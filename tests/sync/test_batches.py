@@ -8,9 +8,9 @@ import pytest
 
 import cairn.sync.batches as batches_module
 from cairn.core.types import FileFacts, FileStat, SkipReason, SourceFile, StoredFile
-from cairn.store.layout import create_store
-from cairn.store.seal import Remembered
-from cairn.store.staging import Staging, staged_records
+from cairn.store.format.layout import create_store
+from cairn.store.format.seal import Remembered
+from cairn.store.publish.staging import Staging, staged_records
 from cairn.sync.batches import Packer
 from cairn.syntax.analyze import analyze
 from tests.conformance import conforms

@@ -14,17 +14,18 @@ from pathlib import Path
 import pytest
 
 import cairn.source.changes as changes_module
-import cairn.store.publish as publish_module
+import cairn.store.publish.publish as publish_module
 import cairn.sync.batches as batches_module
 import cairn.sync.catchup as catchup_module
-import cairn.sync.extract as extract_module
+import cairn.sync.pool as extract_module
 from cairn.core.config import LimitConfig
 from cairn.core.limits import BATCH_BYTES, MAX_BYTES_PER_BATCH, PUBLISH_ROUNDS
+from cairn.core.progress import Phase, Progress
 from cairn.core.types import Candidate, ReadOutcome, Skip, SkipReason, Unstable, Vanished
 from cairn.errors import FilesFailed, PublishRefused, TreeMoving
 from cairn.source.fresh import still
 from cairn.sync.catchup import batch_bytes
-from cairn.sync.report import Changes, Phase, Progress
+from cairn.sync.report import Changes
 from tests.conformance import conforms
 from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here

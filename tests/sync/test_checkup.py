@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cairn.store.registry import REGISTRY
-from cairn.store.standing import Check, Severity
 from cairn.sync import checkup
 from cairn.sync.checkup import check_up
+from cairn.sync.report import Check, Severity
 from tests.support.faults import Faults
 
 

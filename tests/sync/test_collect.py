@@ -17,14 +17,13 @@ from cairn.core.clock import SYSTEM_PROCESSES
 from cairn.core.config import EngineConfig
 from cairn.errors import NotIndexed, StoreBusy
 from cairn.store.disk import Disk
-from cairn.store.lease import RunKind
-from cairn.store.readers import IN_USE, NO_LOCKS
-from cairn.store.snapshot import open_view
-from cairn.store.verify import check
-from cairn.store.writer import open_writer
-from cairn.sync import collect
-from cairn.sync.collect import CollectReport, gc, is_due
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.store.read.snapshot import IN_USE, NO_LOCKS, open_view
+from cairn.store.repair.verify import check
+from cairn.sync import upkeep as collect
 from cairn.sync.health import check_health
+from cairn.sync.upkeep import CollectReport, gc, is_due
 from tests.conformance import conforms
 from tests.sync.desk import Desk, silent, texts_of
 

@@ -10,17 +10,17 @@ import pytest
 
 import cairn
 import cairn.sync.upkeep as upkeep_module
+from cairn.core.progress import Phase, Progress
 from cairn.errors import NotIndexed, StoreBusy
-from cairn.store.compact import workshop
-from cairn.store.lease import RunKind
-from cairn.store.snapshot import open_view
-from cairn.store.verify import check
-from cairn.store.writer import open_writer
-from cairn.sync import compact as compacting
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.store.read.snapshot import open_view
+from cairn.store.repair.verify import check
+from cairn.store.tend.compact import workshop
 from cairn.sync import run
+from cairn.sync import upkeep as compacting
 from cairn.sync.codebase import open_codebase
-from cairn.sync.compact import CompactReport, Shape, compact, compact_store
-from cairn.sync.report import Phase, Progress
+from cairn.sync.upkeep import CompactReport, Shape, compact, compact_store
 from tests.conformance import conforms
 from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here, silent

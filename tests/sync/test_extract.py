@@ -8,7 +8,7 @@ from cairn.core.types import ExtractOutcome, FileFacts, ParseState, Skip, SkipRe
 from cairn.source.beneath import Tree
 from cairn.source.root import find_root
 from cairn.source.walk import walk
-from cairn.sync.extract import extract
+from cairn.sync.pool import extract
 
 
 def outcome_of(

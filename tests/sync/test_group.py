@@ -11,7 +11,7 @@ from cairn.core.config import StoreConfig
 from cairn.errors import SharedMismatch, SharedUnfit
 from cairn.store.fs import PRIVATE, SHARED
 from cairn.sync import run
-from cairn.sync.group import DIRTY, UNTRACKED, refuse_second, told_to_group
+from cairn.sync.proof import DIRTY, UNTRACKED, refuse_second, told_to_group
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
 from tests.sync.desk import Desk, Model, silent

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import cairn.store.tiers as tiers_module
-from cairn.store.standing import HealthFinding, Severity
+import cairn.store.tend.compact as tiers_module
 from cairn.sync import run
 from cairn.sync.codebase import open_codebase
 from cairn.sync.health import check_health
+from cairn.sync.report import HealthFinding, RunOptions, Severity
 from tests.support.faults import Faults
 
 
@@ -30,7 +30,7 @@ def check(tree: Path, *, indexed: bool = False) -> list[HealthFinding]:
     home = str(tree.parent / "home")
     codebase = open_codebase(str(tree), {"CAIRN_HOME": home})
     if indexed:
-        run.index(codebase, run.RunOptions(home=home), lambda _: None)
+        run.index(codebase, RunOptions(home=home), lambda _: None)
     return check_health(codebase, home, lambda *_: None)
 
 

@@ -13,7 +13,7 @@ from cairn.core.clock import SYSTEM_PROCESSES
 from cairn.errors import StoreIo, StoreNotOurs
 from cairn.store.disk import Disk
 from cairn.store.fs import FileStat
-from cairn.store.lease import RunKind, acquire
+from cairn.store.publish.lease import RunKind, acquire
 from cairn.sync.inventory import Inventory, inventory, time_text
 from tests.conformance import conforms
 from tests.store.little import FINGERPRINT, ROOT

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cairn.errors import Incompatible
-from cairn.store.versions import INDEX_STATE, MANIFEST, check_version
-from cairn.sync.later import later_warnings, reading
+from cairn.store.format.document import INDEX_STATE, MANIFEST, check_version
+from cairn.sync.status import later_warnings, reading
 from tests.conformance import conforms
 
 

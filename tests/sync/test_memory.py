@@ -9,7 +9,7 @@ import pytest
 
 from cairn.errors import GitFailed
 from cairn.source.git import Git
-from cairn.store.layout import TREE
+from cairn.store.format.layout import TREE
 from cairn.sync.memory import TreeMemory, is_unchanged, load_memory, rules_of, save_memory
 from tests.store.disks import FailingDisk, Fault, MemoryDisk
 from tests.support.faults import Faults

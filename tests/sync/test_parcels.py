@@ -13,7 +13,7 @@ from cairn.core.types import (
     Unstable,
     Vanished,
 )
-from cairn.sync.parcels import pack, unpack
+from cairn.sync.pool import pack, unpack
 from cairn.syntax.analyze import analyze, cut_by_lines
 from cairn.syntax.identity import file_hash
 

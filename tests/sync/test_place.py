@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cairn.embedding.identity import BUNDLED
-from cairn.sync.place import place_of
+from cairn.sync.codebase import place_of
 from tests.conformance import conforms
 from tests.sync.desk import Desk, Model
 

@@ -20,7 +20,7 @@ from cairn.source.beneath import Tree
 from cairn.source.root import find_root
 from cairn.source.walk import walk
 from cairn.sync import pool
-from cairn.sync.extract import extract
+from cairn.sync.pool import extract
 from tests.support.faults import Faults
 
 PROGRAM = "def first(x):\n    return second(x)\n\n\ndef second(x):\n    return x + 1\n"

@@ -19,10 +19,9 @@ import cairn.sync.run as run_module
 from cairn.core.fingerprint import IndexFingerprint, canonical_json, fingerprint_of
 from cairn.errors import Incompatible, NotIndexed
 from cairn.store.disk import Disk
-from cairn.store.standing import PROVEN, UNPROVEN, Proof, ProofOutcome, ProofReason, State
-from cairn.sync.proof import validate_completion_proof
-from cairn.sync.reading import stand
+from cairn.sync.proof import PROVEN, UNPROVEN, Proof, ProofOutcome, ProofReason, validate_completion_proof
 from cairn.sync.run import STALE_LOCAL
+from cairn.sync.status import State, stand
 from tests.conformance import conforms
 from tests.support.faults import Faults
 from tests.sync.desk import Desk, Model, extract_here
@@ -276,16 +275,15 @@ def test_only_one_place_says_that_an_index_is_proven() -> None:
         tree = ast.parse(path.read_text("utf-8"))
         file = str(path.relative_to(package))
         imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        taken = {alias.name for node in imports if node.module == "cairn.store.standing" for alias in node.names}
+        taken = {alias.name for node in imports if node.module == "cairn.sync.proof" for alias in node.names}
         users["PROVEN"] |= {file} if "PROVEN" in taken else set()
         used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         users["completion"] |= {file} if "completion" in used else set()
     assert users["PROVEN"] <= {
         "sync/proof.py",
-        "sync/reading.py",
-        "sync/remote.py",
-        "sync/remote_proof.py",
-        "sync/pulling.py",
+        "sync/status.py",
+        "sync/remote/copy.py",
+        "sync/remote/pull.py",
     }
     # Who answers does not even see the marker.
     assert {file.partition("/")[0] for file in users["completion"]} <= {"store", "sync", "engine"}

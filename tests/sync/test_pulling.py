@@ -11,8 +11,8 @@ import pytest
 
 from cairn.errors import EngineDamaged, EngineUnreachable, NotFound
 from cairn.search.types import SearchRequest
-from cairn.sync.pulling import pull
-from cairn.sync.remote import engine_status, push
+from cairn.sync.remote.copy import engine_status, push
+from cairn.sync.remote.pull import pull
 from tests.engine.servers import RealServer, needs_milvus, running
 from tests.sync.team import FILES, Person, person
 

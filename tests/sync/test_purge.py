@@ -10,10 +10,9 @@ import pytest
 from cairn.core.clock import SYSTEM_PROCESSES
 from cairn.errors import StoreBusy, StoreNotOurs
 from cairn.store.disk import Disk
-from cairn.store.lease import RunKind, acquire
-from cairn.store.standing import Purged
-from cairn.sync import purge as purge_module
-from cairn.sync.purge import purge
+from cairn.store.publish.lease import RunKind, acquire
+from cairn.sync import stores as purge_module
+from cairn.sync.stores import Purged, purge
 from tests.conformance import conforms
 from tests.support.faults import Faults
 from tests.sync.shelf import Shelf

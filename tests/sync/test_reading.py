@@ -10,10 +10,10 @@ import pytest
 
 import cairn.sync.catchup as catchup_module
 from cairn.errors import FilesFailed, NotIndexed, StoreError
-from cairn.store.lease import RunKind
-from cairn.store.standing import ProofReason, State
-from cairn.store.writer import open_writer
-from cairn.sync.reading import Standing, stand
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.sync.proof import ProofReason
+from cairn.sync.status import Standing, State, stand
 from cairn.sync.tracking import remembered
 from tests.conformance import conforms
 from tests.support.faults import Faults

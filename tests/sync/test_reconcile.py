@@ -11,9 +11,9 @@ import pytest
 import cairn
 import cairn.sync.reconcile as reconcile_module
 import cairn.sync.tracking as tracking_module
-from cairn.store.lease import RunKind
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
 from cairn.store.registry import REGISTRY
-from cairn.store.writer import open_writer
 from cairn.sync.reconcile import prune, reconcile_non_destructive
 from cairn.sync.tracking import remembered
 from tests.conformance import conforms

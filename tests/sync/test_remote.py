@@ -14,17 +14,17 @@ import pytest
 import cairn.engine.candidates as candidates_module
 from cairn.errors import EngineDamaged, EngineUnreachable, NotIndexed
 from cairn.search.types import SearchRequest
-from cairn.store.generations import published, read_claims
-from cairn.store.lease import RunKind
-from cairn.store.manifest import Manifest
-from cairn.store.standing import PROVEN
-from cairn.store.writer import open_writer
-from cairn.sync.collect import gc
-from cairn.sync.remote import Away, engine_status, push
-from cairn.sync.remote_proof import validate_remote_proof
+from cairn.store.format.manifest import Manifest
+from cairn.store.publish.generations import published, read_claims
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.sync.proof import PROVEN
+from cairn.sync.remote.copy import Away, engine_status, push, validate_remote_proof
 from cairn.sync.repair import repair
-from cairn.sync.run import RunOptions, sync
+from cairn.sync.report import RunOptions
+from cairn.sync.run import sync
 from cairn.sync.upgrade import upgrade
+from cairn.sync.upkeep import gc
 from tests.engine.servers import RealServer, needs_milvus, running
 from tests.support.faults import Faults
 from tests.sync.team import FILES, Person, person

@@ -15,11 +15,10 @@ from cairn.core import limits
 from cairn.core.config import USER_CONFIG_NAME
 from cairn.embedding.choose import choose
 from cairn.errors import ConfigError, FilesFailed
-from cairn.store.snapshot import open_view
+from cairn.store.read.snapshot import open_view
 from cairn.sync import run
-from cairn.sync.codebase import Codebase, open_codebase
-from cairn.sync.place import place_of
-from cairn.sync.report import RunReport
+from cairn.sync.codebase import Codebase, open_codebase, place_of
+from cairn.sync.report import RunOptions, RunReport
 from cairn.sync.status import look
 from tests.embedding.server import DIMENSION, KEY, KEY_ENV, Server, good, refusing
 from tests.support.faults import Faults
@@ -51,7 +50,7 @@ class Remote:
         return open_codebase(str(self.tree), {"CAIRN_HOME": str(self.home)})
 
     def sync(self, *, allow_degraded: bool = False) -> RunReport:
-        options = run.RunOptions(str(self.home), allow_degraded, 0.0)
+        options = RunOptions(str(self.home), allow_degraded, 0.0)
         return run.sync(self.codebase, options, silent, clock=self.clock)
 
     def texts(self) -> dict[str, str]:

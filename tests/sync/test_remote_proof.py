@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import cairn.engine.milvus_rows as milvus_rows_module
-from cairn.store.generations import published, read_claims
-from cairn.store.lease import RunKind
-from cairn.store.manifest import Completion, Manifest, encode_completion
-from cairn.store.standing import PROVEN, UNPROVEN, Proof, ProofOutcome, ProofReason
-from cairn.store.writer import open_writer
-from cairn.sync.remote_proof import EngineStanding, engine_standing, validate_remote_proof
+from cairn.store.format.manifest import Completion, Manifest, encode_completion
+from cairn.store.publish.generations import published, read_claims
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.sync.proof import PROVEN, UNPROVEN, Proof, ProofOutcome, ProofReason
+from cairn.sync.remote.copy import EngineStanding, engine_standing, validate_remote_proof
 from tests.conformance import conforms
 from tests.engine.servers import RealServer, needs_milvus, running
 from tests.support.faults import Faults

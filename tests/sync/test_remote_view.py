@@ -10,9 +10,9 @@ from cairn.core.limits import ENGINE_REST_SECONDS, ENGINE_SEARCH_SECONDS
 from cairn.embedding.identity import BUNDLED
 from cairn.engine.milvus_rows import MilvusRows
 from cairn.errors import EngineUnreachable
-from cairn.store.generations import published, read_claims
-from cairn.store.manifest import Completion
-from cairn.sync.remote_view import RemoteView
+from cairn.store.format.manifest import Completion
+from cairn.store.publish.generations import published, read_claims
+from cairn.sync.remote.copy import RemoteView
 from tests.support.clock import ManualClock
 from tests.sync.team import FILES, Person, person
 

@@ -17,21 +17,21 @@ from pathlib import Path
 
 import pytest
 
+from cairn.core.progress import Phase, Progress
 from cairn.core.types import StoredFile
 from cairn.errors import Incompatible, NotIndexed, StoreBusy, StoreError
-from cairn.store import manifest as manifests
-from cairn.store.document import seal
-from cairn.store.lease import LEASE, RunKind
-from cairn.store.manifest import Manifest
-from cairn.store.snapshot import SnapshotView, open_view
-from cairn.store.standing import RepairPlan, RepairScope
-from cairn.store.verify import Severity, check
-from cairn.store.versions import DIGESTS, MANIFEST
-from cairn.store.writer import open_writer
+from cairn.store.format import manifest as manifests
+from cairn.store.format.document import DIGESTS, MANIFEST, seal
+from cairn.store.format.manifest import Manifest
+from cairn.store.publish.lease import LEASE, RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.store.read.snapshot import SnapshotView, open_view
+from cairn.store.repair import RepairScope
+from cairn.store.repair.verify import Severity, check
 from cairn.sync import repair as repairs
 from cairn.sync import run
 from cairn.sync.repair import RepairReport, plan, repair
-from cairn.sync.report import Phase, Progress
+from cairn.sync.report import RepairPlan, RunOptions
 from tests.conformance import conforms
 from tests.support.faults import Faults
 from tests.sync.desk import Desk, silent, texts_of
@@ -56,7 +56,7 @@ class Damaged(Desk):
         self.wanted = self.answers()
         subprocess.run(["cp", "-a", self.home, folder / "kept"], check=True)
 
-    def chosen(self) -> run.RunOptions:
+    def chosen(self) -> RunOptions:
         # Without upkeep: three segments are to stay three.
         return replace(self.options(), upkeep=False)
 

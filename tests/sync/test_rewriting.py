@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-import cairn.store.install as install_module
+import cairn.store.publish.publish as install_module
 from cairn.core.types import Skip, SkipReason
-from cairn.store.draft import Rewrite
-from cairn.sync import rewriting
-from cairn.sync.rewriting import told_to_leave_out
+from cairn.store.publish.staging import Rewrite
+from cairn.sync import catchup as rewriting
+from cairn.sync.catchup import told_to_leave_out
 from tests.conformance import conforms
 from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here

@@ -12,15 +12,16 @@ import pytest
 import cairn.source.git as git_module
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.config import USER_CONFIG_NAME
+from cairn.core.progress import Phase, Progress
 from cairn.core.types import SkipReason
 from cairn.errors import NameCollision, NotIndexed, RootNotUtf8, StoreBusy
 from cairn.source.changes import detect
-from cairn.store.lease import RunKind
-from cairn.store.snapshot import open_view
-from cairn.store.standing import State
-from cairn.store.writer import open_writer
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import open_writer
+from cairn.store.read.snapshot import open_view
 from cairn.sync import catchup
-from cairn.sync.report import Changes, Phase, Progress
+from cairn.sync.report import Changes
+from cairn.sync.status import State
 from tests.conformance import conforms
 from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here, texts_of

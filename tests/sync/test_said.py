@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cairn.sync.said import last_sync, model_of
+from cairn.sync.codebase import model_of
+from cairn.sync.inventory import last_sync
 from tests.sync.desk import Desk, extract_here
 
 

@@ -15,17 +15,19 @@ from hypothesis import strategies as st
 
 from cairn.core.config import Config
 from cairn.core.limits import MAX_HINTED_FILES
+from cairn.core.progress import Progress
 from cairn.core.types import Root
 from cairn.errors import FilesFailed
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.walk import walk
 from cairn.source.watch import Watch, watch_tree
-from cairn.store.manifest import Manifest
-from cairn.store.snapshot import SnapshotView, open_view
-from cairn.sync import compact, run, upkeep
-from cairn.sync.place import place_of
-from cairn.sync.report import Progress, RunReport
+from cairn.store.format.manifest import Manifest
+from cairn.store.read.snapshot import SnapshotView, open_view
+from cairn.sync import run, upkeep
+from cairn.sync import upkeep as compact
+from cairn.sync.codebase import place_of
+from cairn.sync.report import RunReport
 from cairn.sync.scope import Seen
 from tests.sync.desk import Desk, Model, ahead, extract_here, silent
 

@@ -16,14 +16,13 @@ from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, ProcessId
 from cairn.core.types import SkipReason
 from cairn.errors import StoreNotOurs
 from cairn.store.disk import Disk
-from cairn.store.layout import INDEX_STATE, POINTER, create_store
-from cairn.store.lease import Lease, RunKind, acquire
-from cairn.store.standing import State, StoreStatus
-from cairn.store.state import decode_state, encode_state
+from cairn.store.format.layout import INDEX_STATE, POINTER, create_store
+from cairn.store.format.side_files import decode_state, encode_state
+from cairn.store.publish.lease import Lease, RunKind, acquire
 from cairn.sync import run
-from cairn.sync.codebase import Codebase, open_codebase
-from cairn.sync.place import place_of
-from cairn.sync.status import kept_snapshots, look
+from cairn.sync.codebase import Codebase, open_codebase, place_of
+from cairn.sync.report import RunOptions
+from cairn.sync.status import State, StoreStatus, kept_snapshots, look
 from tests.conformance import conforms
 
 RUN_ID = "01KA3M7Q2W0000000000000000"
@@ -49,7 +48,7 @@ class World:
         return Path(place_of(self.codebase, self.home).path)
 
     def do(self, kind: str) -> None:
-        getattr(run, kind)(self.codebase, run.RunOptions(home=self.home), lambda _: None)
+        getattr(run, kind)(self.codebase, RunOptions(home=self.home), lambda _: None)
 
     def close(self) -> None:
         self._open.close()

@@ -11,12 +11,11 @@ import pytest
 from cairn.core.clock import SYSTEM_PROCESSES, rfc3339
 from cairn.errors import StoreNotOurs
 from cairn.store.disk import Disk
-from cairn.store.layout import READERS_LOCK
-from cairn.store.lease import RunKind, acquire
-from cairn.store.standing import KeptBecause, StoresCollected
-from cairn.store.verify import check
+from cairn.store.format.layout import READERS_LOCK
+from cairn.store.publish.lease import RunKind, acquire
+from cairn.store.repair.verify import check
 from cairn.sync import stores
-from cairn.sync.stores import collect_stores
+from cairn.sync.stores import KeptBecause, StoresCollected, collect_stores
 from tests.conformance import conforms
 from tests.support.clock import ManualClock
 from tests.support.faults import Faults

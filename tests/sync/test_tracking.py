@@ -13,9 +13,8 @@ import pytest
 import cairn.sync.catchup as catchup_module
 from cairn.errors import Cancelled, FilesFailed
 from cairn.store.disk import Disk
-from cairn.store.registry import REGISTRY, read_registry
-from cairn.store.standing import RunOutcome, Tracked
-from cairn.sync.sizes import at_home
+from cairn.store.registry import REGISTRY, RunOutcome, Tracked, read_registry
+from cairn.sync.inventory import at_home
 from cairn.sync.tracking import Members, remembered
 from tests.conformance import conforms
 from tests.support.faults import Faults

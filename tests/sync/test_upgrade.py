@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import cairn.sync.upkeep as upkeep_module
+from cairn.core.progress import Phase, Progress
 from cairn.errors import (
     CairnError,
     Incompatible,
@@ -24,15 +25,14 @@ from cairn.errors import (
 from cairn.search.searcher import Searcher
 from cairn.search.types import Mode as SearchMode
 from cairn.search.types import SearchRequest
-from cairn.store.formats import formats_of
+from cairn.store.format.document import CHUNK_ROWS, MANIFEST, SEGMENT_DATA, Artifact
+from cairn.store.format.layout import COMPACT_LOCK, create_store
 from cairn.store.fs import Fs
-from cairn.store.layout import COMPACT_LOCK, create_store
-from cairn.store.lease import RunKind, read_lease
-from cairn.store.snapshot import open_view
-from cairn.store.verify import Severity, check
-from cairn.store.versions import CHUNK_ROWS, MANIFEST, SEGMENT_DATA, Artifact
-from cairn.store.writer import open_writer
-from cairn.sync.report import Phase, Progress
+from cairn.store.publish.lease import RunKind, read_lease
+from cairn.store.publish.writer import open_writer
+from cairn.store.read.snapshot import open_view
+from cairn.store.repair.verify import Severity, check
+from cairn.store.tend.upgrade import formats_of
 from cairn.sync.upgrade import Raised, UpgradeReport, upgrade, upgrade_store
 from tests.conformance import conforms
 from tests.faults.operations import NEW, OLD, DyingDisk, PowerCut, Who, catch_up, steady

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from cairn.answer.envelope import Envelope, asked, cut, fit, ok, tail
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.core.text import plain
-from cairn.store.standing import Check, Severity
+from cairn.sync.report import Check, Severity
 
 DAEMON = "cairn.daemon/1"
 

@@ -26,7 +26,7 @@ from cairn.search.continuation import Continuation
 from cairn.search.continuation import encode as token_of
 from cairn.search.excerpts import shortened_to
 from cairn.search.types import Hit
-from cairn.store.standing import ProofReason
+from cairn.sync.proof import ProofReason
 
 SCHEMA = "cairn.search/1"
 

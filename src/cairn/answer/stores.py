@@ -10,7 +10,11 @@ from cairn.answer.envelope import Envelope, asked, cut, fit, ok, tail
 from cairn.ask.gate import Lifecycle, lifecycle
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES, STORE_UNUSED_DAYS
 from cairn.core.text import plain
-from cairn.store.standing import Proof, Purged, RunOutcome, State, StoreEntry, Tracked
+from cairn.store import RunOutcome, Tracked
+from cairn.sync.inventory import StoreEntry
+from cairn.sync.proof import Proof
+from cairn.sync.status import State
+from cairn.sync.stores import Purged
 
 # --- What is said about all codebases of a user: which are indexed, and where each stands.
 

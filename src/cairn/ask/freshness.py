@@ -16,9 +16,8 @@ from cairn.ask.runs import Action, Run, Runs
 from cairn.core.clock import Clock
 from cairn.core.limits import AGENT_RECENT_SECONDS, AGENT_SYNC_SECONDS, WATCH_RECONCILE_SECONDS
 from cairn.errors import Cancelled, StoreBusy
-from cairn.store.standing import Freshness
 from cairn.sync.codebase import Codebase
-from cairn.sync.report import Gap, RunReport
+from cairn.sync.report import Freshness, Gap, RunReport
 
 # Each run may leave one small segment, and so many of them are merged at once. Well below the number at which every run
 # has to merge all there is.

@@ -15,6 +15,7 @@ from cairn.ask.session import Session, whole
 from cairn.ask.structure import Asked, asked_of, checked_lines, file_outline, find_symbol, read_file, similar_code
 from cairn.ask.values import Reply, Told
 from cairn.core.options import Face
+from cairn.core.progress import Progress
 from cairn.graph.calls import CallGraph, Direction
 from cairn.graph.outline import Definition, FileOutline
 from cairn.graph.passage import FileText
@@ -22,7 +23,6 @@ from cairn.graph.repo_map import RepoMap
 from cairn.graph.uses import Uses
 from cairn.search.types import Hit, SearchRequest
 from cairn.source.root import printable
-from cairn.sync.report import Progress
 
 
 class Code(AbstractContextManager["Code"]):

@@ -17,7 +17,7 @@ from cairn.graph.scopes import SEMANTIC
 from cairn.semantic.database import Connection, SemanticDatabase
 from cairn.semantic.facts import SemanticFacts
 from cairn.semantic.state import Picture, stamp_of
-from cairn.store.snapshot import SnapshotView
+from cairn.store import SnapshotView
 
 T = TypeVar("T")
 

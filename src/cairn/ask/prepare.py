@@ -17,15 +17,16 @@ from cairn.ask.gate import GateFacts
 from cairn.ask.session import NOT_CHECKED, Session
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.core.limits import AUTO_INDEX_FILES, RECENT_SYNC_SECONDS, SYNC_BEFORE_SEARCH_SECONDS
+from cairn.core.progress import Phase, Progress, Tell
 from cairn.core.types import Root
 from cairn.errors import CairnError, NotIndexed, SourceError, StoreBusy
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.source.walk import walk
-from cairn.store.standing import Freshness, State
 from cairn.sync import run
 from cairn.sync.codebase import Codebase
-from cairn.sync.report import Phase, Progress, Tell
+from cairn.sync.report import Freshness, RunOptions
+from cairn.sync.status import State
 
 # A read does not wait for another run: it answers from what is there.
 _WAIT_SECONDS = 0.2
@@ -126,7 +127,7 @@ class _InThisThread:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._options = run.RunOptions(session.home, wait_seconds=_WAIT_SECONDS, embedder=session.embedder)
+        self._options = RunOptions(session.home, wait_seconds=_WAIT_SECONDS, embedder=session.embedder)
 
     def has_run(self, root: str) -> bool:
         del root
@@ -152,7 +153,7 @@ class _OutOfTime(Exception):
 
 def create(
     codebase: Codebase,
-    options: run.RunOptions,
+    options: RunOptions,
     tell: Tell,
     *,
     consent: Consent,
@@ -176,7 +177,7 @@ def create(
 
 def catch_up(
     codebase: Codebase,
-    options: run.RunOptions,
+    options: RunOptions,
     tell: Tell,
     *,
     seconds: float = SYNC_BEFORE_SEARCH_SECONDS,

@@ -38,7 +38,7 @@ from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.root import printable
 from cairn.source.walk import walk
-from cairn.store.snapshot import SnapshotView
+from cairn.store import SnapshotView
 from cairn.sync.codebase import Codebase
 
 # What somebody waits for goes before what was asked for by the way.

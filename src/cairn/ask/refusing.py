@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from cairn.errors import EmbeddingModelChangedError
-from cairn.sync.codebase import Codebase
-from cairn.sync.place import place_of
+from cairn.sync.codebase import Codebase, place_of
 from cairn.sync.proof import made_by_other_model
 
 

@@ -15,17 +15,18 @@ from enum import StrEnum
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.core.config import cairn_home
 from cairn.core.limits import AGENT_SYNC_SECONDS, AGENT_WAIT_SECONDS, MAX_RUNS
+from cairn.core.progress import Phase, Progress, Tell
 from cairn.embedding.choose import Models
 from cairn.errors import CairnError, Cancelled, SourceError, StoreBusy
 from cairn.source.root import printable
-from cairn.store.progress import RunProgress
-from cairn.store.standing import WriterInfo
+from cairn.store import RunProgress
 from cairn.sync import run as engine
 from cairn.sync.codebase import Codebase
 from cairn.sync.pool import dismiss
 from cairn.sync.repair import RepairReport, repair
-from cairn.sync.report import Gap, Phase, Progress, RunReport, Tell
+from cairn.sync.report import Gap, RunOptions, RunReport
 from cairn.sync.scope import Seen
+from cairn.sync.status import WriterInfo
 
 # What is published is not taken back, so a run that has come this far ends by itself.
 _TO_THE_END = frozenset({Phase.PUBLISHING, Phase.COMPACTING, Phase.COLLECTING})
@@ -98,7 +99,7 @@ class Run:
             raise Cancelled
         self.progress = progress
 
-    def work(self, options: engine.RunOptions, slots: threading.Semaphore, then: Callable[[Run], None]) -> None:
+    def work(self, options: RunOptions, slots: threading.Semaphore, then: Callable[[Run], None]) -> None:
         """Do it to the end, once it has its turn; whatever goes wrong is kept, not raised."""
         try:
             with self._turn(slots):
@@ -210,7 +211,7 @@ class Runs:
         `hinted`: a sync need look at nothing else, because somebody has watched the rest.
         """
         run = Run(action, codebase, self._clock)
-        options = engine.RunOptions(
+        options = RunOptions(
             self._home,
             allow_degraded=allow_degraded,
             wait_seconds=wait_seconds,

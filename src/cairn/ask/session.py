@@ -28,14 +28,11 @@ from cairn.search.rank import RANKING_VERSION
 from cairn.search.searcher import Searcher, question_of
 from cairn.search.types import SearchRequest
 from cairn.source.root import path_key, printable, relative_to_root
-from cairn.store.snapshot import SnapshotView
-from cairn.store.standing import Freshness, State, WriterInfo
-from cairn.sync.codebase import Codebase, open_codebase
-from cairn.sync.later import later_warnings, reading
-from cairn.sync.place import place_of
-from cairn.sync.reading import Standing, stand
-from cairn.sync.remote_view import RemoteView
-from cairn.sync.status import snapshot_info
+from cairn.store import SnapshotView
+from cairn.sync.codebase import Codebase, open_codebase, place_of
+from cairn.sync.remote.copy import RemoteView
+from cairn.sync.report import Freshness
+from cairn.sync.status import Standing, State, WriterInfo, later_warnings, reading, snapshot_info, stand
 from cairn.sync.stores import note_use
 
 NOT_CHECKED = Freshness("not_checked")

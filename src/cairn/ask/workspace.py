@@ -24,9 +24,9 @@ from cairn.embedding.choose import Models
 from cairn.errors import Cancelled, StoreBusy, StoreError
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.jobs import failed_refreshes
-from cairn.store.standing import Freshness, State, StoreStatus
 from cairn.sync.codebase import Codebase
-from cairn.sync.status import look
+from cairn.sync.report import Freshness
+from cairn.sync.status import State, StoreStatus, look
 from cairn.sync.tracking import Codebases, Members
 
 _MOST_SEEN = 256

@@ -15,7 +15,7 @@ from cairn.core.config import Config, cairn_home, load_config, read_user_config,
 from cairn.core.limits import DAEMON_HELLO_SECONDS
 from cairn.core.text import plain
 from cairn.errors import CairnError
-from cairn.store.standing import Check, Severity
+from cairn.sync.report import Check, Severity
 
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 # Extras of the distribution: the module that comes with each, and what does not work without it.

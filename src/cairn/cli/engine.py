@@ -13,7 +13,7 @@ from cairn.sync.codebase import open_codebase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cairn.sync.remote import EngineReport
+    from cairn.sync.remote.copy import EngineReport
 
 _LOCAL = "Rows are searched on this machine; `[engine]` in your own config.toml can name a server."
 
@@ -28,8 +28,8 @@ def run_engine(options: argparse.Namespace, output: Output) -> int:
     codebase = open_codebase(options.root, os.environ)
     home = cairn_home(os.environ)
     # Needs numpy; `--help` does not.
-    from cairn.sync.pulling import pull  # noqa: PLC0415
-    from cairn.sync.remote import engine_status, push  # noqa: PLC0415
+    from cairn.sync.remote.copy import engine_status, push  # noqa: PLC0415
+    from cairn.sync.remote.pull import pull  # noqa: PLC0415
 
     progress = output.progress()
     try:

@@ -21,7 +21,7 @@ from cairn.source.ignore import IgnoreRule, RuleSet, decide, parse_rules
 from cairn.source.root import printable, relative_to_root
 from cairn.source.walk import CAIRNIGNORE, GITIGNORE, walk_to
 from cairn.sync.codebase import open_codebase
-from cairn.sync.report import FailedFile, RunReport
+from cairn.sync.report import FailedFile, RunOptions, RunReport
 from cairn.sync.survey import Survey, survey
 
 # --- `cairn files`: the eligible set, and what is left out and why.
@@ -240,7 +240,7 @@ def run_index(options: argparse.Namespace, output: Output) -> int:
         "reindex": engine.reindex,
         "clear": engine.clear,
     }
-    settings = engine.RunOptions(
+    settings = RunOptions(
         home=cairn_home(os.environ),
         allow_degraded=getattr(options, "allow_degraded", False),
         shared=shared or None,

@@ -10,11 +10,11 @@ from contextlib import ExitStack, contextmanager
 from typing import TextIO
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.progress import Progress
 from cairn.core.text import plain
 from cairn.core.types import SkipReason
 from cairn.errors import CairnError
 from cairn.source.root import printable
-from cairn.sync import report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class ProgressBar:
         self._stream.flush()
         self._drawn = True
 
-    def tell(self, at: report.Progress) -> None:
+    def tell(self, at: Progress) -> None:
         """Show where a run stands."""
         self(at.phase.value, at.done, at.total, at.rate, at.current_file)
 

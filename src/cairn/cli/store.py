@@ -23,15 +23,11 @@ from cairn.errors import CairnError, NotIndexed, UsageError
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.jobs import failed_refreshes
 from cairn.source.root import printable
-from cairn.store.standing import DiskUse, Purged, SnapshotInfo, State, StoreEntry, StoreStatus
-from cairn.sync.codebase import open_codebase
-from cairn.sync.inventory import DATA, Inventory, inventory
-from cairn.sync.later import later_warnings, reading
-from cairn.sync.place import place_of
-from cairn.sync.purge import purge
-from cairn.sync.remote_proof import EngineStanding, engine_standing
-from cairn.sync.sizes import Measured
-from cairn.sync.status import kept_snapshots, look
+from cairn.sync.codebase import open_codebase, place_of
+from cairn.sync.inventory import DATA, DiskUse, Inventory, Measured, StoreEntry, inventory
+from cairn.sync.remote.copy import EngineStanding, engine_standing
+from cairn.sync.status import SnapshotInfo, State, StoreStatus, kept_snapshots, later_warnings, look, reading
+from cairn.sync.stores import Purged, purge
 from cairn.sync.tracking import Members
 
 _EXIT_STATUS = {Status.OK: 0, Status.NOT_INDEXED: 10, Status.NOT_READY: 11, Status.REQUIRES_REINDEX: 12}

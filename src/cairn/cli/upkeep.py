@@ -22,17 +22,17 @@ from cairn.core.text import plain
 from cairn.errors import CairnError, IndexDrifted, NoValidSnapshot, SourceError, UsageError
 from cairn.semantic.database import SemanticDatabase
 from cairn.source.root import printable
-from cairn.store.standing import HealthFinding, RepairPlan, RepairScope, Severity, StoresCollected
-from cairn.sync.codebase import open_codebase
-from cairn.sync.later import later_warnings, reading
-from cairn.sync.place import place_of
+from cairn.store import RepairScope
+from cairn.sync.codebase import open_codebase, place_of
+from cairn.sync.report import HealthFinding, RepairPlan, Severity
+from cairn.sync.status import later_warnings, reading
+from cairn.sync.stores import StoresCollected
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cairn.sync.audit import AuditReport
-    from cairn.sync.collect import CollectReport
-    from cairn.sync.compact import CompactReport, Shape
+    from cairn.sync.health import AuditReport
     from cairn.sync.repair import RepairReport
+    from cairn.sync.upkeep import CollectReport, CompactReport, Shape
 
 
 _UNHEALTHY = 90
@@ -118,7 +118,7 @@ def run_audit(options: argparse.Namespace, output: Output) -> int:
         raise UsageError(problem="--sample takes a number of files.")
     codebase = open_codebase(options.root, os.environ)
     # Checking rows needs numpy; `--help` does not.
-    from cairn.sync.audit import audit  # noqa: PLC0415
+    from cairn.sync.health import audit  # noqa: PLC0415
 
     progress = output.progress()
     try:
@@ -194,7 +194,7 @@ def run_repair(options: argparse.Namespace, output: Output) -> int:
     codebase = open_codebase(options.root, os.environ)
     # Reading rows needs numpy; `--help` does not.
     from cairn.sync.repair import plan, repair  # noqa: PLC0415
-    from cairn.sync.run import RunOptions  # noqa: PLC0415
+    from cairn.sync.report import RunOptions  # noqa: PLC0415
 
     settings = RunOptions(home=cairn_home(os.environ), allow_degraded=options.allow_degraded)
     report = None
@@ -278,7 +278,7 @@ def run_compact(options: argparse.Namespace, output: Output) -> int:
     """Merge, and say what came of it. Answers are the same before and after."""
     codebase = open_codebase(options.root, os.environ)
     # Merging needs numpy; `--help` does not.
-    from cairn.sync.compact import compact  # noqa: PLC0415
+    from cairn.sync.upkeep import compact  # noqa: PLC0415
 
     progress = output.progress()
     try:
@@ -350,8 +350,8 @@ def run_gc(options: argparse.Namespace, output: Output) -> int:
 def _snapshots(options: argparse.Namespace, output: Output) -> int:
     codebase = open_codebase(options.root, os.environ)
     # What reads an index is loaded by a run, never by `--help`.
-    from cairn.sync.collect import gc  # noqa: PLC0415
-    from cairn.sync.run import RunOptions  # noqa: PLC0415
+    from cairn.sync.report import RunOptions  # noqa: PLC0415
+    from cairn.sync.upkeep import gc  # noqa: PLC0415
 
     progress = output.progress()
     try:
@@ -478,7 +478,7 @@ def run_upgrade(options: argparse.Namespace, output: Output) -> int:
     """Upgrade, and say what was of an older format. The index answers all the while."""
     codebase = open_codebase(options.root, os.environ)
     # Rewriting rows needs numpy; `--help` does not.
-    from cairn.sync.run import RunOptions  # noqa: PLC0415
+    from cairn.sync.report import RunOptions  # noqa: PLC0415
     from cairn.sync.upgrade import upgrade  # noqa: PLC0415
 
     progress = output.progress()

@@ -28,7 +28,7 @@ from cairn.daemon.frames import PROTOCOL, BadFrame, hello, receive, send, settin
 from cairn.daemon.logs import FOLDER, NAME
 from cairn.errors import DaemonFailed, StoreError
 from cairn.source.root import printable
-from cairn.store.disk import Disk
+from cairn.store import Disk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

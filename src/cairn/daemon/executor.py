@@ -27,7 +27,8 @@ from cairn.errors import CairnError, Cancelled
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cairn.ask.runs import Run
-    from cairn.sync.report import Gap, Progress
+    from cairn.core.progress import Progress
+    from cairn.sync.report import Gap
     from cairn.tools.table import Tool
     from cairn.watch.watcher import WatchedWorkspace
 
@@ -160,7 +161,7 @@ class Workshop:
 
     def _note(self, run: Run) -> None:
         """A run has begun, or is over."""
-        from cairn.sync.place import place_of  # noqa: PLC0415 - see above
+        from cairn.sync.codebase import place_of  # noqa: PLC0415 - see above
 
         outcome = run.error.code if run.error is not None else "done" if run.report is not None else "begun"
         took = None if outcome == "begun" else round(1000 * (self._clock.monotonic() - run.began), 3)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from cairn.daemon.address import LOCK, RUN, SOCKET, at_socket
 from cairn.errors import DaemonRunning, SocketTaken
 from cairn.source.root import printable
-from cairn.store.disk import Disk
+from cairn.store import Disk
 
 _BACKLOG = 64
 _KNOCK_SECONDS = 0.5

@@ -16,8 +16,7 @@ from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.core.limits import DAEMON_LOG_BYTES, DAEMON_LOG_FILES
 from cairn.errors import StoreError
 from cairn.source.root import printable
-from cairn.store.disk import Disk
-from cairn.store.fs import Writer
+from cairn.store import Disk, FileWriter
 
 FOLDER = "logs"
 NAME = "daemon.log"
@@ -55,7 +54,7 @@ class Log:
         self._most_bytes, self._most_files = most_bytes, most_files
         self._lock = threading.Lock()
         self._disk: Disk | None = None
-        self._out: Writer | None = None
+        self._out: FileWriter | None = None
         self._size = 0
         self.lost = 0
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeGuard
 
 from cairn.core.limits import DAEMON_DEADLINE_SECONDS
+from cairn.core.progress import Progress
 from cairn.daemon.frames import verb_of
-from cairn.sync.report import Progress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

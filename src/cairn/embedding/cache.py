@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from cairn.core.limits import EMBED_CACHE_BYTES, MAX_EMBED_BATCH
 from cairn.embedding.model import Embedder, Vectors, check_vectors
-from cairn.store.fs import Fs, Map
+from cairn.store import Fs, Map
 
 # --- One file of cached vectors: written once, and nothing in it is believed that does not prove itself.
 

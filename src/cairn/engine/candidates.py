@@ -18,8 +18,7 @@ from cairn.core.limits import ENGINE_CANDIDATES, ENGINE_REST_SECONDS, ENGINE_SAM
 from cairn.engine.local import LocalEngine, Rows, exact_type
 from cairn.engine.rows import scope_of
 from cairn.errors import EngineDamaged, EngineError
-from cairn.store.snapshot import SnapshotView
-from cairn.store.vectors import approximate, quantize
+from cairn.store import SnapshotView, approximate, quantize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cairn.store.manifest import Completion
+from cairn.store import Completion
 
 Vector = NDArray[np.float32]
 

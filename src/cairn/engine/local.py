@@ -17,11 +17,18 @@ from numpy.typing import NDArray
 
 from cairn.core.types import StoredFile, Symbol
 from cairn.errors import EngineError
-from cairn.store.live import LivePart, Outline, Passage, Reach, live_parts
-from cairn.store.postings import FIELDS
-from cairn.store.rows import ChunkRow
-from cairn.store.snapshot import SnapshotView
-from cairn.store.vectors import approximate, quantize
+from cairn.store import (
+    FIELDS,
+    ChunkRow,
+    LivePart,
+    Outline,
+    Passage,
+    Reach,
+    SnapshotView,
+    approximate,
+    live_parts,
+    quantize,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

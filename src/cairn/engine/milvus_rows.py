@@ -46,7 +46,7 @@ from cairn.engine.milvus_shape import (
     unpack,
 )
 from cairn.errors import EngineDamaged, EngineError, EngineForeign, StoreCorrupt
-from cairn.store.manifest import Completion, decode_completion, encode_completion
+from cairn.store import Completion, decode_completion, encode_completion
 
 _PAGE = 1_000
 # What the server says of a collection that it does not hold in memory.

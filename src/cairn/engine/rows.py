@@ -16,10 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cairn.engine.contract import Row, Scope, SealedFile
-from cairn.store.live import LivePart, live_parts
-from cairn.store.postings import FIELDS, Postings
-from cairn.store.snapshot import SnapshotView
-from cairn.store.vectors import approximate
+from cairn.store import FIELDS, LivePart, Postings, SnapshotView, approximate, live_parts
 
 K1 = 1.2
 B = 0.75

@@ -16,8 +16,7 @@ import re2  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from cairn.core.limits import SCAN_STEP_BYTES
-from cairn.store.live import live_parts
-from cairn.store.snapshot import SnapshotView
+from cairn.store import SnapshotView, live_parts
 
 Numbers = NDArray[np.int64]
 _NEWLINE = 10

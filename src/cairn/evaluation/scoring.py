@@ -18,13 +18,14 @@ from cairn.ask.prepare import Policy, prepare
 from cairn.ask.session import Session, Target
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.config import cairn_home
+from cairn.core.progress import Tell
 from cairn.core.types import Root
 from cairn.errors import InvalidQuery
 from cairn.search.types import Mode, SearchRequest
 from cairn.source.root import printable
 from cairn.sync.codebase import Codebase, codebase_at
-from cairn.sync.report import Tell
-from cairn.sync.run import RunOptions, sync
+from cairn.sync.report import RunOptions
+from cairn.sync.run import sync
 
 
 class Lines(NamedTuple):

@@ -14,7 +14,7 @@ open view when it is asked for; nothing is stored.
     >>> from cairn.graph.scopes import Tier
     >>> from cairn.graph.uses import uses_of
     >>> from cairn.store.disk import Disk
-    >>> from cairn.store.snapshot import open_view
+    >>> from cairn.store.read.snapshot import open_view
     >>> home = os.environ["CAIRN_HOME"]
     >>> [store] = os.listdir(f"{home}/data")
     >>> with Disk.at(home, f"data/{store}") as disk, open_view(disk, store) as view:

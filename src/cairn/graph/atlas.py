@@ -20,7 +20,7 @@ from cairn.graph.references import Graph
 from cairn.search.pathtable import PathTable, glob_pattern
 from cairn.search.places import Place, places
 from cairn.search.searcher import Searcher
-from cairn.store.snapshot import SnapshotView
+from cairn.store import SnapshotView
 from cairn.syntax.resolver import parent
 
 _BESIDE = Place.TEST | Place.EXAMPLE | Place.DOC | Place.CONFIG | Place.VENDORED | Place.GENERATED

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from cairn.core.types import Symbol
-from cairn.store.snapshot import SnapshotView
+from cairn.store import SnapshotView
 from cairn.syntax.languages import traits_of
 from cairn.syntax.resolver import Files, above, below, normal, parent
 from cairn.syntax.settings import json_of, mapping, text, toml_of

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cairn.core.types import Import, Reference, Symbol
 from cairn.graph.blocks import Spot, bound_in_blocks, depth_at
-from cairn.store.snapshot import SnapshotView
+from cairn.store import SnapshotView
 from cairn.syntax.languages import resolver_of, traits_of
 
 CALLABLES = frozenset({"function", "method", "constructor"})

@@ -19,7 +19,7 @@ from cairn.semantic.facts import FileSyntax, SemanticFacts
 from cairn.semantic.model import Occurrence, OccurrenceRole
 from cairn.semantic.places import lines_of, spot
 from cairn.semantic.state import Now
-from cairn.store.snapshot import SnapshotView
+from cairn.store import SnapshotView
 
 # What a class is made with when its own name does not stand there.
 _MAKERS = frozenset({b"super", b"constructor", b"__init__", b"this", b"base"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cairn.core.types import Import
-from cairn.store.snapshot import SnapshotView
+from cairn.store import SnapshotView
 from cairn.syntax.languages import resolver_of, traits_of
 from cairn.syntax.resolver import UNRESOLVED, Files, Resolver, Target
 from cairn.syntax.traits import Traits

@@ -15,7 +15,7 @@ from cairn.core.types import Import, Reference
 from cairn.graph.facts import CLASSES, Facts, Place
 from cairn.graph.modules import Modules, files_of
 from cairn.graph.walks import MOST_DEPTH, Kept, Walk
-from cairn.store.snapshot import SnapshotView
+from cairn.store import SnapshotView
 from cairn.syntax.resolver import WHOLE, Lead, Target
 from cairn.syntax.traits import Bases
 

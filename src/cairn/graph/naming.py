@@ -14,7 +14,7 @@ from enum import StrEnum
 from cairn.core.types import Symbol
 from cairn.graph.outline import Definition, crosses, definition_of, definitions_in
 from cairn.search.symbols import is_inside, qualified_parts
-from cairn.store.snapshot import SnapshotView
+from cairn.store import SnapshotView
 
 Near = Callable[[str], Sequence[Definition]]
 """The definitions whose names come nearest to a name."""

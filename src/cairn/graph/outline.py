@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cairn.core.types import ParseState, StoredFile, Symbol
-from cairn.store.snapshot import SnapshotView
+from cairn.store import SnapshotView
 
 Lines = tuple[int, int | None]
 """The first line and the last one; None is the end of the file."""

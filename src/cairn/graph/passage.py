@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cairn.core.types import StoredFile
 from cairn.graph.outline import Definition, Lines, crosses, definitions_in
-from cairn.store.snapshot import SnapshotView
+from cairn.store import SnapshotView
 
 
 @dataclass(frozen=True, slots=True)

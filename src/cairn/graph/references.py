@@ -13,7 +13,7 @@ from cairn.graph.importers import Importers, ImportSite
 from cairn.graph.names import Names
 from cairn.graph.scopes import Bound, Tier
 from cairn.search.places import is_test
-from cairn.store.snapshot import SnapshotView
+from cairn.store import SnapshotView
 
 # What a literal begins with: its type belongs to the language.
 _LITERAL = frozenset("\"'`[{0123456789")

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, Protocol
 from cairn.answer.envelope import encode, error
 from cairn.ask.gate import Status
 from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.progress import Phase, Progress, Tell
 from cairn.daemon.client import Abandoned, Connection, Gone, connect, ensure_daemon
 from cairn.daemon.frames import BadFrame
 from cairn.errors import CairnError, Cancelled
-from cairn.sync.report import Phase, Progress, Tell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from mcp.shared.uri_template import UriTemplate
 
 from cairn.answer.envelope import load_schema
 from cairn.core.limits import SERVE_CALLS
+from cairn.core.progress import Phase, Progress
 from cairn.mcp.calls import Calls, Described, ToolReply
-from cairn.sync.report import Phase, Progress
 
 # --- The tools as MCP lists them, and the shapes of their answers for those who want structured ones.
 

@@ -14,7 +14,7 @@ modes that look at everything. The package sees an engine over a pinned snapshot
     >>> from cairn.search.searcher import Searcher
     >>> from cairn.search.types import Mode, SearchRequest
     >>> from cairn.store.disk import Disk
-    >>> from cairn.store.snapshot import open_view
+    >>> from cairn.store.read.snapshot import open_view
     >>> home = os.environ["CAIRN_HOME"]
     >>> [store] = os.listdir(f"{home}/data")
     >>> with Disk.at(home, f"data/{store}") as disk, open_view(disk, store) as view:

@@ -15,7 +15,7 @@ from cairn.core.types import StoredFile, Symbol
 from cairn.search.found import LineMatch
 from cairn.search.snippets import Mark
 from cairn.search.types import Hit
-from cairn.store.snapshot import SnapshotView
+from cairn.store import SnapshotView
 
 _FILES_KEPT = 100
 _CUT = "…"

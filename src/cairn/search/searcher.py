@@ -36,8 +36,7 @@ from cairn.search.snippets import Snippet, Snippets
 from cairn.search.symbols import SymbolFinder
 from cairn.search.types import ChunkSpan, Found, Group, Hit, Mode, SearchRequest
 from cairn.search.weights import WEIGHTS
-from cairn.store.postings import FIELDS
-from cairn.store.snapshot import SnapshotView
+from cairn.store import FIELDS, SnapshotView
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

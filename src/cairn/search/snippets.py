@@ -17,7 +17,7 @@ from typing import NamedTuple
 from cairn.core.limits import MAX_CONTEXT_LINES, MAX_SHOWN_LINE_CHARS, SNIPPET_LINES
 from cairn.core.tokens import terms, terms_of
 from cairn.engine.local import LocalEngine
-from cairn.store.live import Outline, Reach
+from cairn.store import Outline, Reach
 
 # Runs of what can be part of a word: everything but ASCII signs and blanks. Cut finer by the tokens themselves.
 _PIECE = re.compile(r"[^\x00-,./:-@\[-^`{-\x7f]+")

@@ -18,7 +18,7 @@ from cairn.errors import InvalidPattern
 from cairn.search.exact import Within, chosen_files, coverage_of
 from cairn.search.found import SymbolMatch, SymbolsFound
 from cairn.search.fuzzy import NameTable, Way, folded, one_slip
-from cairn.store.live import LivePart, live_parts
+from cairn.store import LivePart, live_parts
 
 _PARTS = re.compile(r"::|->|[./#\\]")
 # Names of files that stand for their folder.

@@ -40,9 +40,7 @@ from cairn.core.limits import MIB, SEMANTIC_WAIT_SECONDS
 from cairn.errors import CairnError, SemanticBusy, SemanticUnreadable, StoreError, StoreNotOurs, Unsupported
 from cairn.semantic.model import Context, Family
 from cairn.source.root import printable
-from cairn.store.disk import Disk
-from cairn.store.files import remove_file
-from cairn.store.fs import SHARED, database_of, store_trouble
+from cairn.store import SHARED, Disk, database_of, remove_file, store_trouble
 
 # --- the tables -------------------------------------------------------------------------------------------------------
 

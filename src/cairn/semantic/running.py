@@ -33,8 +33,7 @@ from cairn.semantic.process import ProcessResult, machine_bytes, run_to_end, ses
 from cairn.semantic.scip import ScipIndex
 from cairn.semantic.tools import IndexerTool, find_tool
 from cairn.source.root import printable
-from cairn.store.disk import Disk
-from cairn.store.files import remove_tree
+from cairn.store import Disk, remove_tree
 
 SCRATCH = "cache/semantic"
 _MEMORY_SHARE = 0.75

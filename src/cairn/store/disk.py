@@ -21,9 +21,9 @@ from cairn.store.fs import (
     Condemned,
     Data,
     FileStat,
+    FileWriter,
     Map,
     Modes,
-    Writer,
     check_path,
     database_of,
     read_only,
@@ -96,7 +96,7 @@ class Disk(AbstractContextManager["Disk"]):
         if fd >= 0:
             os.close(fd)
 
-    def create(self, path: str) -> Writer:
+    def create(self, path: str) -> FileWriter:
         with self._changing(path) as (at, name):
             fd = os.open(name, _CREATE, self.modes.file, dir_fd=at)
             try:
@@ -111,7 +111,7 @@ class Disk(AbstractContextManager["Disk"]):
         with self.create(path) as out:
             out.write(data)
 
-    def append(self, path: str) -> Writer:
+    def append(self, path: str) -> FileWriter:
         """A file to which lines are added, made if it is not there. It is no part of a store."""
         with self._changing(path) as (at, name):
             fd = os.open(name, _APPEND, self.modes.file, dir_fd=at)
@@ -339,7 +339,7 @@ class Disk(AbstractContextManager["Disk"]):
         return self._opened(path, _FOLDER) if path else _closing(os.open(".", _FOLDER, dir_fd=self._base))
 
 
-class _DiskWriter(AbstractContextManager[Writer]):
+class _DiskWriter(AbstractContextManager[FileWriter]):
     """A file of the real disk that is being written."""
 
     __slots__ = ("_fd",)

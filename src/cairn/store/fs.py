@@ -14,10 +14,11 @@ import os
 import re
 import sqlite3
 import stat
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple, NoReturn, Protocol
 
-from cairn.errors import OUR_TROUBLE, StoreError, StoreFull, StoreIo, StoreOutOfResources, StoreUnwritable
+from cairn.errors import OUR_TROUBLE, StoreCorrupt, StoreError, StoreFull, StoreIo, StoreOutOfResources, StoreUnwritable
 
 Data = bytes | bytearray | memoryview
 
@@ -86,7 +87,7 @@ class Map(AbstractContextManager["Map"]):
                 self._owner.close()
 
 
-class Writer(AbstractContextManager["Writer"], Protocol):
+class FileWriter(AbstractContextManager["FileWriter"], Protocol):
     """A file that is being written, from its start to its end. A context manager that closes it."""
 
     def write(self, data: Data) -> None:
@@ -118,7 +119,7 @@ class Fs(Protocol):
     def modes(self) -> Modes:
         """The rights that everything gets; the same as long as the store lives."""
 
-    def create(self, path: str) -> Writer:
+    def create(self, path: str) -> FileWriter:
         """A new, empty file, open for writing; FileExistsError when the name is taken, even by a link."""
 
     def create_bytes(self, path: str, data: Data) -> None:
@@ -240,3 +241,76 @@ def store_trouble(path: str, error: OSError) -> StoreError:
 def refuse(number: int, path: str) -> NoReturn:
     """Raise the trouble of this number about this path."""
     raise OSError(number, os.strerror(number), path)
+
+
+# --- Small moves on the disk that several steps share: read, replace or remove one file, remove a tree.
+
+
+# A folder, a link, or a FIFO or the like.
+_NO_FILE = (errno.EISDIR, errno.ELOOP, errno.EINVAL)
+# Taken away or filled by somebody else in the moment since we looked.
+_WORKED_AGAINST = (errno.ENOENT, errno.ENOTEMPTY)
+
+
+def read_whole(fs: Fs, path: str, cap: int, artifact: str) -> bytes:
+    """The bytes of a small file; `StoreCorrupt` when it is no file, or larger than anybody would have written it."""
+    try:
+        return fs.read(path, cap)
+    except OSError as error:
+        # A fact about what is there, as any other damage, and no trouble with the disk.
+        if error.errno == errno.EFBIG:
+            raise StoreCorrupt(artifact=artifact, why=f"it is larger than {cap} bytes") from None
+        if error.errno in _NO_FILE:
+            raise StoreCorrupt(artifact=artifact, why="it is not a file") from None
+        raise
+
+
+def remove_file(fs: Fs, path: str) -> None:
+    """The file is gone, if it was there."""
+    with contextlib.suppress(FileNotFoundError):
+        fs.remove(path)
+
+
+@contextlib.contextmanager
+def despite_a_sleeper() -> Iterator[None]:
+    """Give up a piece of tidying when a writer that was robbed wakes up and works against it; other trouble raises.
+
+    What is left then, the next run finds.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _WORKED_AGAINST:
+            raise
+
+
+def remove_tree(fs: Fs, folder: str) -> None:
+    """The folder and all below it are gone, sealed or not, if it was there."""
+    # A thief and the sleeper that it robbed may both be at it: what is gone is gone.
+    with contextlib.suppress(FileNotFoundError):
+        names = fs.list_folder(folder)
+        fs.unseal(folder)
+        for name in names:
+            path = f"{folder}/{name}"
+            try:
+                # Without a look at it first: of a file whose sync failed nothing can be asked but that it goes.
+                remove_file(fs, path)
+            except IsADirectoryError:
+                remove_tree(fs, path)
+        fs.remove_folder(folder)
+
+
+def replace_file(fs: Fs, path: str, temp: str, data: bytes, *, safe: bool) -> None:
+    """Readers see the old bytes or the new ones. `safe`: so they do after a power cut, and then it is the new ones."""
+    remove_file(fs, temp)
+    try:
+        fs.create_bytes(temp, data)
+        if safe:
+            fs.sync_file(temp)
+        fs.swap(temp, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            remove_file(fs, temp)
+        raise
+    if safe:
+        fs.sync_folder(path.rpartition("/")[0])

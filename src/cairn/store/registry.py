@@ -12,15 +12,15 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from cairn.core.limits import MIB
 from cairn.errors import StoreCorrupt
 from cairn.store.disk import Disk
-from cairn.store.document import is_absolute_path, is_store_id, is_time
-from cairn.store.files import remove_file
-from cairn.store.fs import Fs, database_of
-from cairn.store.standing import RunOutcome, Tracked
+from cairn.store.format.document import is_absolute_path, is_store_id, is_time
+from cairn.store.fs import Fs, database_of, remove_file
 
 REGISTRY = "registry.db"
 FILES = (REGISTRY, f"{REGISTRY}-wal", f"{REGISTRY}-shm", f"{REGISTRY}-journal")
@@ -197,3 +197,39 @@ def _entry(row: tuple[Any, ...]) -> Tracked | None:
 
 def _is_plain(text: object) -> bool:
     return isinstance(text, str) and 0 < len(text) <= _MOST_TEXT and text.isprintable()
+
+
+class RunOutcome(StrEnum):
+    """How a run ended. One that has `begun` and is not at work any more was killed."""
+
+    BEGUN = "begun"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """What the registry remembers of a codebase. It lists and proves nothing: only the store says what is indexed."""
+
+    root: str
+    store_id: str
+    tracked_at: str
+    cleared: bool = False
+    embedding_model: str | None = None
+    last_run_kind: str | None = None
+    last_run_outcome: RunOutcome | None = None
+    last_run_at: str | None = None
+    last_error_code: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run that should have made its first index did not come to an end."""
+        unfinished = self.last_run_outcome in (RunOutcome.FAILED, RunOutcome.BEGUN)
+        return self.last_run_kind == "create" and unfinished
+
+    @property
+    def claims_index(self) -> bool:
+        """Whether it was indexed, as far as the registry knows."""
+        made = self.last_run_kind != "create" or self.last_run_outcome is RunOutcome.SUCCEEDED
+        return made and not self.cleared

@@ -10,9 +10,9 @@ from cairn.core.types import FileFacts, StoredFile
 from cairn.embedding.cache import EmbeddingCache, embed_with_cache
 from cairn.embedding.model import Embedder
 from cairn.errors import EmbeddingFailed
-from cairn.store.build import SegmentBuilder
+from cairn.store.format.build import SegmentBuilder
 from cairn.store.fs import Fs
-from cairn.store.staging import Batch, Staging
+from cairn.store.publish.staging import Batch, Staging
 from cairn.sync.report import FailedFile
 from cairn.syntax.versions import CHUNKER_VERSION
 

@@ -18,10 +18,12 @@ from cairn.core.limits import (
     BATCH_BYTES,
     MAX_BATCHES_AIMED_AT,
     MAX_DEGRADED_ERRORS,
+    MAX_SEGMENTS_PER_SNAPSHOT,
     PROGRESS_SECONDS,
     PUBLISH_BACKOFF_SECONDS,
     PUBLISH_ROUNDS,
 )
+from cairn.core.progress import Phase, Progress, Tell
 from cairn.core.types import (
     Candidate,
     ChangeSet,
@@ -43,25 +45,74 @@ from cairn.source.fresh import Dirt, find_dirt, still, take
 from cairn.source.git import Git
 from cairn.source.ignore import IGNORE_ENGINE_VERSION
 from cairn.source.listing import ListingRecorder, file_stats
-from cairn.source.root import printable
+from cairn.source.root import path_key, printable
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
-from cairn.store.draft import Draft, Layer
-from cairn.store.manifest import FileError, GitState, Manifest
-from cairn.store.progress import RunProgress, forget_progress, save_progress
-from cairn.store.publish import publish
-from cairn.store.staging import staged_records
-from cairn.store.tombstones import Tombstone, TombstoneReason
-from cairn.store.writer import Writer
+from cairn.store.format.manifest import FileError, GitState, Manifest
+from cairn.store.format.side_files import RunProgress, forget_progress, save_progress
+from cairn.store.format.tombstones import Tombstone, TombstoneReason
+from cairn.store.publish.publish import publish
+from cairn.store.publish.staging import Draft, Layer, Rewrite, staged_records
+from cairn.store.publish.writer import Writer
+from cairn.store.tend.compact import holders, loads_of, plan, rewrite
 from cairn.sync.batches import Packer
-from cairn.sync.codebase import Codebase
+from cairn.sync.codebase import Codebase, Place
 from cairn.sync.memory import TreeMemory, load_memory, rules_of, save_memory
-from cairn.sync.place import Place
 from cairn.sync.pool import extract_all
-from cairn.sync.report import Changes, FailedFile, Gap, Phase, Progress, Tell, gap_of
-from cairn.sync.rewriting import Rewriter, told_to_leave_out
+from cairn.sync.report import Changes, FailedFile, Gap, gap_of
 from cairn.sync.scope import Seen, SeenTree, seen_tree
 from cairn.syntax.versions import CHUNKER_VERSION
+
+# --- Segments that a run writes again in the same publish: to forget a text at once, or to make room.
+
+
+_TOLD = frozenset(
+    {
+        SkipReason.IGNORED,
+        SkipReason.EXCLUDED,
+        SkipReason.UNTRACKED,
+        SkipReason.SENSITIVE_NAME,
+    }
+)
+
+
+def told_to_leave_out(gone: Iterable[str], skips: Iterable[Skip]) -> frozenset[str]:
+    """Of the files that leave the index, those that a rule leaves out, by their own name or that of a folder."""
+    rules = {path_key(skip.raw) for skip in skips if skip.reason in _TOLD}
+    return frozenset(key for key in gone if not rules.isdisjoint(_and_above(key)))
+
+
+def _and_above(key: str) -> Iterable[str]:
+    parts = key.split("/")
+    return ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+@dataclass(slots=True)
+class Rewriter:
+    """What one run writes again. The same wish is fulfilled once, however often its publish is tried."""
+
+    writer: Writer
+    forgotten: frozenset[str] = frozenset()
+    _done: dict[tuple[frozenset[str], bool], tuple[Rewrite, ...]] = field(default_factory=dict)
+
+    def forget(self, keys: frozenset[str]) -> None:
+        """Leave no copy of the text of these files in any segment."""
+        self.forgotten |= keys
+
+    def rewrites(self, new_batches: int) -> tuple[Rewrite, ...]:
+        """What replaces segments of the base, when that many batches come on top."""
+        view = self.writer.view
+        if view is None:
+            return ()
+        crowded = len(view.manifest.segments) + new_batches > MAX_SEGMENTS_PER_SNAPSHOT
+        if not crowded and not self.forgotten:
+            return ()
+        wish = (self.forgotten, crowded)
+        if wish not in self._done:
+            wanted = holders(view, self.forgotten)
+            groups = plan(loads_of(view), everything=crowded, also=wanted) if crowded or wanted else []
+            self._done[wish] = rewrite(self.writer, groups, self.forgotten)
+        return self._done[wish]
 
 
 @dataclass(frozen=True, slots=True)

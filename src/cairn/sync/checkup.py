@@ -15,8 +15,8 @@ from cairn.source.root import printable
 from cairn.store.disk import Disk
 from cairn.store.fs import store_trouble
 from cairn.store.registry import read_registry, sqlite_version
-from cairn.store.standing import Check, Severity
-from cairn.sync.sizes import at_home
+from cairn.sync.inventory import at_home
+from cairn.sync.report import Check, Severity
 
 _INOTIFY = "/proc/sys/fs/inotify"
 _FEW_WATCHES = 65_536

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from cairn.core.config import REPO_CONFIG_NAME, Config, cairn_home, load_config, read_user_config, user_config_path
+from cairn.core.fingerprint import EmbeddingIdentity, IndexFingerprint, IndexParts, index_fingerprint
 from cairn.core.limits import MAX_CONFIG_BYTES
+from cairn.core.tokens import TOKENIZER_VERSION
 from cairn.core.types import Root
+from cairn.embedding.choose import identity_of
 from cairn.errors import ConfigUnreadable
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
-from cairn.source.root import find_root
-from cairn.store.sharing import modes_of
+from cairn.source.root import find_root, store_id
+from cairn.store.disk import Disk
+from cairn.store.format.document import CHUNK_ROWS, MANIFEST
+from cairn.store.sharing import make_disk, modes_of, open_disk
+from cairn.syntax.languages import identities
+from cairn.syntax.versions import CHUNKER_VERSION, EXTRACTOR_VERSION
 
 
 class Codebase(NamedTuple):
@@ -66,3 +74,58 @@ def _repository_config(tree: Tree) -> bytes | None:
             raise ConfigUnreadable(file=REPO_CONFIG_NAME, why=os.strerror(problem.errno or 0)) from None
         raise ConfigUnreadable(file=REPO_CONFIG_NAME, why="it is not a plain file that you may read")
     return data
+
+
+# --- Which store belongs to a codebase: its name follows from the root and from all that gives its rows their
+# meaning.
+
+
+class Place(NamedTuple):
+    """The store of a codebase: where it is, whether or not it is there, and what it is named after."""
+
+    home: str
+    store_id: str
+    fingerprint: IndexFingerprint
+    root: str
+
+    @property
+    def path(self) -> str:
+        """The folder of the store."""
+        return os.path.join(self.home, self._below)
+
+    @property
+    def _below(self) -> str:
+        return f"data/{self.store_id}"
+
+    def disk(self) -> Disk | None:
+        """The store's disk; None when there is no store yet."""
+        try:
+            return open_disk(self.home, self._below)
+        except FileNotFoundError:
+            return None
+
+    def make_disk(self, *, shared: bool | None = None) -> Disk:
+        """The store's disk, made if it is not there; `shared` is whose somebody wants it to be, None as it is."""
+        return make_disk(self.home, self._below, shared=shared)
+
+
+def place_of(codebase: Codebase, home: str, embedding: EmbeddingIdentity | None = None) -> Place:
+    """The store of this codebase under the user's folder; without a model, for the one that the settings name."""
+    parts = IndexParts(
+        grammars=identities(),
+        chunker_version=CHUNKER_VERSION,
+        extractor_version=EXTRACTOR_VERSION,
+        tokenizer_version=TOKENIZER_VERSION,
+        # Not the written ones: what can be rewritten stays in its store, see store/format/document.py.
+        schema_version=CHUNK_ROWS.oldest,
+        schemas=((MANIFEST.name, MANIFEST.oldest),),
+        embedding=embedding or identity_of(codebase.config.embedding),
+    )
+    fingerprint = index_fingerprint(codebase.config, parts)
+    return Place(home, store_id(codebase.root, fingerprint.digest), fingerprint, codebase.root.path)
+
+
+def model_of(fields: tuple[tuple[str, str], ...]) -> str | None:
+    """The name of the model in the fields of a fingerprint."""
+    value = json.loads(dict(fields).get("embeddingModel", "null"))
+    return value if isinstance(value, str) else None

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
-from cairn.core.limits import STAGING_TTL_SECONDS
-from cairn.core.types import SKIP_SENTENCES, SkipReason
+from cairn.core.limits import AUDIT_SAMPLE_FRACTION, AUDIT_SAMPLE_MIN, RACY_WINDOW_NS, STAGING_TTL_SECONDS
+from cairn.core.types import SKIP_SENTENCES, Candidate, Skip, SkipReason, SourceFile, StoredFile, Vanished
+from cairn.errors import NotIndexed, NoValidSnapshot
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
+from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
-from cairn.store import verify
 from cairn.store.disk import Disk
-from cairn.store.fs import Fs
-from cairn.store.generations import published, read_claims
-from cairn.store.layout import GENERATIONS, INDEX_STATE, POINTER, QUARANTINE, SNAPSHOTS, STAGING, is_created
-from cairn.store.readers import NO_LOCKS, has_locks
-from cairn.store.standing import HealthFinding, Severity
-from cairn.store.tiers import is_overdue
-from cairn.sync.codebase import Codebase
-from cairn.sync.group import DIRTY, told_to_group
-from cairn.sync.place import Place, place_of
-from cairn.sync.reading import lease_of
-from cairn.sync.sizes import size_of
-from cairn.sync.status import open_store
+from cairn.store.format.layout import GENERATIONS, INDEX_STATE, POINTER, QUARANTINE, SNAPSHOTS, STAGING, is_created
+from cairn.store.fs import Fs, store_trouble
+from cairn.store.publish.generations import published, read_claims
+from cairn.store.read.snapshot import NO_LOCKS, SnapshotView, has_locks, open_view
+from cairn.store.repair import verify
+from cairn.store.tend.compact import is_overdue
+from cairn.sync.codebase import Codebase, Place, place_of
+from cairn.sync.inventory import size_of
+from cairn.sync.proof import DIRTY, told_to_group
+from cairn.sync.report import HealthFinding, Severity
+from cairn.sync.status import lease_of, open_store
 
 Progress = Callable[[str, int, int], None]
 
@@ -146,3 +149,222 @@ def _locks(fs: Fs) -> Iterator[HealthFinding]:
     if not has_locks(fs):
         advice = "Set `CAIRN_HOME` to a folder on a local disk."
         yield HealthFinding("locks_unavailable", Severity.WARNING, NO_LOCKS, advice)
+
+
+# --- Does the index say what the files say? Everything in the store is checked, then compared with the tree.
+
+
+_SYNC = "Run `cairn sync` to catch up."
+_LIE = "Run `cairn reindex` to read every file again, and look for what changes files without a trace."
+# What only cutting the file into chunks can find out.
+_FOUND_LATER = frozenset({SkipReason.TOO_MANY_CHUNKS})
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """What an audit found. `walked` names are `indexed`, `skipped` or `missing`; `hashed` of them were read again.
+
+    `drifted` counts the files that have changed since the last sync. Without a snapshot nothing could be compared.
+    """
+
+    findings: tuple[HealthFinding, ...]
+    snapshot_id: str | None = None
+    walked: int = 0
+    indexed: int = 0
+    skipped: int = 0
+    missing: int = 0
+    hashed: int = 0
+    drifted: int = 0
+
+    @property
+    def damaged(self) -> bool:
+        """Whether the index is damaged, or lies."""
+        return any(finding.severity is Severity.ERROR for finding in self.findings)
+
+
+def audit(
+    codebase: Codebase,
+    home: str,
+    progress: Progress,
+    *,
+    sample: int | None = None,
+    full: bool = False,
+    clock: Clock = SYSTEM_CLOCK,
+) -> AuditReport:
+    """Check the store, walk the tree, and read a sample of the files that are said to be unchanged, or all of them.
+
+    Nothing is changed. `NotIndexed` when there is nothing to audit.
+    """
+    place = place_of(codebase, home)
+    shown = printable(codebase.root.path.encode("utf-8", "surrogateescape"))
+    try:
+        disk = place.disk()
+        if disk is None:
+            raise NotIndexed(path=shown, why="it was never indexed")
+        with disk, ExitStack() as stack:
+            progress("checking the index", 0, 0)
+            findings = [of_store(found, shared=disk.modes.shared) for found in verify.check(disk)]
+            view = _view(disk, place)
+            if view is not None:
+                stack.enter_context(view)
+            elif all(finding.severity is not Severity.ERROR for finding in findings):
+                raise NotIndexed(path=shown, why="it was never indexed")
+            else:
+                return AuditReport(in_order(findings))
+            if view.manifest.completion is None:
+                raise NotIndexed(path=shown, why="it was cleared")
+            tree = stack.enter_context(Tree(codebase.root))
+            compared = _compare(tree, codebase, view, progress, sample, full=full, clock=clock)
+            return compared.report(findings)
+    except OSError as problem:
+        raise store_trouble(place.path, problem) from problem
+
+
+def in_order(findings: Iterable[HealthFinding]) -> tuple[HealthFinding, ...]:
+    """The worst first, then by code and path: two audits of the same state say the same."""
+    ranks = list(Severity)
+    return tuple(sorted(findings, key=lambda row: (ranks.index(row.severity), row.code, row.path or "", row.message)))
+
+
+def sampled(candidates: Sequence[Candidate], snapshot: str, wanted: int | None) -> list[Candidate]:
+    """So many of these files, one in a hundred unless told; always the same ones for the same snapshot."""
+    count = max(AUDIT_SAMPLE_MIN, -(-len(candidates) // AUDIT_SAMPLE_FRACTION)) if wanted is None else wanted
+    chosen = sorted(candidates, key=lambda one: sha256(snapshot.encode() + one.raw).digest())[:count]
+    return sorted(chosen, key=lambda one: one.raw)
+
+
+def _view(fs: Fs, place: Place) -> SnapshotView | None:
+    try:
+        return open_view(fs, place.path)
+    except NoValidSnapshot:
+        return None
+
+
+def _compare(
+    tree: Tree,
+    codebase: Codebase,
+    view: SnapshotView,
+    progress: Progress,
+    sample: int | None,
+    *,
+    full: bool,
+    clock: Clock,
+) -> _Comparison:
+    manifest = view.manifest
+    walked = walk(tree, codebase.config, tracked=codebase.tracked, progress=lambda names: progress("walking", names, 0))
+    looked_at = int(datetime.fromisoformat(manifest.created_at).replace(tzinfo=UTC).timestamp()) * 1_000_000_000
+    found = _Comparison(
+        manifest.snapshot_id,
+        view.records(),
+        frozenset(error.path_key for error in manifest.errors),
+        racy_from=looked_at - RACY_WINDOW_NS,
+        walked=len(walked.candidates) + len(walked.skips),
+        skipped=len(walked.skips),
+    )
+    told, quiet = found.part(walked.candidates)
+    if not full:
+        quiet = sampled(quiet, manifest.snapshot_id, sample)
+    limit = codebase.config.limits.max_file_bytes
+    reads = [*((one, False) for one in told), *((one, True) for one in quiet)]
+    for done, (candidate, is_quiet) in enumerate(reads):
+        progress("reading", done, len(reads))
+        outcome = read_stable(tree, candidate, max_bytes=limit, clock=clock)
+        found.judge(candidate, outcome, quiet=is_quiet)
+    found.gone()
+    return found
+
+
+@dataclass(slots=True)
+class _Comparison:
+    """The tree against the records of a snapshot, while it goes on. `failed` are files that a run went on without."""
+
+    snapshot_id: str
+    records: Mapping[str, StoredFile]
+    failed: frozenset[str]
+    racy_from: int
+    walked: int
+    skipped: int
+    indexed: int = 0
+    missing: int = 0
+    hashed: int = 0
+    seen: set[str] = field(default_factory=set)
+    findings: list[HealthFinding] = field(default_factory=list)
+
+    def part(self, candidates: Iterable[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
+        """Those that have to be read, because nothing or another stat is recorded; and those said to be unchanged."""
+        told: list[Candidate] = []
+        quiet: list[Candidate] = []
+        for candidate in candidates:
+            record = self.records.get(candidate.key)
+            if record is not None:
+                self.seen.add(candidate.key)
+                self.indexed += record.skip is None
+                self.skipped += record.skip is not None
+            stat = candidate.stat
+            racy = stat.mtime_ns >= self.racy_from or stat.ctime_ns >= self.racy_from
+            (told if record is None or record.stat != stat or racy else quiet).append(candidate)
+        return told, quiet
+
+    def judge(self, candidate: Candidate, outcome: object, *, quiet: bool) -> None:
+        """What reading a file says about the index."""
+        self.hashed += 1
+        record = self.records.get(candidate.key)
+        if record is None:
+            self._unknown(candidate, outcome)
+        elif isinstance(outcome, Vanished):
+            self._drift("file_gone", "It is indexed, and there is no such file.", candidate)
+        elif not agrees(record, candidate, outcome):
+            if quiet:
+                message = "Its bytes are not the ones that are indexed, and nothing shows that it was changed."
+                path = printable(candidate.raw)
+                self.findings.append(HealthFinding("hash_differs", Severity.ERROR, message, _LIE, path))
+            else:
+                self._drift("file_changed", "It has changed since it was indexed.", candidate)
+
+    def _unknown(self, candidate: Candidate, outcome: object) -> None:
+        if isinstance(outcome, Skip | Vanished) or candidate.key in self.failed:
+            # Not to be read, gone again, or known to have failed.
+            self.skipped += 1
+        else:
+            self.missing += 1
+            self._drift("file_not_indexed", "It belongs in the index, and is not in it.", candidate)
+
+    def gone(self) -> None:
+        """Rows of files that the walk did not meet."""
+        for key in sorted(self.records.keys() - self.seen):
+            if self.records[key].skip is None:
+                message = "It is indexed, and there is no such file, or a rule leaves it out now."
+                path = printable(key.encode("utf-8", "surrogateescape"))
+                self.findings.append(HealthFinding("file_gone", Severity.WARNING, message, _SYNC, path))
+
+    def report(self, of_the_store: Iterable[HealthFinding]) -> AuditReport:
+        """All of it, and whether the sums are right."""
+        findings = [*of_the_store, *self.findings]
+        if self.indexed + self.skipped + self.missing != self.walked:
+            message = (
+                f"{self.walked} names were walked, and {self.indexed + self.skipped + self.missing} accounted for."
+            )
+            advice = "Run `cairn repair`; this is a bug in Cairn, please report it."
+            findings.append(HealthFinding("coverage_wrong", Severity.ERROR, message, advice))
+        return AuditReport(
+            in_order(findings),
+            self.snapshot_id,
+            self.walked,
+            self.indexed,
+            self.skipped,
+            self.missing,
+            self.hashed,
+            drifted=sum(finding.severity is Severity.WARNING for finding in self.findings),
+        )
+
+    def _drift(self, code: str, message: str, candidate: Candidate) -> None:
+        self.findings.append(HealthFinding(code, Severity.WARNING, message, _SYNC, printable(candidate.raw)))
+
+
+def agrees(record: StoredFile, candidate: Candidate, outcome: object) -> bool:
+    """Whether a file that was read is the one that is recorded."""
+    if record.skip in _FOUND_LATER:
+        return candidate.stat.size == record.stat.size
+    if isinstance(outcome, SourceFile):
+        return record.skip is None and outcome.file_hash == record.file_hash
+    return isinstance(outcome, Skip) and outcome.reason is record.skip

@@ -8,8 +8,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, rfc3339
@@ -17,18 +18,149 @@ from cairn.core.limits import MAX_STATE_BYTES
 from cairn.errors import Incompatible, StoreBusy, StoreCorrupt, StoreError, StoreUnreadable
 from cairn.source.root import printable
 from cairn.store.disk import Disk
-from cairn.store.document import is_store_id
-from cairn.store.fs import store_trouble
-from cairn.store.generations import published, read_claims
-from cairn.store.layout import INDEX_STATE, LEASE_LOCK
-from cairn.store.manifest import Manifest
-from cairn.store.removal import is_leftover, require_no_writer
-from cairn.store.standing import StoreEntry, StoreTrouble
-from cairn.store.state import decode_state
-from cairn.store.used import last_used
-from cairn.store.versions import reading_newer
-from cairn.sync.said import last_sync, model_of
-from cairn.sync.sizes import Measured, at_home, size_of
+from cairn.store.format.document import is_store_id, reading_newer
+from cairn.store.format.layout import (
+    INDEX_STATE,
+    LEASE_LOCK,
+    QUARANTINE,
+    SEGMENTS,
+    SNAPSHOTS,
+    STAGING,
+    segment_folder,
+    snapshot_folder,
+)
+from cairn.store.format.manifest import Manifest
+from cairn.store.format.side_files import decode_state, last_used
+from cairn.store.fs import FileStat, Fs, check_path, store_trouble
+from cairn.store.publish.generations import published, read_claims
+from cairn.store.sharing import modes_of
+from cairn.store.tend.removal import is_leftover, require_no_writer
+from cairn.sync.codebase import model_of
+
+# --- What the folders of Cairn take on disk: one walk each, by the sizes of the files.
+
+
+EMBEDDING_CACHE = "cache/embeddings"
+
+# Told how many names were looked at since the last time.
+Measured = Callable[[int], None]
+
+
+def at_home(home: str, below: str, clock: Clock = SYSTEM_CLOCK) -> Disk:
+    """The disk at this place below the user's folder, which may be that of a group; see `Disk.at`."""
+    return Disk.at(home, below, modes=modes_of(home), clock=clock)
+
+
+class Size(NamedTuple):
+    """What the files below a folder hold, and a name among them that Cairn never gives (None: there is none)."""
+
+    total: int = 0
+    stranger: str | None = None
+
+
+def size_of(disk: Disk, folder: str, tell: Measured = lambda _: None) -> Size:
+    """The size of a folder, links not followed. What is taken away meanwhile holds nothing.
+
+    What is below a folder with a name that is not ours is not looked at.
+    """
+    total, stranger = 0, None
+    left = [folder]
+    while left:
+        here = left.pop()
+        with contextlib.suppress(FileNotFoundError):
+            names = disk.list_stats(here)
+            tell(len(names))
+            for name, found in names:
+                if not is_ours(name):
+                    stranger = stranger or name
+                elif found.is_folder:
+                    left.append(f"{here}/{name}" if here else name)
+                total += 0 if found.is_folder else found.size
+    return Size(total, stranger)
+
+
+def is_ours(path: str) -> bool:
+    """Whether Cairn could have given these names: no others pass its door to the disk."""
+    try:
+        check_path(path)
+    except OSError:
+        return False
+    return True
+
+
+def disk_use(disk: Disk, active: Manifest | None, home: str) -> DiskUse:
+    """What a store takes, part by part, beside the cache that all stores share and what is left on the disk."""
+    live = set()
+    if active is not None:
+        live = {snapshot_folder(active.snapshot_id), *(segment_folder(ref.name) for ref in active.segments)}
+        # A snapshot goes on reading the tombstones of those before it.
+        live |= {ref.path.rpartition("/")[0] for ref in active.tombstones}
+    parts = Counter[str]()
+    for name, found in disk.list_stats(""):
+        if name in (SEGMENTS, SNAPSHOTS) and found.is_folder:
+            for inner, below in disk.list_stats(name):
+                path = f"{name}/{inner}"
+                parts["live" if path in live else "older"] += _size(disk, path, below)
+        else:
+            parts[name if name in (STAGING, QUARANTINE) else "other"] += _size(disk, name, found)
+    return DiskUse(**parts, embedding_cache=cache_size(home), free=disk.free_bytes())
+
+
+def _size(disk: Disk, path: str, found: FileStat) -> int:
+    if not found.is_folder:
+        return found.size
+    return size_of(disk, path).total if is_ours(path) else 0
+
+
+def cache_size(home: str) -> int | None:
+    """What the vectors take that all stores share; None when that folder is not ours to look into."""
+    try:
+        with at_home(home, EMBEDDING_CACHE) as disk:
+            return size_of(disk, "").total
+    except FileNotFoundError:
+        return 0
+    except (OSError, StoreError):
+        return None
+
+
+def free_space(home: str) -> int | None:
+    """What is left on the disk of the user's folder; None when there is none yet."""
+    try:
+        with at_home(home, "") as disk:
+            return disk.free_bytes()
+    except (OSError, StoreError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class DiskUse:
+    """What a store takes, part by part, what all stores share, and what the disk has left; None: it could not be told.
+
+    `live` is what the active snapshot reads, `older` what only earlier ones read, `other` the rest.
+    """
+
+    live: int = 0
+    older: int = 0
+    staging: int = 0
+    quarantine: int = 0
+    other: int = 0
+    embedding_cache: int | None = None
+    free: int | None = None
+
+    @property
+    def total(self) -> int:
+        """All that the store takes."""
+        return self.live + self.older + self.staging + self.quarantine + self.other
+
+
+def last_sync(fs: Fs, manifest: Manifest) -> str:
+    """When the tree was last compared: after the snapshot was made, a sync may have found nothing to do."""
+    try:
+        state = decode_state(fs.read(INDEX_STATE, MAX_STATE_BYTES))
+    except (FileNotFoundError, StoreUnreadable):
+        return manifest.created_at
+    return state.last_sync_at if state.active_snapshot_id == manifest.snapshot_id else manifest.created_at
+
 
 DATA = "data"
 
@@ -184,3 +316,32 @@ def time_text(wall_ns: int | None) -> str | None:
     except (ValueError, OverflowError):
         # A file can be dated in the year 30,000.
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreTrouble:
+    """Why a store cannot be used as it is: a stable code, and the sentence for a person."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEntry:
+    """One store. What is None could not be told; `root_exists` is None when the root could not be."""
+
+    store_id: str
+    path: str
+    size_bytes: int
+    root: str | None = None
+    root_exists: bool | None = None
+    created_at: str | None = None
+    last_used_at: str | None = None
+    active_snapshot_id: str | None = None
+    config_fingerprint: str | None = None
+    writer_alive: bool = False
+    trouble: StoreTrouble | None = None
+    files: int | None = None
+    last_sync_at: str | None = None
+    embedding_model: str | None = None
+    cleared: bool = False

@@ -19,10 +19,9 @@ from cairn.errors import GitFailed
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.listing import TreeListing, decode_listing, encode_listing, unchanged
-from cairn.store.files import replace_file
-from cairn.store.fs import Fs
-from cairn.store.layout import TREE, temp_path
-from cairn.store.manifest import Manifest
+from cairn.store.format.layout import TREE, temp_path
+from cairn.store.format.manifest import Manifest
+from cairn.store.fs import Fs, replace_file
 from cairn.sync.codebase import Codebase
 
 _DIGEST_BYTES = 32

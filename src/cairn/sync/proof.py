@@ -10,22 +10,24 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from cairn.core.fingerprint import IndexFingerprint, explain_mismatch
-from cairn.errors import Incompatible, NoValidSnapshot, StoreCorrupt, StoreError, StoreUnreadable
+from cairn.errors import Incompatible, NoValidSnapshot, SharedMismatch, StoreCorrupt, StoreError, StoreUnreadable
+from cairn.source.root import printable
 from cairn.store.disk import Disk
-from cairn.store.generations import published, read_claims
-from cairn.store.layout import is_created
-from cairn.store.manifest import PROOF, Manifest
+from cairn.store.format.layout import is_created
+from cairn.store.format.manifest import PROOF, Manifest
+from cairn.store.fs import Fs
+from cairn.store.publish.generations import published, read_claims
 from cairn.store.sharing import modes_of
-from cairn.store.standing import PROVEN, UNPROVEN, Proof, ProofOutcome, ProofReason
-from cairn.sync.place import Place
-from cairn.sync.said import model_of
+from cairn.sync.codebase import Place, model_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cairn.store.snapshot import SnapshotView
+    from cairn.store.read.snapshot import SnapshotView
 
 
 class Examined(NamedTuple):
@@ -55,7 +57,7 @@ def validate_completion_proof(place: Place) -> Proof:
 def examine(disk: Disk, place: Place, *, snapshot: str | None = None) -> Examined:
     """The same for a store that is open, with the snapshot itself. What the disk refuses is raised."""
     # Reading rows needs numpy, and a sync that finds nothing to do does not.
-    from cairn.store.snapshot import open_view  # noqa: PLC0415
+    from cairn.store.read.snapshot import open_view  # noqa: PLC0415
 
     if not is_created(disk):
         return Examined(UNPROVEN)
@@ -176,3 +178,67 @@ def differences(manifest: Manifest, wanted: IndexFingerprint) -> tuple[str, ...]
     """The names of the fields in which the rows of a snapshot differ from the wanted ones."""
     before = IndexFingerprint(manifest.config_fields, manifest.config_fingerprint)
     return tuple(field.name for field in explain_mismatch(before, wanted))
+
+
+class ProofOutcome(StrEnum):
+    """What a look at the proof that an index is complete came to. `probe_failed` says nothing about what is there."""
+
+    VALID = "valid"
+    STALE_LOCAL = "stale_local"
+    FINGERPRINT_MISMATCH = "fingerprint_mismatch"
+    PROBE_FAILED = "probe_failed"
+
+
+class ProofReason(StrEnum):
+    """Why the proof does not hold. There are six reasons; a seventh needs its message, its tests and its page too."""
+
+    MISSING_MARKER_DOC = "missing_marker_doc"
+    INVALID_MARKER_KIND = "invalid_marker_kind"
+    PATH_MISMATCH = "path_mismatch"
+    INVALID_PAYLOAD = "invalid_payload"
+    FINGERPRINT_MISMATCH = "fingerprint_mismatch"
+    PROBE_FAILED = "probe_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Whether an index is proven to be complete, and if not, why; `differs` names the fields of another fingerprint."""
+
+    outcome: ProofOutcome
+    reason: ProofReason | None = None
+    differs: tuple[str, ...] = ()
+
+    @property
+    def is_valid(self) -> bool:
+        return self.outcome is ProofOutcome.VALID
+
+
+PROVEN = Proof(ProofOutcome.VALID)
+UNPROVEN = Proof(ProofOutcome.STALE_LOCAL, ProofReason.MISSING_MARKER_DOC)
+
+
+# --- What differs when an index belongs to a group: everybody uses the same one, and everybody can read what is
+# in it.
+
+
+DIRTY = "The group's index was made from files with changes that are not committed."
+UNTRACKED = "The group's index takes in files that git does not track: every member can read them."
+
+
+def refuse_second(place: Place, root: str) -> None:
+    """Nothing, unless this would be a second index of a root in the home of a group: `SharedMismatch` says why.
+
+    A member with other settings would else make an index that the others never see.
+    """
+    if not modes_of(place.home).shared or os.path.isdir(place.path):
+        return
+    if fields := differing(place):
+        raise SharedMismatch(path=printable(os.fsencode(root)), fields=", ".join(fields))
+
+
+def told_to_group(fs: Fs, manifest: Manifest | None) -> tuple[str, ...]:
+    """What the members of a group should know of a snapshot; nothing for a store of one user."""
+    if manifest is None or manifest.completion is None or not fs.modes.shared:
+        return ()
+    told = ((DIRTY, manifest.git.dirty), (UNTRACKED, manifest.git.untracked_included))
+    return tuple(sentence for sentence, holds in told if holds)

@@ -7,14 +7,11 @@ from collections.abc import Mapping
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.core.config import cairn_home
 from cairn.errors import CairnError
-from cairn.store.registry import Registry
-from cairn.store.standing import StoreEntry, Tracked
-from cairn.sync.codebase import open_codebase
-from cairn.sync.inventory import inventory
-from cairn.sync.place import place_of
+from cairn.store.registry import Registry, Tracked
+from cairn.sync.codebase import model_of, open_codebase, place_of
+from cairn.sync.inventory import StoreEntry, inventory
 from cairn.sync.proof import validate_completion_proof
-from cairn.sync.remote_proof import engine_standing
-from cairn.sync.said import model_of
+from cairn.sync.remote.copy import engine_standing
 from cairn.sync.tracking import change
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.limits import LEASE_TTL_MS
+from cairn.core.progress import Tell
 from cairn.core.types import Skip, Vanished
 from cairn.embedding.cache import EmbeddingCache
 from cairn.embedding.choose import choose
@@ -22,28 +23,22 @@ from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
-from cairn.store import verify
 from cairn.store.disk import Disk
+from cairn.store.format.layout import TREE
+from cairn.store.format.seal import Remembered
 from cairn.store.fs import Fs, store_trouble
-from cairn.store.layout import TREE
-from cairn.store.lease import Lease, RunKind, read_lease
-from cairn.store.quarantine import Quarantine
-from cairn.store.remedy import MOVE, Step, treat
-from cairn.store.salvage import Diagnosis, diagnose, open_base
-from cairn.store.seal import Remembered
-from cairn.store.snapshot import SnapshotView, open_view
-from cairn.store.standing import HealthFinding, RepairAction, RepairPlan, RepairScope
-from cairn.store.writer import Writer, open_writer
-from cairn.sync.attach import keep_copy
-from cairn.sync.audit import agrees
+from cairn.store.publish.lease import Lease, RunKind, read_lease
+from cairn.store.publish.writer import Writer, open_writer
+from cairn.store.read.snapshot import SnapshotView, open_view
+from cairn.store.repair import RepairScope, verify
+from cairn.store.repair.salvage import MOVE, Diagnosis, Quarantine, Step, diagnose, open_base, treat
 from cairn.sync.catchup import CatchUp, Outcome, Task
-from cairn.sync.codebase import Codebase
-from cairn.sync.health import of_store
+from cairn.sync.codebase import Codebase, Place, place_of
+from cairn.sync.health import agrees, of_store
+from cairn.sync.inventory import EMBEDDING_CACHE
 from cairn.sync.memory import load_memory
-from cairn.sync.place import Place, place_of
-from cairn.sync.report import Changes, FailedFile, Tell
-from cairn.sync.run import RunOptions
-from cairn.sync.sizes import EMBEDDING_CACHE
+from cairn.sync.remote.copy import keep_copy
+from cairn.sync.report import Changes, FailedFile, HealthFinding, RepairAction, RepairPlan, RunOptions
 
 _CATCHES_UP = frozenset({RepairScope.FILES, RepairScope.FULL})
 # A person decides who may read; all other errors are ours to mend.

@@ -8,46 +8,12 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cairn.core.types import ChangeSet, SkipReason
+from cairn.store.repair import RepairScope
 
-
-class Phase(StrEnum):
-    """The stages of a run, in order; the last two are what it may do for the store when it is over."""
-
-    # It waits for others of a server to end, and has not begun.
-    QUEUED = "queued"
-    WALKING = "walking"
-    COMPARING = "comparing"
-    INDEXING = "indexing"
-    PUBLISHING = "publishing"
-    COMPACTING = "compacting"
-    COLLECTING = "collecting"
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is.
-
-    Attributes:
-        phase: What the run is doing, such as `walking` or `indexing`.
-        done: How many files of this phase are done.
-        total: How many there are; 0 while that is not known.
-        rate: Files per second in this phase.
-        current_file: The file that is being worked on, when there is one.
-    """
-
-    phase: Phase
-    done: int = 0
-    total: int = 0
-    rate: float = 0.0
-    current_file: str | None = None
-
-    @property
-    def fraction(self) -> float:
-        """The part of this phase that is done, from 0 to 1."""
-        return min(self.done / self.total, 1.0) if self.total else 0.0
-
-
-Tell = Callable[[Progress], None]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cairn.embedding.model import Embedder
+    from cairn.sync.scope import Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +80,89 @@ class RunReport:
     source_bytes: int
     seconds: float
     warnings: tuple[str, ...] = ()
+
+
+class Severity(StrEnum):
+    """How bad a finding is, the worst first; only an error makes a store unhealthy."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at, and how it is: without a severity it is as it should be."""
+
+    name: str
+    severity: Severity | None
+    message: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthFinding:
+    """Something that a check found, and what to do about it; `path` is the name it is about."""
+
+    code: str
+    severity: Severity
+    message: str
+    advice: str
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """Whether the files were compared before an answer, when, and how many had changed.
+
+    `snapshot` is the one that mirrors them as they were then; `trouble` is an error's code.
+    """
+
+    mode: str
+    changed: int = 0
+    checked_at: str | None = None
+    trouble: str | None = None
+    snapshot: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RepairAction:
+    """One step of a repair: what is done (`kind` is stable), to which path below the store, and why."""
+
+    kind: str
+    path: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepairPlan:
+    """What a repair would do. `base` is the snapshot that it builds on, `files` how many files it expects to read."""
+
+    scope: RepairScope
+    actions: tuple[RepairAction, ...] = ()
+    files: int = 0
+    base: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What may be chosen about a run: how long another writer is waited for, and which model (None: the user's).
+
+    `upkeep`: whether the store is looked after once it is over. Who waits for an answer leaves that to others, until it
+    is overdue. `shared`: whether a new store is for a group; None leaves it to the user's settings. `keep_worker`:
+    whether the process that parses waits for the next run, which a server has soon. `seen` is what a server keeps
+    between its runs; with it, a sync need only look at what is `hinted`: every name that has changed since. `found`
+    hears what there is to do before it is done.
+    """
+
+    home: str
+    allow_degraded: bool = False
+    wait_seconds: float = 10.0
+    workers: int | None = None
+    embedder: Embedder | None = None
+    upkeep: bool = True
+    shared: bool | None = None
+    keep_worker: bool = False
+    seen: Seen | None = None
+    hinted: frozenset[bytes] | None = None
+    found: Callable[[Gap], None] = lambda _: None

@@ -7,32 +7,30 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.core.progress import Phase, Progress, Tell
 from cairn.core.types import SkipReason
 from cairn.embedding.choose import choose
 from cairn.errors import NotIndexed, RootNotUtf8, StoreCorrupt
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
-from cairn.store.digests import load_digests
 from cairn.store.disk import Disk
+from cairn.store.format.layout import segment_folder
+from cairn.store.format.manifest import Manifest
+from cairn.store.format.seal import load_digests, require
 from cairn.store.fs import store_trouble
-from cairn.store.generations import published, read_claims
-from cairn.store.layout import segment_folder
-from cairn.store.lease import RunKind
-from cairn.store.manifest import Manifest
-from cairn.store.seal import require
-from cairn.store.standing import ProofReason, Tracked
-from cairn.sync.attach import attached, attachment, keep_copy
-from cairn.sync.codebase import Codebase
-from cairn.sync.group import refuse_second, told_to_group
+from cairn.store.publish.generations import published, read_claims
+from cairn.store.publish.lease import RunKind
+from cairn.store.registry import Tracked
+from cairn.sync.codebase import Codebase, Place, place_of
 from cairn.sync.memory import is_unchanged, load_memory
-from cairn.sync.place import Place, place_of
-from cairn.sync.proof import examine, judge
-from cairn.sync.report import Changes, Gap, Phase, Progress, RunReport, Tell
-from cairn.sync.scope import OutOfScope, Scope, Seen
+from cairn.sync.proof import ProofReason, examine, judge, refuse_second, told_to_group
+from cairn.sync.remote.copy import attached, attachment, keep_copy
+from cairn.sync.report import Changes, RunOptions, RunReport
+from cairn.sync.scope import OutOfScope, Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,30 +42,6 @@ _CACHE = "cache/embeddings"
 STALE_LOCAL = (
     "Local snapshot claims indexed, but completion proof is missing/invalid; treating as not_indexed for create."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What may be chosen about a run: how long another writer is waited for, and which model (None: the user's).
-
-    `upkeep`: whether the store is looked after once it is over. Who waits for an answer leaves that to others, until it
-    is overdue. `shared`: whether a new store is for a group; None leaves it to the user's settings. `keep_worker`:
-    whether the process that parses waits for the next run, which a server has soon. `seen` is what a server keeps
-    between its runs; with it, a sync need only look at what is `hinted`: every name that has changed since. `found`
-    hears what there is to do before it is done.
-    """
-
-    home: str
-    allow_degraded: bool = False
-    wait_seconds: float = 10.0
-    workers: int | None = None
-    embedder: Embedder | None = None
-    upkeep: bool = True
-    shared: bool | None = None
-    keep_worker: bool = False
-    seen: Seen | None = None
-    hinted: frozenset[bytes] | None = None
-    found: Callable[[Gap], None] = lambda _: None
 
 
 def index(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
@@ -116,9 +90,9 @@ def reindex(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock
 
 def clear(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
     """Publish an empty snapshot. The older ones stay until they are collected."""
-    from cairn.store.draft import Draft  # noqa: PLC0415
-    from cairn.store.publish import publish  # noqa: PLC0415
-    from cairn.store.writer import open_writer  # noqa: PLC0415
+    from cairn.store.publish.publish import publish  # noqa: PLC0415
+    from cairn.store.publish.staging import Draft  # noqa: PLC0415
+    from cairn.store.publish.writer import open_writer  # noqa: PLC0415
     from cairn.sync.tracking import note_cleared  # noqa: PLC0415
 
     began = clock.monotonic()
@@ -175,7 +149,7 @@ def _newest(disk: Disk) -> Manifest | None:
 
 def _is_whole(disk: Disk, manifest: Manifest) -> bool:
     """Whether readers get this snapshot: with a damaged one they fall back to an older, and there is work to do."""
-    from cairn.store.snapshot import read_tombstones  # noqa: PLC0415
+    from cairn.store.read.snapshot import read_tombstones  # noqa: PLC0415
 
     remembered = load_digests(disk)
     try:
@@ -244,7 +218,7 @@ def _catch_up(
     scope: Scope | None = None,
 ) -> RunReport:
     from cairn.embedding.cache import EmbeddingCache  # noqa: PLC0415
-    from cairn.store.writer import open_writer  # noqa: PLC0415
+    from cairn.store.publish.writer import open_writer  # noqa: PLC0415
     from cairn.sync.catchup import CatchUp  # noqa: PLC0415
     from cairn.sync.scoped import ScopedCatchUp  # noqa: PLC0415
     from cairn.sync.tracking import noted  # noqa: PLC0415

@@ -6,29 +6,200 @@ itself: a killed run would block everyone for ever.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from cairn.core.clock import SYSTEM_PROCESSES, Processes
 from cairn.core.types import SkipReason
-from cairn.errors import NoValidSnapshot, StoreCorrupt
+from cairn.errors import NoValidSnapshot, StoreCorrupt, StoreUnreadable
 from cairn.store.disk import Disk
+from cairn.store.format.document import reading_newer
+from cairn.store.format.layout import is_created
+from cairn.store.format.manifest import Manifest
+from cairn.store.format.side_files import RunProgress, load_progress
 from cairn.store.fs import Fs, store_trouble
-from cairn.store.generations import published, read_claims
-from cairn.store.layout import is_created
-from cairn.store.lease import is_alive
-from cairn.store.manifest import Manifest
-from cairn.store.readers import NO_LOCKS, has_locks
-from cairn.store.snapshot import open_view
-from cairn.store.standing import DiskUse, SnapshotInfo, State, StoreStatus, WriterInfo
-from cairn.sync.codebase import Codebase
-from cairn.sync.group import told_to_group
-from cairn.sync.place import Place, place_of
-from cairn.sync.proof import sibling_stores
-from cairn.sync.reading import lease_of, stand, stand_at, writer_info
-from cairn.sync.said import last_sync, model_of
-from cairn.sync.sizes import cache_size, disk_use, free_space
+from cairn.store.publish.generations import published, read_claims
+from cairn.store.publish.lease import LeaseRecord, RunKind, is_alive, read_lease
+from cairn.store.read.snapshot import NO_LOCKS, SnapshotView, has_locks, open_view
+from cairn.store.registry import Tracked
+from cairn.sync.codebase import Codebase, Place, model_of, place_of
+from cairn.sync.inventory import DiskUse, cache_size, disk_use, free_space, last_sync
+from cairn.sync.proof import (
+    PROVEN,
+    UNPROVEN,
+    Examined,
+    Proof,
+    ProofOutcome,
+    differing,
+    examine,
+    sibling_stores,
+    told_to_group,
+)
+
+# --- What is there for a reader: the snapshot that would answer, who is writing, and what else there is of this
+# root.
+
+
+# While one of these is at work the older snapshot is not to be believed: somebody asked for a new one.
+MASKING = frozenset({RunKind.CREATE, RunKind.REINDEX})
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a store stands for a reader. Whoever gets it closes `view`, which may be there while the gate is closed.
+
+    `differs` names the fields in which the only indexes of this root differ from what this version and its settings
+    would make. `failed` says that a run died or gave up and left nothing to answer from, `stale` that there was an
+    index and `proof` is why there is none now. `tracked` is what the registry knows; it is asked only when the store
+    has no answer.
+    """
+
+    state: State
+    view: SnapshotView | None = None
+    writer: WriterInfo | None = None
+    failed: bool = False
+    differs: tuple[str, ...] = ()
+    proof: Proof = UNPROVEN
+    stale: bool = False
+    tracked: Tracked | None = None
+
+
+def stand(place: Place, *, snapshot: str | None = None, processes: Processes = SYSTEM_PROCESSES) -> Standing:
+    """Look at the store of this place; `snapshot` asks for that one instead of the newest.
+
+    What the disk refuses is told as an error of the store.
+    """
+    try:
+        disk = place.disk()
+        if disk is None:
+            return _nothing(place)
+        with disk:
+            return stand_at(place, disk, snapshot, processes)
+    except OSError as problem:
+        raise store_trouble(place.path, problem) from problem
+
+
+def stand_at(
+    place: Place, disk: Disk, snapshot: str | None = None, processes: Processes = SYSTEM_PROCESSES
+) -> Standing:
+    """The same for a store that is open; trouble with its disk is raised as it is."""
+    if not is_created(disk):
+        return _nothing(place)
+    lease = lease_of(disk)
+    alive = lease is not None and is_alive(lease, processes)
+    writer = writer_info(disk, lease, alive=True) if lease is not None and alive else None
+    found = examine(disk, place, snapshot=snapshot)
+    if found.view is not None:
+        masked = lease is not None and alive and lease.run_kind in MASKING
+        return Standing(State.INDEXING if masked else State.INDEXED, found.view, writer, proof=PROVEN)
+    if alive:
+        return Standing(State.INDEXING, writer=writer, proof=found.proof)
+    died = lease is not None and not lease.released
+    return _unproven(place, found, died=died)
+
+
+def _unproven(place: Place, found: Examined, *, died: bool) -> Standing:
+    """A store that nobody writes, and that does not answer."""
+    if found.corrupt:
+        return Standing(State.CORRUPT, proof=found.proof, stale=True)
+    if found.cleared:
+        return Standing(State.CLEARED)
+    if found.proof == UNPROVEN:
+        nothing = _nothing(place)
+        return replace(nothing, failed=nothing.failed or died, stale=nothing.stale and not died)
+    stale = found.proof.outcome is ProofOutcome.STALE_LOCAL
+    return Standing(State.NOT_INDEXED, differs=found.proof.differs, proof=found.proof, stale=stale)
+
+
+def _nothing(place: Place) -> Standing:
+    """Nothing was ever published here: others of the same root may be there, and somebody may remember one."""
+    # Most readers find an index, and do without this.
+    from cairn.sync.tracking import remembered  # noqa: PLC0415
+
+    known = remembered(place)
+    if known is not None and known.cleared:
+        return Standing(State.CLEARED, tracked=known)
+    differs = differing(place)
+    if not differs and known is not None and known.embedding_model != model_of(place.fingerprint.fields):
+        # Also the model of a run that was stopped before it could publish anything.
+        differs = ("embeddingModel",)
+    if known is None or differs:
+        return Standing(State.NOT_INDEXED, differs=differs, tracked=known)
+    return Standing(State.NOT_INDEXED, failed=known.failed, stale=known.claims_index, tracked=known)
+
+
+def lease_of(fs: Fs) -> LeaseRecord | None:
+    """The lease, if there is one that can be read."""
+    try:
+        return read_lease(fs)
+    except StoreUnreadable:
+        # Whoever writes next waits until it has stood still; it says nothing about what can be read.
+        return None
+
+
+def writer_info(fs: Fs, lease: LeaseRecord, *, alive: bool) -> WriterInfo:
+    """Who holds the lease, and what that run told last; not what another one left behind."""
+    told = load_progress(fs) if alive else None
+    return WriterInfo(
+        pid=lease.process.pid,
+        kind=lease.run_kind.value,
+        started_at=lease.started_at,
+        run_id=lease.staging_txn_id,
+        alive=alive,
+        progress=told if told is not None and told.run_id == lease.staging_txn_id else None,
+    )
+
+
+class State(StrEnum):
+    """Where a store stands. `indexing` is a live run that has nothing older to answer from, or was told to distrust it.
+
+    It is never written down: a run that was killed leaves no state behind.
+    """
+
+    INDEXED = "indexed"
+    INDEXING = "indexing"
+    CLEARED = "cleared"
+    NOT_INDEXED = "not_indexed"
+    CORRUPT = "corrupt"
+
+
+@dataclass(frozen=True, slots=True)
+class WriterInfo:
+    """The run that holds the lease, and what it told last; `alive` is false when its process is provably gone."""
+
+    pid: int
+    kind: str
+    started_at: str
+    run_id: str
+    alive: bool
+    progress: RunProgress | None = None
+
+
+# --- `--read-only`: read a store of a later format as far as this version knows it, because somebody asked for
+# that.
+
+
+Met = Mapping[str, int]
+
+
+@contextmanager
+def reading(read_only: bool) -> Iterator[Met]:
+    """What is read inside may be of a later format if that was asked for; gives the later versions that were met."""
+    if not read_only:
+        yield {}
+        return
+    with reading_newer() as met:
+        yield met
+
+
+def later_warnings(met: Met) -> list[str]:
+    """What an answer says that came out of a later format; nothing when it did not."""
+    if not met:
+        return []
+    listed = ", ".join(f"{name} {version}" for name, version in sorted(met.items()))
+    return [f"The index has a later format ({listed}); what this version of Cairn does not know of it is left out."]
 
 
 def look(codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES) -> StoreStatus:
@@ -153,3 +324,56 @@ def _active(fs: Fs, place: str) -> tuple[Manifest | None, State]:
         return None, State.NOT_INDEXED
     with view:
         return view.manifest, State.INDEXED if view.manifest.completion else State.CLEARED
+
+
+_NO_USE = DiskUse()
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotInfo:
+    """One snapshot. `chunks_physical` counts the rows on disk, `chunks` those of them that are live."""
+
+    id: str
+    generation: int
+    created_at: str
+    files: int
+    chunks: int
+    chunks_physical: int
+    segments: int
+    tombstones: int
+    degraded: bool
+    errors: int
+    head: str | None
+    dirty: bool
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """Where a store stands. `siblings` counts the stores of the same root that were made with other settings.
+
+    `probe_failed`: it cannot be read just now, and this is how it stood when it last could.
+    """
+
+    state: State
+    root: str
+    store_id: str
+    path: str
+    snapshot: SnapshotInfo | None = None
+    index_fingerprint: str | None = None
+    ignore_fingerprint: str | None = None
+    skipped: tuple[tuple[SkipReason, int], ...] = ()
+    store_bytes: int = 0
+    writer: WriterInfo | None = None
+    embedding_model: str | None = None
+    last_sync_at: str | None = None
+    siblings: int = 0
+    warnings: tuple[str, ...] = ()
+    disk: DiskUse = _NO_USE
+    proof: Proof = UNPROVEN
+    differs: tuple[str, ...] = ()
+    failed: bool = False
+    stale: bool = False
+    strict: bool = False
+    tracked: Tracked | None = None
+    probe_failed: bool = False

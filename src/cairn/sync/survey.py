@@ -18,8 +18,7 @@ from cairn.source.ignore import GlobSet, parse_rules
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
 from cairn.sync.codebase import Codebase
-from cairn.sync.extract import HEAD_BYTES
-from cairn.sync.pool import extract_all
+from cairn.sync.pool import HEAD_BYTES, extract_all
 
 # A file with fewer bytes than this per permitted chunk cannot fall into too many: a chunk is small only where it and
 # the next would not fit into one, so two neighbours weigh well above a thousand bytes together.

@@ -14,13 +14,10 @@ from typing import NamedTuple
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.errors import CairnError, Cancelled, Interrupted, StoreError, StoreUnreadable
-from cairn.store.lease import RunKind
-from cairn.store.registry import Registry, open_registry, read_registry
-from cairn.store.standing import RunOutcome, StoreEntry, StoreTrouble, Tracked
-from cairn.sync.inventory import inventory
-from cairn.sync.place import Place
-from cairn.sync.said import model_of
-from cairn.sync.sizes import at_home
+from cairn.store.publish.lease import RunKind
+from cairn.store.registry import Registry, RunOutcome, Tracked, open_registry, read_registry
+from cairn.sync.codebase import Place, model_of
+from cairn.sync.inventory import StoreEntry, StoreTrouble, at_home, inventory
 
 _TROUBLE = (OSError, StoreError, StoreUnreadable)
 

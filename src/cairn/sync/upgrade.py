@@ -10,21 +10,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
+from cairn.core.progress import Phase, Progress, Tell
 from cairn.errors import Incompatible, NotIndexed, NotUpgraded, RequiresReindex, StoreBusy
-from cairn.store.compact import build, publish_merged, workshop
-from cairn.store.formats import Format, formats_of, older_segments
+from cairn.store.format.manifest import Manifest
 from cairn.store.fs import Fs
-from cairn.store.lease import RunKind
-from cairn.store.manifest import Manifest
-from cairn.store.verify import Severity, check
-from cairn.store.writer import Writer, open_writer
-from cairn.sync.attach import keep_copy
-from cairn.sync.codebase import Codebase
-from cairn.sync.place import place_of
-from cairn.sync.reading import stand
-from cairn.sync.report import Phase, Progress, Tell
-from cairn.sync.run import RunOptions
-from cairn.sync.status import open_store
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import Writer, open_writer
+from cairn.store.repair.verify import Severity, check
+from cairn.store.tend.compact import build, publish_merged, workshop
+from cairn.store.tend.upgrade import Format, formats_of, older_segments
+from cairn.sync.codebase import Codebase, place_of
+from cairn.sync.remote.copy import keep_copy
+from cairn.sync.report import RunOptions
+from cairn.sync.status import open_store, stand
 
 
 @dataclass(frozen=True, slots=True)

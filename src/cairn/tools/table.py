@@ -15,8 +15,8 @@ from cairn.ask.runs import Action, Patience, retry_after_ms
 from cairn.ask.workspace import SessionPool, Workspace
 from cairn.core.limits import MAX_EDIT_FILES
 from cairn.core.options import Choice, Face, Flag, Option, OptionTable, TextList
+from cairn.core.progress import Tell
 from cairn.errors import CairnError, InvalidRequest
-from cairn.sync.report import Tell
 from cairn.tools import reading
 from cairn.tools.arguments import checked, schema_of
 from cairn.tools.managing import manage_index

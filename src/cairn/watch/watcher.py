@@ -24,10 +24,9 @@ from cairn.errors import CairnError, NotIndexed, RootNotFound, WatchFailed
 from cairn.source.beneath import Tree
 from cairn.source.walk import walk, walk_to
 from cairn.source.watch import Watch, watch_tree
-from cairn.store.standing import State
 from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.report import Gap
-from cairn.sync.status import look
+from cairn.sync.status import State, look
 from cairn.watch.event_loop import Ears
 from cairn.watch.pending_changes import Hearing
 

@@ -1,0 +1,308 @@
+"""A JSON document that knows when it was damaged: canonical bytes with a digest of themselves inside.
+
+The bytes are canonical JSON (sorted keys, no blanks, UTF-8) and a newline. The digest is the SHA-256, in hex, of those
+bytes without the field that holds it. Reading checks size, JSON, canonical form, digest and version, in this order: a
+flipped bit is always damage and never a version of the future.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, NoReturn, TypeVar
+
+from cairn.core.limits import MAX_PATH_KEY_BYTES
+from cairn.errors import Incompatible, StoreCorrupt
+
+# --- Which format versions are read and which one is written, for everything that lasts or leaves the house.
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One kind of thing with a format version: the oldest and newest that can be read, and the one that is written."""
+
+    name: str
+    oldest: int
+    newest: int
+    written: int
+
+
+# When to raise what. A new version is *written* when an older reader would misread the new bytes; the manifest and the
+# tombstones are closed (an unknown field may change what is live), so there a new field is a new version. index_state
+# and the lease are open: a new field that may be ignored needs none. *Oldest* is raised only when a reader is removed.
+# Every version of a document keeps `schema_version`, the canonical form and its self-digest (see document.py): that
+# is how a damaged file is told from a file of the future.
+#
+# What is of an older version that can still be read, `cairn upgrade-store` writes anew, in the same store: a store is
+# named after the *oldest* versions of manifest and rows. So oldest is also raised when rows come to mean something
+# else, that no rewriting gives them: then a new store is made beside the old one. Whoever raises it for the data file
+# raises it for the rows too.
+
+MANIFEST = Artifact("manifest", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest, size and SHA-256 of each artifact, tombstones ordered by sequence, completion
+#    marker, generation. Its tombstone files are JSON lines without a version of their own: they follow the manifest's.
+
+INDEX_STATE = Artifact("index state", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest.
+
+WRITER_LEASE = Artifact("writer lease", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest.
+
+CHUNK_ROWS = Artifact("chunk row schema", oldest=1, newest=1, written=1)
+# 1: first shipped form.
+
+STAGED_BATCH = Artifact("staged batch", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest. Of another version it is not adopted, and nothing is lost.
+
+DIGESTS = Artifact("remembered digests", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest. Of another version it is not believed, and the files are read again.
+
+SEGMENT_DATA = Artifact("data file of a segment", oldest=1, newest=1, written=1)
+# 1: first shipped form. A reader looks sections up by name and ignores those it does not know: a new one needs no new
+#    version, a changed one does.
+
+RUN_PROGRESS = Artifact("progress of a run", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest. Of another version it is not shown.
+
+SHARING = Artifact("sharing of a store", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest. Closed: an unknown field may change who may use the store.
+
+RESPONSES = Artifact("response schema", oldest=1, newest=1, written=1)
+# 1: first shipped form. The number at the end of each schema's name.
+
+_DOCUMENTS = (MANIFEST, INDEX_STATE, WRITER_LEASE, STAGED_BATCH, DIGESTS, RUN_PROGRESS, SHARING)
+ARTIFACTS = (*_DOCUMENTS, CHUNK_ROWS, SEGMENT_DATA, RESPONSES)
+
+
+_LATER: ContextVar[dict[str, int] | None] = ContextVar("later versions that were met", default=None)
+
+
+@contextmanager
+def reading_newer() -> Iterator[dict[str, int]]:
+    """Inside, later versions than the newest are read as far as this package knows them; gives those that were met.
+
+    For readers that somebody has asked to take the risk, and never for a writer: what it does not know, it would lose.
+    """
+    met: dict[str, int] = {}
+    token = _LATER.set(met)
+    try:
+        yield met
+    finally:
+        _LATER.reset(token)
+
+
+def is_reading_newer() -> bool:
+    """Whether later versions are read at this moment."""
+    return _LATER.get() is not None
+
+
+def check_version(artifact: Artifact, version: int) -> None:
+    """Nothing, when this package reads that version; else `Incompatible`, which names the artifact and the version."""
+    met = _LATER.get()
+    if met is not None and version > artifact.newest:
+        met[artifact.name] = max(version, met.get(artifact.name, 0))
+    elif not artifact.oldest <= version <= artifact.newest:
+        raise Incompatible(artifact=artifact.name, version=version, oldest=artifact.oldest, newest=artifact.newest)
+
+
+U64 = (1 << 64) - 1
+T = TypeVar("T", int, str)
+
+_VERSION = "schema_version"
+_MOST_VERSION = (1 << 31) - 1
+_SHA256 = re.compile("[0-9a-f]{64}")
+_GIT_ID = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+_STORE_ID = re.compile("[a-z0-9-]{1,40}__[0-9a-f]{16}__[0-9a-f]{16}")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+
+
+def seal(artifact: Artifact, digest_field: str, fields: Mapping[str, Any]) -> bytes:
+    """The bytes of a document with these fields, its version and its digest."""
+    document = {_VERSION: artifact.written, **fields}
+    return _text({**document, digest_field: _digest(document)}).encode()
+
+
+def unseal(artifact: Artifact, digest_field: str, data: bytes, most_bytes: int) -> Fields:
+    """The fields of an undamaged document of a readable version, without version and digest."""
+    # Parsed JSON takes up to forty times its bytes, so nothing is parsed before it is known to be small.
+    if len(data) > most_bytes:
+        _refuse(artifact, f"it is larger than {most_bytes} bytes")
+    try:
+        text = data.decode("utf-8")
+        document = json.loads(text, parse_float=_no_float, parse_constant=_no_float)
+        canonical = _text(document)
+    except (ValueError, RecursionError):
+        # Not UTF-8, no JSON, numbers of thousands of digits, thousands of brackets.
+        _refuse(artifact, "it cannot be parsed")
+    # This also catches fields that are there twice, of which a parser keeps one.
+    if canonical != text:
+        _refuse(artifact, "it is not in canonical form")
+    if not isinstance(document, dict):
+        _refuse(artifact, "it is not an object")
+    if document.pop(digest_field, None) != _digest(document):
+        _refuse(artifact, "its digest does not match")
+    version = Fields(artifact, document).number(_VERSION, most=_MOST_VERSION)
+    check_version(artifact, version)
+    return Fields(artifact, document, version=version)
+
+
+class Fields:
+    """One JSON object, taken apart field by field. Each refusal is a `StoreCorrupt` that says where and what.
+
+    Of a later version than we know (see `reading_newer`), fields that we do not know are passed over, and a field that
+    is not what we know is no damage: it is `Incompatible`.
+    """
+
+    __slots__ = ("_artifact", "_left", "_where", "version")
+
+    def __init__(self, artifact: Artifact, values: dict[str, Any], where: str = "", version: int = 0) -> None:
+        self._artifact = artifact
+        self._left = values
+        self._where = where
+        self.version = version
+
+    def number(self, name: str, *, least: int = 0, most: int = U64) -> int:
+        value = self._take(name)
+        # `true` is a number to Python, not to us.
+        if type(value) is not int or not least <= value <= most:
+            self.refuse(f"{name} is not a number from {least} to {most}")
+        return value
+
+    def flag(self, name: str) -> bool:
+        value = self._take(name)
+        if type(value) is not bool:
+            self.refuse(f"{name} is neither true nor false")
+        return value
+
+    def text(self, name: str, fits: Callable[[str], bool]) -> str:
+        value = self._take(name)
+        if not isinstance(value, str) or not fits(value):
+            self.refuse(f"{name} is not what belongs there")
+        return value
+
+    def text_or_none(self, name: str, fits: Callable[[str], bool]) -> str | None:
+        if name in self._left and self._left[name] is None:
+            del self._left[name]
+            return None
+        return self.text(name, fits)
+
+    def object(self, name: str) -> Fields:
+        value = self._take(name)
+        if not isinstance(value, dict):
+            self.refuse(f"{name} is not an object")
+        return Fields(self._artifact, value, f"{self._where}{name}.", self.version)
+
+    def object_or_none(self, name: str) -> Fields | None:
+        if name in self._left and self._left[name] is None:
+            del self._left[name]
+            return None
+        return self.object(name)
+
+    def objects(self, name: str, most: int) -> list[Fields]:
+        values = self._take(name)
+        if not isinstance(values, list) or len(values) > most or not all(isinstance(value, dict) for value in values):
+            self.refuse(f"{name} is not a list of at most {most} objects")
+        where = f"{self._where}{name}"
+        return [Fields(self._artifact, value, f"{where}[{i}].", self.version) for i, value in enumerate(values)]
+
+    def texts(self, name: str, most: int, fits: Callable[[str], bool]) -> list[tuple[str, str]]:
+        """The entries of an object that holds texts, in order of the keys, which must fit."""
+        return self._entries(name, most, fits, str)
+
+    def numbers(self, name: str, most: int, fits: Callable[[str], bool]) -> list[tuple[str, int]]:
+        """The entries of an object that counts something, in order of the keys, which must fit; no count is zero."""
+        entries = self._entries(name, most, fits, int)
+        for key, value in entries:
+            if not 0 < value <= U64:
+                self.refuse(f"{name}.{key} is no count")
+        return entries
+
+    def end(self) -> None:
+        """Nothing is left over; an unknown field is refused."""
+        if self._left and not self._is_later:
+            _refuse(self._artifact, f"{self._where.rstrip('.') or 'it'} has a field that this version does not know")
+
+    def refuse(self, why: str) -> NoReturn:
+        if self._is_later:
+            known = self._artifact
+            raise Incompatible(artifact=known.name, version=self.version, oldest=known.oldest, newest=known.newest)
+        _refuse(self._artifact, self._where + why)
+
+    @property
+    def _is_later(self) -> bool:
+        return self.version > self._artifact.newest
+
+    def _entries(self, name: str, most: int, fits: Callable[[str], bool], kind: type[T]) -> list[tuple[str, T]]:
+        found = self._take(name)
+        if not isinstance(found, dict) or len(found) > most:
+            self.refuse(f"{name} is not an object of at most {most} entries")
+        for key, value in found.items():
+            if not fits(key):
+                self.refuse(f"{name} has an entry that does not belong there")
+            if type(value) is not kind:
+                self.refuse(f"{name}.{key} is not what belongs there")
+        return sorted(found.items())
+
+    def _take(self, name: str) -> Any:
+        if name not in self._left:
+            self.refuse(f"{name} is missing")
+        return self._left.pop(name)
+
+
+# --- what the texts in a document look like ---------------------------------------------------------------------------
+
+
+def is_sha256(text: str) -> bool:
+    """64 hexadecimal digits in lower case."""
+    return _SHA256.fullmatch(text) is not None
+
+
+def is_git_id(text: str) -> bool:
+    """The id of a commit: 40 hexadecimal digits, or 64 in a repository that uses SHA-256."""
+    return _GIT_ID.fullmatch(text) is not None
+
+
+def is_store_id(text: str) -> bool:
+    """A store's name: a slug, 16 digits for the place, 16 for the index fingerprint."""
+    return _STORE_ID.fullmatch(text) is not None
+
+
+def is_time(text: str) -> bool:
+    """A moment in UTC as `clock.rfc3339` writes it."""
+    if not _TIME.fullmatch(text):
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_absolute_path(text: str) -> bool:
+    """A path from `/` without empty, `.` or `..` parts."""
+    if len(text.encode()) > MAX_PATH_KEY_BYTES or not text.startswith("/") or "\0" in text:
+        return False
+    return text == "/" or not any(part in ("", ".", "..") for part in text[1:].split("/"))
+
+
+def _text(document: object) -> str:
+    # As `fingerprint.canonical_json`, without its look for floats: reading has refused them, faster, while parsing.
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    return sha256(_text(document).encode()).hexdigest()
+
+
+def _no_float(text: str) -> NoReturn:
+    raise ValueError("a document cannot hold a float")
+
+
+def _refuse(artifact: Artifact, why: str) -> NoReturn:
+    raise StoreCorrupt(artifact=artifact.name, why=why) from None

@@ -1,0 +1,179 @@
+"""One run that writes: it holds the lease, stands on the newest whole snapshot, and leaves nothing half done behind.
+
+Whoever takes the lease from another first puts a fence in its way, then ends what it had begun: a swap of the pointer
+that was due is made, a manifest that never won goes, and batches that were sealed are there to be taken over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from typing import Protocol
+
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
+from cairn.core.limits import LEASE_TTL_MS
+from cairn.errors import StoreUnreadable
+from cairn.store.format.layout import (
+    POINTER,
+    RANDOM_BYTES,
+    create_store,
+    encode_pointer,
+    is_created,
+    snapshot_id,
+    temp_path,
+)
+from cairn.store.format.manifest import Manifest
+from cairn.store.format.seal import Remembered, load_digests
+from cairn.store.fs import Fs, replace_file
+from cairn.store.publish.generations import is_published, plant_fence, published, read_claims
+from cairn.store.publish.lease import Lease, RunKind, acquire
+from cairn.store.publish.staging import Batch, Staging, withdraw
+from cairn.store.publish.tidy import tidy
+from cairn.store.read.snapshot import SnapshotView, open_view
+from cairn.store.sharing import require_capable
+
+Base = Callable[[Lease, Remembered], SnapshotView | None]
+
+
+class Away(Protocol):
+    """A copy of the store elsewhere, which a snapshot must have reached before it is published."""
+
+    def send(self, view: SnapshotView) -> None:
+        """All that the snapshot reads is there and safe; raises when it is not."""
+
+    def mark(self, manifest: Manifest) -> None:
+        """The snapshot is published."""
+
+
+class Writer(AbstractContextManager["Writer"]):
+    """A run with the lease. `view` is the snapshot it builds on (None: the first), `newest` the highest number taken.
+
+    `adopted` are the batches of earlier runs that were killed; `away` is a copy that is kept elsewhere. Leaving it
+    without a publish withdraws what was put in place and keeps the sealed batches for the next run.
+    """
+
+    def __init__(self, fs: Fs, lease: Lease, view: SnapshotView | None, newest: int, staging: Staging) -> None:
+        self.fs = fs
+        self.lease = lease
+        self.view = view
+        self.newest = newest
+        self.staging = staging
+        self.adopted: tuple[Batch, ...] = ()
+        self.away: Away | None = None
+        self._closing = ExitStack()
+
+    @property
+    def run(self) -> str:
+        return self.lease.run_id
+
+    @property
+    def base(self) -> Manifest | None:
+        """The manifest this run builds on."""
+        return self.view.manifest if self.view is not None else None
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        # A disk that is full or gone, or a thief that tidies up behind us at this moment: the next run does it.
+        with self._closing, contextlib.suppress(OSError):
+            if is_published(self.fs, self.run):
+                return
+            with contextlib.suppress(OSError):
+                withdraw(self.fs, self.run)
+            if isinstance(error, OSError | StoreUnreadable):
+                # What a thief has tidied away is neither trouble of the disk nor damage to the index.
+                self.lease.require_ours()
+
+
+def open_writer(
+    fs: Fs,
+    place: str,
+    kind: RunKind,
+    *,
+    clock: Clock = SYSTEM_CLOCK,
+    processes: Processes = SYSTEM_PROCESSES,
+    wait_seconds: float = 0.0,
+    rebuild: bool = False,
+    base: Base | None = None,
+    lease_ttl_ms: int = LEASE_TTL_MS,
+) -> Writer:
+    """Take the lease and tidy up behind the last one. `StoreBusy` when another run holds it.
+
+    With `rebuild` a store in which no snapshot is whole is no obstacle: the run will not build on any. A repair finds
+    out by itself what to build on (`base`), with the lease and before anything is tidied; it remembers nothing.
+    """
+    if not is_created(fs):
+        create_store(fs)
+    if fs.modes.shared:
+        require_capable(fs, place)
+    run = snapshot_id(clock.wall_ns(), secrets.token_bytes(RANDOM_BYTES))
+    with ExitStack() as stack:
+        lease = stack.enter_context(
+            acquire(
+                fs,
+                run_id=run,
+                kind=kind,
+                floor_epoch=_highest_epoch(fs),
+                clock=clock,
+                processes=processes,
+                ttl_ms=lease_ttl_ms,
+                wait_seconds=wait_seconds,
+            )
+        )
+        with _unless_robbed(lease):
+            if lease.fence_owed:
+                plant_fence(fs, read_claims(fs).newest)
+                lease.fence_owed = False
+            remembered = load_digests(fs) if base is None else Remembered()
+            view = _open_base(fs, place, remembered, rebuild) if base is None else base(lease, remembered)
+            if view is not None:
+                stack.enter_context(view)
+                finish_swap(fs, run, view.manifest)
+            staging = Staging(fs, run, remembered)
+            writer = Writer(fs, lease, view, read_claims(fs).newest, staging)
+            # Not only behind the run before: another may have been killed while it tidied up, and a cut brings names
+            # back.
+            writer.adopted = tuple(tidy(fs, staging, lease))
+        writer._closing = stack.pop_all()
+        return writer
+
+
+@contextlib.contextmanager
+def _unless_robbed(lease: Lease) -> Iterator[None]:
+    """`LeaseLost` in place of what is then missing: what a thief has tidied away is no trouble of the disk."""
+    try:
+        yield
+    except (OSError, StoreUnreadable):
+        with contextlib.suppress(OSError):
+            lease.require_ours()
+        raise
+
+
+def point_to(fs: Fs, run: str, manifest: Manifest) -> None:
+    """Let the pointer name this snapshot, safely."""
+    replace_file(fs, POINTER, temp_path(POINTER, run), encode_pointer(manifest.snapshot_id), safe=True)
+
+
+def finish_swap(fs: Fs, run: str, newest: Manifest) -> None:
+    """Make the swap that a writer, killed between its claim and it, still owed. The pointer never goes back."""
+    pointed = read_claims(fs).pointed
+    if pointed is None or pointed.generation < newest.generation:
+        point_to(fs, run, newest)
+
+
+def _open_base(fs: Fs, place: str, remembered: Remembered, rebuild: bool) -> SnapshotView | None:
+    try:
+        return open_view(fs, place, remembered=remembered)
+    except StoreUnreadable:
+        if rebuild:
+            return None
+        raise
+
+
+def _highest_epoch(fs: Fs) -> int:
+    """The highest epoch that a manifest shows: the lease must go on from there even if its own file was lost.
+
+    This comes before the lease is taken, so that a store of a later version is refused before anything is written.
+    """
+    newest = next(published(fs, read_claims(fs), []), None)
+    return newest.lease_epoch if newest else 0

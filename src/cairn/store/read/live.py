@@ -1,0 +1,158 @@
+"""What search may touch of a segment: its postings, vectors and text, and which of its files are live.
+
+Files and definitions that a tombstone hides are not given out. Arrays come as they lie in the data file, dead rows
+among them, and say so: an engine gives places to the rows of the live `files` only, so nothing else can be found in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cairn.core.types import StoredFile, Symbol
+from cairn.store.format.columns import last_newline
+from cairn.store.format.postings import Postings, Vectors, read_vectors
+from cairn.store.format.rows import ChunkRow, Outline, Passage, Reach
+from cairn.store.format.segment import Segment
+from cairn.store.read.snapshot import SnapshotView
+
+__all__ = ["LivePart", "Outline", "Passage", "Reach", "live_parts"]
+
+Numbers = NDArray[np.int64]
+
+
+class LivePart:
+    """One segment of a view. Files are named by their number in it; only live ones are ever given out."""
+
+    def __init__(self, segment: Segment, hidden: frozenset[int]) -> None:
+        self._segment = segment
+        self._hidden = hidden
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """The numbers of the files that a tombstone hides."""
+        return tuple(sorted(self._hidden))
+
+    @cached_property
+    def postings(self) -> Postings:
+        return Postings(self._segment.sections)
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        return read_vectors(self._segment.sections, self._segment.rows, self._segment.dimension)
+
+    @cached_property
+    def row_starts(self) -> NDArray[np.uint32]:
+        """The first chunk row of each file, and the number of rows."""
+        return np.frombuffer(self._segment.sections["file.rows"], "<u4")
+
+    def keys(self) -> list[str]:
+        """Path of every file by its number, hidden ones too."""
+        return list(self._segment.keys())
+
+    def files(self) -> list[tuple[str, int]]:
+        """Path and number of every live file that has rows."""
+        starts = self.row_starts.tolist()
+        return [
+            (key, number)
+            for number, key in enumerate(self._segment.keys())
+            if starts[number] < starts[number + 1] and number not in self._hidden
+        ]
+
+    def with_text(self) -> list[tuple[str, str, int]]:
+        """Path, language and number of every live file with text, those without rows too; without reading its facts."""
+        rows = self._segment.query("SELECT path, language, id FROM files WHERE skip IS NULL ORDER BY id")
+        return [row for row in rows if row[2] not in self._hidden]
+
+    def texts(self) -> tuple[memoryview, list[int]]:
+        """The text of the whole segment, and where each file of it begins; files that are hidden are there too."""
+        return self._segment.whole_text(), self._segment.text_starts()
+
+    def file(self, number: int) -> StoredFile:
+        return self._segment.file(number)
+
+    def text(self, number: int) -> memoryview:
+        return self._segment.text(number)
+
+    def chunk(self, row: int) -> ChunkRow:
+        return self._segment.chunk(row)
+
+    def row_at(self, number: int, offset: int) -> int:
+        """The chunk row that holds this place of a file; the first for a file's very start."""
+        first, last = int(self.row_starts[number]), int(self.row_starts[number + 1])
+        starts = self._numbers("chunk.at")[first:last]
+        base = int(self._numbers("file.text")[number])
+        return first + max(0, int(np.searchsorted(starts, base + offset, "right")) - 1)
+
+    def passage(self, number: int, row: int) -> Passage:
+        """What is shown of a chunk row of a file."""
+        return self._segment.passage(number, row)
+
+    def line_start(self, number: int, offset: int) -> int:
+        """Where the line begins that holds this place of a file."""
+        return last_newline(self._segment.text(number), offset) + 1
+
+    def reaching(self, number: int, before: int, until: int) -> list[Reach]:
+        """The definitions of a file that begin before one byte of it and reach another, in order."""
+        return self._segment.reaching(number, before, until)
+
+    def outline(self, definition: int) -> Outline:
+        """What a definition is, by its number."""
+        return self._segment.outline(definition)
+
+    def defined_in(self, number: int, name: str) -> list[tuple[str, int]]:
+        """Kind and first byte of each definition of this very name in a file."""
+        return self._segment.defined_in(number, name)
+
+    def symbols(self, number: int) -> list[Symbol]:
+        return self._segment.symbols(number)
+
+    def defined_names(self) -> list[tuple[int, str]]:
+        """Every name that something in the segment is defined by, with its number; hidden files take part."""
+        return [(number, self._segment.names[number]) for number in self._segment.defined()]
+
+    def defined_as(self, names: Sequence[int]) -> list[tuple[int, int, int, str, bool]]:
+        """Every live definition of some names: the name's number, its own and its file's, its kind, is it exported."""
+        return [row for row in self._segment.definitions_of(names) if row[2] not in self._hidden]
+
+    def definitions_named(self, name: str) -> list[tuple[int, int, str, bool]]:
+        """Every live definition of this very name: its number and its file's, its kind, is it exported."""
+        number = self._segment.names.find(name)
+        return [] if number is None else [row[1:] for row in self.defined_as([number])]
+
+    def symbol(self, number: int) -> Symbol:
+        return self._segment.symbol(number)
+
+    def names(self) -> list[bytes]:
+        """Every name in the segment, by its number."""
+        text = bytes(self._segment.sections["names.text"])
+        at = self._numbers("names.at").tolist()
+        return [text[start:end] for start, end in pairwise(at)]
+
+    def definitions(self) -> tuple[Numbers, Numbers]:
+        """Name and file of every definition, hidden ones too."""
+        rows = self._segment.query("SELECT name FROM symbols ORDER BY id")
+        names = np.fromiter((number for (number,) in rows), np.int64, len(rows))
+        starts = self._numbers("file.symbols").astype(np.int64)
+        return names, np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+    def uses(self) -> tuple[Numbers, Numbers]:
+        """Name and file of every use, each pair once, hidden ones too."""
+        at, names = self._numbers("ways.at").astype(np.int64), self._numbers("ways.name").astype(np.int64)
+        rows = np.asarray(self._segment.uses.row, np.int64)
+        files = np.searchsorted(self.row_starts, rows, "right") - 1
+        count = len(self.row_starts)
+        pairs = np.unique(np.repeat(names, np.diff(at)) * count + files)
+        return pairs // count, pairs % count
+
+    def _numbers(self, name: str) -> NDArray[np.uint32]:
+        return np.frombuffer(self._segment.sections[name], "<u4")
+
+
+def live_parts(view: SnapshotView) -> tuple[LivePart, ...]:
+    """The segments of a view, for an engine to search."""
+    return tuple(LivePart(part.segment, part.hidden) for part in view._parts)

@@ -1,0 +1,253 @@
+"""Merge segments into fewer, without what is dead in them, while everybody else goes on reading and writing.
+
+Merging takes no lease: it reads a view, and writes where no other run looks. Only the publish takes it. When another
+snapshot was published meanwhile, the merged segments stand on that one just as well, as long as it still holds those
+that they replace; if it does not, the work is thrown away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from cairn.core.clock import Clock
+from cairn.core.fingerprint import IndexFingerprint
+from cairn.core.limits import (
+    COMPACTION_DEAD_SHARE,
+    COMPACTION_OVERDUE_SEGMENTS,
+    COMPACTION_OVERDUE_TOMBSTONES,
+    FULL_GROWN_TEXT_BYTES,
+    KIB,
+)
+from cairn.store.format.layout import COMPACT_LOCK, WORKSHOP
+from cairn.store.format.manifest import Manifest
+from cairn.store.format.seal import Remembered, Sealed, seal_files
+from cairn.store.fs import Fs, remove_tree
+from cairn.store.publish.publish import publish
+from cairn.store.publish.staging import Draft, Rewrite
+from cairn.store.publish.writer import Writer
+from cairn.store.read.snapshot import Part, SnapshotView, parts_of
+from cairn.store.tend.merge import merge
+
+# --- Which segments are to be merged, so that a snapshot stays at about ten of them and little in them is dead.
+
+
+_FAN_OUT = 8
+# In a small tree every save makes a large part of it dead. With so few segments that may be: else each would be merged.
+_FEW = 4
+_FULL_GROWN_PART = 2
+# Below this what every segment takes for itself would weigh too much.
+_LEAST_FULL_GROWN = 256 * KIB
+
+
+class Load(NamedTuple):
+    """A segment: its text, what of it is dead, and how many of its files are live (those left out counted too)."""
+
+    name: str
+    text: int
+    dead: int
+    live_files: int
+
+    @property
+    def live(self) -> int:
+        return self.text - self.dead
+
+
+def loads_of(view: SnapshotView) -> list[Load]:
+    """What the segments of a view hold, in their order."""
+    return [_load(part) for part in parts_of(view)]
+
+
+def is_overdue(manifest: Manifest) -> bool:
+    """Whether merging can wait no longer; everything says so that reads a snapshot."""
+    tombstones = sum(ref.count for ref in manifest.tombstones)
+    return len(manifest.segments) >= COMPACTION_OVERDUE_SEGMENTS or tombstones >= COMPACTION_OVERDUE_TOMBSTONES
+
+
+def plan(loads: Sequence[Load], *, everything: bool = False, also: Collection[str] = ()) -> list[tuple[str, ...]]:
+    """The groups to merge, each of which becomes one segment; none when all is well.
+
+    With `everything` as few as there can be are left, with nothing dead in them. Segments in `also` are written again
+    in any case.
+    """
+    chosen = set(also)
+    full_grown = FULL_GROWN_TEXT_BYTES if everything else _full_grown(loads)
+    young = sorted((load for load in loads if load.live < full_grown), key=_size)
+    if everything:
+        chosen |= {load.name for load in loads if load.dead} | {load.name for load in young if len(young) > 1}
+    elif len(young) > _FAN_OUT:
+        chosen |= {load.name for load in _smallest(young)}
+    if len(loads) > _FEW:
+        chosen |= _dying(loads)
+    if chosen or everything:
+        chosen |= {load.name for load in loads if load.live_files == 0}
+    return [
+        tuple(load.name for load in group)
+        for group in _groups([load for load in loads if load.name in chosen], 2 * full_grown)
+        if len(group) > 1 or group[0].dead or not group[0].live_files or group[0].name in also
+    ]
+
+
+def _load(part: Part) -> Load:
+    segment = part.segment
+    # One newline follows each text; files that were left out have none of both.
+    dead = sum(len(segment.text(file_id)) for file_id in part.hidden)
+    return Load(part.ref.name, len(segment.whole_text()), dead, segment.recorded - len(part.hidden))
+
+
+def _full_grown(loads: Sequence[Load]) -> int:
+    part = sum(load.live for load in loads) // _FULL_GROWN_PART
+    return min(max(part, _LEAST_FULL_GROWN), FULL_GROWN_TEXT_BYTES)
+
+
+def _size(load: Load) -> tuple[int, str]:
+    return load.live, load.name
+
+
+def _smallest(young: Sequence[Load]) -> list[Load]:
+    taken = list(young[:_FAN_OUT])
+    for load in young[_FAN_OUT:]:
+        if load.live > _FAN_OUT * sum(each.live for each in taken):
+            break
+        taken.append(load)
+    return taken
+
+
+def _dying(loads: Sequence[Load]) -> set[str]:
+    """The segments to write again for what is dead in them, the worst first; none while that is little of the whole."""
+    total, dead = sum(load.text for load in loads), sum(load.dead for load in loads)
+    if dead <= total * COMPACTION_DEAD_SHARE:
+        return set()
+    chosen = set()
+    for load in sorted(loads, key=lambda load: (-load.dead / max(1, load.text), load.name)):
+        if dead <= total * COMPACTION_DEAD_SHARE / 2:
+            break
+        chosen.add(load.name)
+        dead -= load.dead
+    return chosen
+
+
+def _groups(chosen: Sequence[Load], most: int) -> list[list[Load]]:
+    """In their order, no group with more live text than a segment is to hold; one that holds more stays alone."""
+    groups: list[list[Load]] = []
+    size = 0
+    for load in chosen:
+        if not groups or size + load.live > most:
+            groups.append([])
+            size = 0
+        groups[-1].append(load)
+        size += load.live
+    return groups
+
+
+Tell = Callable[[int], None]
+
+
+class Built(NamedTuple):
+    """A merged segment that is sealed and waits in its folder; None when nothing of the replaced ones was live."""
+
+    replaced: tuple[str, ...]
+    folder: str | None
+    sealed: Sealed
+    rows: int
+    files: int
+
+
+@contextlib.contextmanager
+def workshop(fs: Fs) -> Iterator[str]:
+    """A folder to build in, which no run adopts or removes, empty before and gone afterwards.
+
+    TimeoutError: somebody else is building.
+    """
+    with fs.lock(COMPACT_LOCK, exclusive=True, timeout=0.0):
+        # Whoever built here before us is dead, or we would not have the lock.
+        remove_tree(fs, WORKSHOP)
+        fs.make_folder(WORKSHOP)
+        try:
+            yield WORKSHOP
+        finally:
+            with contextlib.suppress(OSError):
+                remove_tree(fs, WORKSHOP)
+
+
+def build(
+    fs: Fs, view: SnapshotView, groups: Iterable[Sequence[str]], folder: str, tell: Tell = lambda _: None
+) -> list[Built]:
+    """Merge each group of segments of the view into a folder below this one; `tell` hears how many are done."""
+    built = []
+    for number, group in enumerate(groups):
+        tell(number)
+        parts = [part for part in parts_of(view) if part.ref.name in group]
+        place = f"{folder}/{number}"
+        fs.make_folder(place)
+        merged = merge(fs, place, parts)
+        if merged.files or merged.records:
+            built.append(Built(tuple(group), place, seal_files(fs, place, Remembered()), merged.rows, merged.files))
+        else:
+            remove_tree(fs, place)
+            built.append(Built(tuple(group), None, Sealed(()), 0, 0))
+    return built
+
+
+def holders(view: SnapshotView, paths: Iterable[str]) -> frozenset[str]:
+    """The segments of a view that hold any copy of one of these files, dead or alive."""
+    wanted = list(paths)
+    return frozenset(
+        part.ref.name for part in parts_of(view) if any(part.segment.find(path) is not None for path in wanted)
+    )
+
+
+def rewrite(writer: Writer, groups: Iterable[Sequence[str]], without: Collection[str]) -> tuple[Rewrite, ...]:
+    """Merge each group of segments of the base, without these files, as a part of the run that holds the lease."""
+    assert writer.view is not None
+    rewrites = []
+    for group in groups:
+        writer.lease.beat()
+        parts = [part for part in parts_of(writer.view) if part.ref.name in group]
+        merged = merge(writer.fs, writer.staging.begin(), parts, without)
+        batch = None
+        if merged.files or merged.records:
+            batch = writer.staging.seal(merged.rows, merged.files, adoptable=False)
+        else:
+            writer.staging.drop()
+        rewrites.append(Rewrite(tuple(group), batch))
+    return tuple(rewrites)
+
+
+def fits(built: Iterable[Built], base: Manifest | None) -> bool:
+    """Whether the base of a run still holds everything that is to be replaced."""
+    held = {ref.name for ref in base.segments} if base and base.completion else set()
+    return all(held.issuperset(each.replaced) for each in built)
+
+
+def publish_merged(writer: Writer, built: Iterable[Built], clock: Clock) -> Manifest:
+    """A snapshot that holds what the base holds, in the merged segments. The tree is not looked at: nothing changes."""
+    base, view = writer.base, writer.view
+    assert base is not None
+    assert view is not None
+    counts = view.counts()
+    rewrites = [
+        Rewrite(
+            each.replaced,
+            None if each.folder is None else writer.staging.take(each.folder, each.sealed, each.rows, each.files),
+        )
+        for each in built
+    ]
+    draft = Draft(
+        root=base.canonical_root,
+        store_id=base.store_id,
+        fingerprint=IndexFingerprint(base.config_fields, base.config_fingerprint),
+        ignore_fingerprint=base.ignore_fingerprint,
+        git=base.git,
+        read_at=base.created_at,
+        on_base=True,
+        rewrites=tuple(rewrites),
+        files=counts.files + counts.skip_records,
+        skipped=base.skipped,
+        errors=base.errors,
+        complete=base.completion is not None,
+    )
+    manifest = publish(writer, draft, lambda: True, clock)
+    assert manifest is not None
+    return manifest

@@ -1,0 +1,500 @@
+"""A run that writes, with the copy of its store on the user's search server; without one, where there is none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+
+from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.config import Config
+from cairn.core.fingerprint import EmbeddingIdentity
+from cairn.core.limits import ENGINE_REST_SECONDS, ENGINE_SEARCH_SECONDS, MAX_TOMBSTONE_BYTES
+from cairn.core.progress import Phase, Progress, Tell
+from cairn.embedding.choose import identity_of
+from cairn.engine.choose import LOCAL, choose
+from cairn.errors import CairnError, ConfigError, EngineDamaged, EngineError, NotIndexed, StoreCorrupt
+from cairn.store.disk import Disk
+from cairn.store.format.layout import GENERATIONS, generation_number, segment_folder
+from cairn.store.format.manifest import PROOF, Manifest, SegmentRef, encode_manifest
+from cairn.store.fs import Fs, read_whole
+from cairn.store.publish.generations import published, read_claims, read_generation
+from cairn.sync.codebase import Codebase, Place, place_of
+from cairn.sync.proof import PROVEN, UNPROVEN, Proof, ProofOutcome, ProofReason, same_place
+from cairn.sync.status import State, open_store, stand
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cairn.embedding.model import Embedder
+    from cairn.engine.contract import Receipt, RowHome
+    from cairn.engine.milvus_rows import MilvusRows
+    from cairn.store.disk import Disk
+    from cairn.store.publish.writer import Writer
+    from cairn.store.read.snapshot import SnapshotView
+
+
+NOT_LOOKED_AFTER = (
+    "The copy of {store} on the search server could not be looked after ({code}); the index here is as it should be."
+)
+Attach = Callable[["Writer"], AbstractContextManager["Away | None"]]
+
+
+def attachment(
+    codebase: Codebase,
+    place: Place,
+    tell: Tell,
+    *,
+    embedding: EmbeddingIdentity | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+    hurried: bool = False,
+) -> Attach | None:
+    """What attaches a writer to the server that the settings name; None where they name none.
+
+    `hurried`: somebody waits for an answer, so a server that let somebody wait in vain just now is not tried again.
+    """
+    if codebase.config.engine.kind == LOCAL:
+        return None
+
+    @contextmanager
+    def attach(writer: Writer) -> Iterator[Away]:
+        engine = remote_rows(codebase.config, place, os.environ, embedding=embedding, clock=clock)
+        assert engine is not None, "a kind that is not local has a server"
+        with closing(engine):
+            if hurried and is_resting(codebase.config.engine.uri, clock):
+                engine.limit(clock.monotonic())
+            writer.away = away = Away(writer.fs, engine, tell, writer.lease.beat)
+            try:
+                yield away
+            finally:
+                writer.away = None
+
+    return attach
+
+
+def keep_copy(
+    codebase: Codebase,
+    place: Place,
+    disk: Disk,
+    tell: Tell,
+    *,
+    embedder: Embedder | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+) -> tuple[str, ...]:
+    """Let the server have the newest snapshot whole, after a run that did not send it; what to warn of."""
+    if codebase.config.engine.kind == LOCAL:
+        return ()
+
+    newest = next(published(disk, read_claims(disk), []), None)
+    if newest is None or newest.completion is None:
+        return ()
+    identity = None if embedder is None else embedder.identity
+    return keep_marked(codebase, place, disk, newest, tell, embedding=identity, clock=clock)
+
+
+def attached(attach: Attach | None, writer: Writer) -> AbstractContextManager[Away | None]:
+    """The writer, attached if there is anything to attach it to."""
+    return nullcontext() if attach is None else attach(writer)
+
+
+# --- Is the copy of a snapshot on a search server complete? The one place where that is decided. And how a
+# server stands.
+
+
+PROBE_FAILED = Proof(ProofOutcome.PROBE_FAILED, ProofReason.PROBE_FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStanding:
+    """Where rows are searched, and how that place stands. `proof` is None where there is no snapshot to prove.
+
+    That is so while a run makes the index anew, too: until it ends, no marker counts.
+    """
+
+    kind: str = LOCAL
+    uri: str = ""
+    version: str = ""
+    trouble: CairnError | None = None
+    proof: Proof | None = None
+
+    @property
+    def health(self) -> str:
+        """`ok`, or the code of the error that says why not."""
+        return "ok" if self.trouble is None else self.trouble.code
+
+
+def validate_remote_proof(engine: RowHome, manifest: Manifest, place: Place) -> Proof:
+    """What the marker on the server proves for this snapshot. It changes nothing and never raises."""
+    try:
+        return proof_there(engine, manifest, place)
+    except EngineError:
+        return PROBE_FAILED
+
+
+def proof_there(engine: RowHome, manifest: Manifest, place: Place) -> Proof:
+    """The same, but a question that was not answered is raised as the `EngineError` that it is."""
+    own = manifest.completion
+    if own is None:
+        return UNPROVEN
+    try:
+        marker = engine.get_marker(own.run_id)
+    except EngineDamaged as problem:
+        cause = problem.__cause__
+        if not isinstance(cause, StoreCorrupt):
+            raise
+        other_kind = cause.fields["artifact"] == PROOF
+        return _stale(ProofReason.INVALID_MARKER_KIND if other_kind else ProofReason.INVALID_PAYLOAD)
+    if marker is None:
+        return UNPROVEN
+    if not same_place(marker.codebase_path, place.root):
+        return _stale(ProofReason.PATH_MISMATCH)
+    if marker.fingerprint != place.fingerprint.digest:
+        return Proof(ProofOutcome.FINGERPRINT_MISMATCH, ProofReason.FINGERPRINT_MISMATCH)
+    # The two must agree: a marker of the same run with other numbers is none of ours.
+    return PROVEN if marker == own else _stale(ProofReason.INVALID_PAYLOAD)
+
+
+def engine_standing(
+    codebase: Codebase, home: str, environ: Mapping[str, str], clock: Clock = SYSTEM_CLOCK
+) -> EngineStanding:
+    """Which place searches rows, and whether it can: one look, within the time of one question; it never raises."""
+    config = codebase.config
+    if config.engine.kind == LOCAL:
+        return EngineStanding()
+
+    place = place_of(codebase, home)
+    found = EngineStanding(config.engine.kind, config.engine.uri)
+    try:
+        manifest = believed(place)
+        found = replace(found, proof=PROBE_FAILED if manifest is not None else None)
+        engine = remote_rows(config, place, environ, clock=clock)
+        assert engine is not None, "a kind that is not local has a server"
+        with closing(engine):
+            engine.limit(clock.monotonic() + ENGINE_SEARCH_SECONDS)
+            found = replace(found, version=engine.ping())
+            return replace(found, proof=proof_there(engine, manifest, place) if manifest is not None else None)
+    except CairnError as trouble:
+        return replace(found, trouble=trouble)
+
+
+def believed(place: Place) -> Manifest | None:
+    """The snapshot that answers; None where there is none, or while it counts for nothing."""
+    standing = stand(place)
+    if standing.view is None:
+        return None
+    with standing.view as view:
+        return view.manifest if standing.state is State.INDEXED else None
+
+
+def _stale(reason: ProofReason) -> Proof:
+    return Proof(ProofOutcome.STALE_LOCAL, reason)
+
+
+# --- What of a store is on the search server, and the steps that keep it there: send, publish, collect.
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReport:
+    """What is where. `sent` segments and rows went over just now; `trouble` says why the server could not be asked.
+
+    `marked`: the snapshot that answers here is complete there too. `proof` says so, or why not; None: nothing to prove.
+    """
+
+    kind: str
+    uri: str = ""
+    collection: str = ""
+    version: str = ""
+    snapshot_id: str | None = None
+    segments: int = 0
+    rows: int = 0
+    there: int = 0
+    sent: int = 0
+    sent_rows: int = 0
+    orphans: int = 0
+    proof: Proof | None = None
+    trouble: EngineError | None = None
+
+    @property
+    def marked(self) -> bool:
+        return self.proof is not None and self.proof.is_valid
+
+
+def remote_rows(
+    config: Config,
+    place: Place,
+    environ: Mapping[str, str],
+    *,
+    embedding: EmbeddingIdentity | None = None,
+    rows: int = 0,
+    clock: Clock = SYSTEM_CLOCK,
+) -> MilvusRows | None:
+    """The rows of this store on the user's server; None where this machine searches by itself."""
+    dimension = (embedding or identity_of(config.embedding)).dimension
+    return choose(config.engine, environ, place.store_id, dimension, rows=rows, clock=clock)
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+
+def push(codebase: Codebase, home: str, tell: Tell, *, environ: Mapping[str, str] = os.environ) -> EngineReport:
+    """Send the snapshot that answers. What is there whole is not sent again, so a push that was cut is continued."""
+    place = place_of(codebase, home)
+    with open_store(place) as disk, ExitStack() as stack:
+        view = None if disk is None else stack.enter_context(_answering(disk, place))
+        if disk is None or view is None:
+            raise NotIndexed(path=codebase.root.path, why="there is nothing to send")
+        engine = remote_rows(codebase.config, place, environ, rows=view.manifest.counts.chunks_indexed)
+        if engine is None:
+            return _described(EngineReport(LOCAL), view.manifest)
+        stack.enter_context(closing(engine))
+        report = EngineReport("milvus", codebase.config.engine.uri, engine.collection, engine.ping())
+        away = Away(disk, engine, tell)
+        away.send(view, counted=True)
+        away.mark(view.manifest)
+        report = _described(report, view.manifest)
+    return replace(report, there=report.segments, sent=len(away.sent), sent_rows=sum(away.sent.values()), proof=PROVEN)
+
+
+def engine_status(codebase: Codebase, home: str, *, environ: Mapping[str, str] = os.environ) -> EngineReport:
+    """Where rows are searched, and how the server stands. A server that does not answer is said, not raised."""
+    place = place_of(codebase, home)
+    with open_store(place) as disk, ExitStack() as stack:
+        manifest = None if disk is None else next(published(disk, read_claims(disk), []), None)
+        engine = remote_rows(codebase.config, place, environ)
+        if engine is None:
+            return _described(EngineReport(LOCAL), manifest)
+        stack.enter_context(closing(engine))
+        report = _described(EngineReport("milvus", codebase.config.engine.uri, engine.collection), manifest)
+        try:
+            # Only what answers has a proof: nothing does while an index is made anew.
+            answers = believed(place)
+            report = replace(report, proof=PROBE_FAILED if answers is not None else None)
+            report = replace(report, version=engine.ping())
+            receipts = engine.receipts(counted=True)
+            there = sum(_is_there(receipts, ref) for ref in manifest.segments) if manifest else 0
+            proof = proof_there(engine, answers, place) if answers is not None else None
+            return replace(report, there=there, orphans=len(engine.orphans()), proof=proof)
+        except EngineError as trouble:
+            return replace(report, trouble=trouble)
+
+
+def _answering(disk: Disk, place: Place) -> SnapshotView | AbstractContextManager[None]:
+    from cairn.store.read.snapshot import open_view  # noqa: PLC0415
+
+    view = open_view(disk, place.path)
+    if view is not None and view.manifest.completion is None:
+        view.close()
+        view = None
+    return view or nullcontext()
+
+
+def _described(report: EngineReport, manifest: Manifest | None) -> EngineReport:
+    if manifest is None or manifest.completion is None:
+        return report
+    counts = manifest.counts
+    return replace(
+        report, snapshot_id=manifest.snapshot_id, segments=len(manifest.segments), rows=counts.chunks_indexed
+    )
+
+
+def keep_marked(
+    codebase: Codebase,
+    place: Place,
+    disk: Disk,
+    manifest: Manifest,
+    tell: Tell,
+    *,
+    embedding: EmbeddingIdentity | None = None,
+    clock: Clock = SYSTEM_CLOCK,
+) -> tuple[str, ...]:
+    """The copy of this snapshot is complete; where it was not, it is now. A server that cannot be asked is a warning.
+
+    For a run that published nothing, or that did not wait for the server before it did.
+    """
+    try:
+        engine = remote_rows(codebase.config, place, os.environ, embedding=embedding, clock=clock)
+        assert engine is not None, "a kind that is not local has a server"
+        with closing(engine):
+            engine.limit(clock.monotonic() + ENGINE_SEARCH_SECONDS)
+            if proof_there(engine, manifest, place).is_valid:
+                return ()
+            engine.limit(None)
+            with _answering(disk, place) as view:
+                if view is not None and view.manifest.snapshot_id == manifest.snapshot_id:
+                    away = Away(disk, engine, tell)
+                    away.send(view, counted=True)
+                    away.mark(manifest)
+    except (EngineError, ConfigError) as trouble:
+        return (NOT_LOOKED_AFTER.format(store=place.store_id, code=trouble.code),)
+    return ()
+
+
+# --- the steps of a run -----------------------------------------------------------------------------------------------
+
+
+class Away:
+    """The copy of a store on the server, for the run that publishes. `sent` are the rows of what went over by it."""
+
+    def __init__(self, fs: Fs, engine: RowHome, tell: Tell = lambda _: None, beat: Callable[[], object] = int) -> None:
+        self._fs = fs
+        self._engine = engine
+        self._tell = tell
+        self._beat = beat
+        self.sent: dict[str, int] = {}
+
+    def send(self, view: SnapshotView, *, counted: bool = False) -> None:
+        """Every segment of the snapshot is there and safe. What is there already, `counted` or not, stays as it is."""
+        from cairn.engine.contract import SealedFile  # noqa: PLC0415
+        from cairn.engine.rows import SegmentRows, segments_of  # noqa: PLC0415
+
+        # The time of a question, not of a write, for a server that is away.
+        self._engine.ping()
+        there = self._engine.receipts(counted=counted)
+        wanted = zip(view.manifest.segments, segments_of(view), strict=True)
+        owed = [(ref, rows) for ref, rows in wanted if not _is_there(there, ref)]
+        for done, (ref, rows) in enumerate(owed):
+            self._tell(Progress(Phase.PUBLISHING, done, len(owed)))
+            self._beat()
+            with ExitStack() as maps:
+                folder = segment_folder(ref.name)
+                files = [
+                    SealedFile(name, maps.enter_context(self._fs.open_map(f"{folder}/{name}")).view)
+                    for name in sorted(self._fs.list_folder(folder))
+                ]
+                self._engine.put_segment(SegmentRows(ref.name, ref.sha256, rows.part, files))
+            self.sent[ref.name] = ref.rows
+
+    def mark(self, manifest: Manifest) -> None:
+        """The snapshot was published: its marker, keyed by its run, with the manifest and what else it names."""
+        if manifest.completion is None:
+            return
+        others = {
+            ref.path: read_whole(self._fs, ref.path, MAX_TOMBSTONE_BYTES, "tombstone file")
+            for ref in manifest.tombstones
+        }
+        self._engine.put_marker(manifest.completion, encode_manifest(manifest), others)
+
+    def sweep(self) -> tuple[int, int]:
+        """Only for the holder of the lease: what no snapshot that is kept names is gone; so many segments and markers.
+
+        A manifest that cannot be read may name anything: then nothing goes.
+        """
+        self._engine.ping()
+        numbers = filter(None, map(generation_number, self._fs.list_folder(GENERATIONS)))
+        kept = [manifest for number in numbers if (manifest := read_generation(self._fs, number)) is not None]
+        named = {ref.name for manifest in kept for ref in manifest.segments}
+        runs = {manifest.snapshot_id for manifest in kept if manifest.completion is not None}
+        # A run that was killed may have left its manifest there and no marker, or the collection the other way round.
+        markers = [run for run in self._engine.runs(marked=False) if run not in runs]
+        segments = sorted(({*self._engine.receipts()} | self._engine.orphans()) - named)
+        for run in markers:
+            self._beat()
+            self._engine.clear_marker(run)
+        for segment in segments:
+            self._beat()
+            self._engine.drop_segment(segment)
+        return len(segments), len(markers)
+
+
+def _is_there(receipts: Mapping[str, Receipt], ref: SegmentRef) -> bool:
+    found = receipts.get(ref.name)
+    return found is not None and (found.rows, found.sealed_sha256) == (ref.rows, ref.sha256)
+
+
+# --- The copy of a snapshot on the user's server, for a reader: used when it is proven, and never in the way.
+
+
+# By the id of the store: it tells several apart, and nobody else wrote it.
+_AWAY = (
+    "The search server did not help with {store} ({code}); the answer is from this machine alone."
+    " `cairn engine status` says more."
+)
+_UNPROVEN = (
+    "The snapshot of {store} is not complete on the search server ({reason}); the answer is from this machine alone."
+    " `cairn engine push` sends it."
+)
+
+# Until when a server that let somebody wait in vain is left alone, by its address: of twenty codebases that are
+# searched together one waits for it, and not each in turn.
+_resting: dict[str, float] = {}
+
+
+def is_resting(uri: str, clock: Clock) -> bool:
+    """Whether a server let somebody wait in vain a moment ago."""
+    return clock.monotonic() < _resting.get(uri, -1.0)
+
+
+class RemoteView:
+    """The server that the settings name, if they name one."""
+
+    def __init__(
+        self, config: Config, place: Place, environ: Mapping[str, str], embedding: EmbeddingIdentity, clock: Clock
+    ) -> None:
+        self._clock = clock
+        self._place = place
+        self._uri = config.engine.uri
+        self._rows: MilvusRows | None = None
+        self._trouble: CairnError | None = None
+        # None: the server was not asked, which says nothing.
+        self._proof: Proof | None = None
+        self._snapshot, self._again = "", -1.0
+        if config.engine.kind != LOCAL:
+            try:
+                self._rows = remote_rows(config, place, environ, embedding=embedding, clock=clock)
+            except CairnError as problem:
+                # A token that is not set stops who sends, not who searches.
+                self._trouble = problem
+
+    def close(self) -> None:
+        """Let go of the connection; the next question makes it anew."""
+        if self._rows is not None:
+            self._rows.close()
+
+    def limit(self, until: float | None) -> None:
+        """No question to the server lasts beyond this time of the clock; None: each may take its own."""
+        if self._rows is not None:
+            self._rows.limit(until)
+
+    def rows_of(self, manifest: Manifest) -> MilvusRows | None:
+        """The rows of this snapshot there; None when they are not proven to be all there."""
+        if self._rows is None:
+            return None
+        now = self._clock.monotonic()
+        if manifest.snapshot_id != self._snapshot or (not self._is_proven and now >= self._again):
+            self._snapshot = manifest.snapshot_id
+            if is_resting(self._uri, self._clock):
+                self._proof = PROBE_FAILED
+            else:
+                # Whatever it takes to look: a search that waits for it waits for one question.
+                self._rows.limit(now + ENGINE_SEARCH_SECONDS)
+                self._proof = validate_remote_proof(self._rows, manifest, self._place)
+                self._rows.limit(None)
+            self._again = self._clock.monotonic() + ENGINE_REST_SECONDS
+            if self.probe_failed and self._again - ENGINE_REST_SECONDS - now > ENGINE_SEARCH_SECONDS / 2:
+                _resting[self._uri] = self._again
+        return self._rows if self._is_proven else None
+
+    @property
+    def _is_proven(self) -> bool:
+        return self._proof is not None and self._proof.is_valid
+
+    @property
+    def unproven(self) -> ProofReason | None:
+        """Why the copy on the server is not believed; None when it is, when there is none, or before it was asked."""
+        return None if self._proof is None else self._proof.reason
+
+    @property
+    def probe_failed(self) -> bool:
+        """Whether the last look could not be finished; that says nothing about what is there."""
+        return self._proof is not None and self._proof.outcome is ProofOutcome.PROBE_FAILED
+
+    def said(self, trouble: EngineError | None) -> tuple[str, ...]:
+        """What an answer tells of the server: nothing when it did its part, or when there is none."""
+        problem = trouble or self._trouble
+        if problem is not None:
+            return (_AWAY.format(store=self._place.store_id, code=problem.code),)
+        if self.unproven is None:
+            return ()
+        if self.probe_failed:
+            return (_AWAY.format(store=self._place.store_id, code=self.unproven.value),)
+        return (_UNPROVEN.format(store=self._place.store_id, reason=self.unproven.value),)
