@@ -122,7 +122,7 @@ def cut_everywhere(name: str, every: int) -> int:
 
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_repair_cut_at_any_step_costs_nothing_and_the_next_one_ends_it(name: str) -> None:
-    assert cut_everywhere(name, every=17) > 8
+    assert cut_everywhere(name, every=41) > 3
 
 
 @pytest.mark.long

@@ -95,7 +95,7 @@ def check(repo: bytes | None, user: bytes | None) -> None:
 
 @conforms("003.CFG1")
 @given(st.binary(max_size=400))
-@settings(max_examples=150, derandomize=True, deadline=None)
+@settings(max_examples=50, derandomize=True, deadline=None)
 def test_arbitrary_bytes_end_in_a_config_or_one_error(data: bytes):
     check(data, None)
     check(None, data)
@@ -103,14 +103,14 @@ def test_arbitrary_bytes_end_in_a_config_or_one_error(data: bytes):
 
 @conforms("003.CFG1")
 @given(st.text(alphabet="[]{}=\"'\\#.,\n\r\t 019aexuU_-+:TZé\u202e", max_size=80))
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=66, derandomize=True, deadline=None)
 def test_arbitrary_marks_of_toml_end_in_a_config_or_one_error(text: str):
     check(text.encode(), None)
 
 
 @conforms("003.CFG1", "003.CFG4")
 @given(DOCUMENTS, DOCUMENTS | OWN)
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=66, derandomize=True, deadline=None)
 def test_documents_of_known_and_unknown_keys_end_in_a_config_or_one_error(repo: str, user: str):
     check(repo.encode("utf-8"), None)
     check(repo.encode("utf-8"), user.encode("utf-8"))

@@ -60,20 +60,20 @@ def check(data: bytes) -> bool:
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=40, derandomize=True, deadline=None)
 def test_arbitrary_bytes_end_in_one_error(data: bytes) -> None:
     assert not check(data)
 
 
 @given(MUTATIONS)
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=40, derandomize=True, deadline=None)
 def test_a_lease_with_bytes_changed_is_refused(mutations: Splices) -> None:
     data = spliced(GOOD, mutations)
     assert check(data) is (data == GOOD)
 
 
 @given(EDITS)
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=40, derandomize=True, deadline=None)
 def test_a_document_with_the_right_digest_is_read_whole_or_refused(edits: dict[str, Any]) -> None:
     check(sealed({**document(), **edits}))
 

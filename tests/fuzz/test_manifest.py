@@ -92,20 +92,20 @@ def check_edited(edits: list[tuple[str, tuple[Any, ...], Any]]) -> None:
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=150, derandomize=True, deadline=None)
+@settings(max_examples=50, derandomize=True, deadline=None)
 def test_arbitrary_bytes_end_in_one_error(data: bytes) -> None:
     assert not check(data)
 
 
 @given(MUTATIONS)
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=66, derandomize=True, deadline=None)
 def test_a_manifest_with_bytes_changed_is_refused(mutations: Splices) -> None:
     data = spliced(GOOD, mutations)
     assert check(data) is (data == GOOD)
 
 
 @given(EDITS)
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=66, derandomize=True, deadline=None)
 def test_a_document_with_the_right_digest_is_read_whole_or_refused(
     edits: list[tuple[str, tuple[Any, ...], Any]],
 ) -> None:

@@ -57,20 +57,20 @@ def _check_shown(raw: bytes) -> None:
 
 
 @conforms("003.PK1", "001.TERM2")
-@settings(derandomize=True, max_examples=2_000, deadline=None)
+@settings(derandomize=True, max_examples=666, deadline=None)
 @given(_RAWS)
 def test_any_bytes_are_a_safe_key_or_refused(raw: bytes) -> None:
     _check_key(raw)
     _check_shown(raw)
 
 
-@settings(derandomize=True, max_examples=1_000, deadline=None)
+@settings(derandomize=True, max_examples=333, deadline=None)
 @given(st.binary(max_size=30), st.binary(max_size=30))
 def test_no_two_names_are_shown_alike(one: bytes, two: bytes) -> None:
     assert (printable(one) == printable(two)) == (one == two)
 
 
-@settings(derandomize=True, max_examples=500, deadline=None)
+@settings(derandomize=True, max_examples=166, deadline=None)
 @given(_RAWS.filter(lambda raw: _reference(raw) is not None))
 def test_a_key_typed_by_a_person_comes_back_as_its_own_path(raw: bytes) -> None:
     root = Root("/nonexistent-root", is_git=False)

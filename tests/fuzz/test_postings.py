@@ -96,7 +96,7 @@ def test_the_sections_are_sound_to_begin_with() -> None:
 
 
 @given(CHANGES)
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=66, derandomize=True, deadline=None)
 def test_damaged_sections_are_refused_or_answer_within_the_segment(changes: list[tuple[str, str, int, str]]) -> None:
     check(damaged(changes))
 
@@ -120,7 +120,7 @@ def test_a_flipped_bit_is_seen_at_opening_or_by_the_deep_look() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(sorted(SOUND)), st.binary(max_size=64)))
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=40, derandomize=True, deadline=None)
 def test_arbitrary_bytes_in_the_sections_end_in_one_error(junk: dict[str, bytes]) -> None:
     check({name: memoryview(data) for name, data in {**SOUND, **junk}.items()})
 

@@ -72,7 +72,7 @@ def resummed(data: bytes) -> bytes:
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300))
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=40, derandomize=True, deadline=None)
 def test_arbitrary_bytes_are_refused(rows: bytes, data: bytes) -> None:
     for pair in ((rows, data), (ROWS, data), (rows, DATA)):
         with pytest.raises((StoreCorrupt, Incompatible)):
@@ -80,13 +80,13 @@ def test_arbitrary_bytes_are_refused(rows: bytes, data: bytes) -> None:
 
 
 @given(EDITS)
-@settings(max_examples=125, derandomize=True, deadline=None)
+@settings(max_examples=41, derandomize=True, deadline=None)
 def test_changed_tables_are_read_or_refused(edits: list[tuple[int, bytes]]) -> None:
     check(edited(ROWS, edits), DATA)
 
 
 @given(EDITS)
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=40, derandomize=True, deadline=None)
 def test_a_changed_table_of_sections_with_the_right_check_sum_is_read_or_refused(
     edits: list[tuple[int, bytes]],
 ) -> None:
@@ -95,7 +95,7 @@ def test_a_changed_table_of_sections_with_the_right_check_sum_is_read_or_refused
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(PLACES)), st.integers(0, 2**31), NUMBERS), min_size=1, max_size=4))
-@settings(max_examples=150, derandomize=True, deadline=None)
+@settings(max_examples=50, derandomize=True, deadline=None)
 def test_changed_numbers_in_the_sections_are_read_or_refused(changes: list[tuple[str, int, int]]) -> None:
     data = bytearray(DATA)
     for name, at, value in changes:
@@ -105,7 +105,7 @@ def test_changed_numbers_in_the_sections_are_read_or_refused(changes: list[tuple
 
 
 @given(st.integers(0, len(ROWS)), st.integers(0, len(DATA)))
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=40, derandomize=True, deadline=None)
 def test_files_cut_short_are_refused(rows: int, data: int) -> None:
     check(ROWS[:rows], DATA)
     check(ROWS, DATA[:data])

@@ -72,13 +72,13 @@ def check(data: bytes) -> bool:
 
 
 @given(st.binary(min_size=1, max_size=200))
-@settings(max_examples=150, derandomize=True, deadline=None)
+@settings(max_examples=50, derandomize=True, deadline=None)
 def test_arbitrary_bytes_end_in_one_error(data: bytes) -> None:
     assert not check(data)
 
 
 @given(TEXTS | LINES)
-@settings(max_examples=400, derandomize=True, deadline=None)
+@settings(max_examples=133, derandomize=True, deadline=None)
 def test_pieces_of_lines_are_read_whole_or_refused(data: bytes) -> None:
     check(data)
 
