@@ -26,7 +26,7 @@ site:
 
 # write the golden files anew; read the difference before you commit it
 golden *ARGS:
-    CAIRN_UPDATE_GOLDEN=1 python3 run.py test tests/test_limits.py tests/answer tests/syntax tests/graph/test_golden_graphs.py tests/serve/test_mcp.py {{ARGS}}
+    CAIRN_UPDATE_GOLDEN=1 python3 run.py test tests/core/test_limits.py tests/answer tests/syntax tests/graph/test_golden_graphs.py tests/mcp/test_server.py {{ARGS}}
 
 # sort imports, format
 fix:

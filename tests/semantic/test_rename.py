@@ -1,4 +1,4 @@
-"""What stands against a rename, by facts alone; that a plan holds on a codebase is shown in tests/test_edits.py."""
+"""What stands against a rename, by facts alone; that a plan holds on a codebase is shown in tests/ask/test_edits.py."""
 
 from __future__ import annotations
 

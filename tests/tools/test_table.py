@@ -239,14 +239,14 @@ def test_a_store_that_cannot_be_read_is_an_error_and_no_gate(indexed: Agent, mon
 TESTS = Path(__file__).parents[1]
 NINE = {
     "no early promotion": "answer/test_states.py::test_nothing_is_promoted_but_by_a_run",
-    "blocked envelopes": "serve/test_tools.py::test_while_a_full_run_is_at_work_every_tool_says_not_ready",
+    "blocked envelopes": "tools/test_table.py::test_while_a_full_run_is_at_work_every_tool_says_not_ready",
     "stable reasons": "answer/test_gate.py::test_there_are_three_reasons_and_the_manual_knows_the_same_three",
-    "skipped_indexing": "serve/test_freshness.py::test_a_look_that_takes_long_goes_on_and_its_caller_does_not_wait",
-    "read_file envelope": "serve/test_mcp.py::test_the_gate_of_what_is_being_indexed",
+    "skipped_indexing": "ask/test_freshness.py::test_a_look_that_takes_long_goes_on_and_its_caller_does_not_wait",
+    "read_file envelope": "mcp/test_server.py::test_the_gate_of_what_is_being_indexed",
     "note cap": "answer/test_call_graph.py::test_that_notes_are_truncated_is_said_exactly_when_some_are_left_out",
-    "several codebases": "serve/test_tools.py::test_only_the_codebase_that_is_indexed_is_closed",
+    "several codebases": "tools/test_table.py::test_only_the_codebase_that_is_indexed_is_closed",
     "precedence": "answer/test_gate.py::test_whatever_holds_at_once_the_order_is_always_the_same",
-    "effective root": "serve/test_tools.py::test_a_call_from_a_folder_inside_echoes_it_and_hints_at_the_root",
+    "effective root": "tools/test_table.py::test_a_call_from_a_folder_inside_echoes_it_and_hints_at_the_root",
 }
 
 

@@ -1,6 +1,6 @@
 """A long life of one daemon: clients come, ask and are killed while files change, and its memory is looked at.
 
-    python -m tests.serve.soak --requests 20000 --edits 2000 --restarts 50
+    python -m tests.daemon.soak --requests 20000 --edits 2000 --restarts 50
 
 runs all of it, prints what came of it, and ends with 1 when the memory was not flat; the test runs as much of it as its
 time allows.
@@ -95,7 +95,7 @@ def _round(environ: Mapping[str, str], tree: Path, made: _Tree, plan: Plan, numb
     asked = plan.requests // plan.restarts // CLIENTS
     clients = [
         subprocess.Popen(
-            [sys.executable, "-m", "tests.serve.soak", "client", str(tree), str(asked), str(number * CLIENTS + which)],
+            [sys.executable, "-m", "tests.daemon.soak", "client", str(tree), str(asked), str(number * CLIENTS + which)],
             env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "PYTHONPATH": _paths(), **environ},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -20,8 +20,8 @@ from cairn.core.progress import Phase, Progress
 from cairn.daemon import client
 from cairn.daemon.client import ensure_daemon
 from cairn.mcp.calls import InThisProcess, ThroughDaemon
+from tests.mcp.test_server import many_files
 from tests.schemas import check
-from tests.serve.test_mcp import many_files
 from tests.support.servers import HELLO, READY, Agent, Mcp, connected, daemons_started, no_daemon_left, threaded
 from tests.support.waiting import PATIENCE, end, is_alive, until
 

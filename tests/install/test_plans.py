@@ -24,8 +24,8 @@ from cairn.install.plans import (
     undone,
 )
 from cairn.install.texts import Block, JsonEntry, TomlEntry
-from tests.serve.agents import settings
-from tests.serve.agents.settings import MANY, PAGES, json_texts, put, toml_texts, written
+from tests.install import settings
+from tests.install.settings import MANY, PAGES, json_texts, put, toml_texts, written
 
 JSON = JsonEntry("mcpServers", settings.SERVER)
 TOML = TomlEntry("mcp_servers", settings.SERVER)

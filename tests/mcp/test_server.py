@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import anyio
 import pytest
-from mcp import Client, MCPError
 
 from cairn.ask.workspace import Workspace
 from cairn.core.progress import Phase, Progress
@@ -23,11 +22,12 @@ from cairn.mcp.calls import InThisProcess
 from cairn.mcp.server import INSTRUCTIONS, _percent, mcp_server
 from cairn.store.publish.lease import RunKind
 from cairn.tools.table import TOOLS
+from mcp import Client, MCPError
 from tests.conformance import conforms
 from tests.schemas import validator
-from tests.serve.test_tools import QUESTIONS
 from tests.support.servers import Agent
 from tests.support.waiting import PATIENCE, until
+from tests.tools.test_table import QUESTIONS
 
 T = TypeVar("T")
 Answer = dict[str, Any]

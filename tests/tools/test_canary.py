@@ -12,12 +12,12 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from cairn.mcp.http import token_path
+from mcp import Client
 from tests.conformance import conforms
-from tests.serve.test_mcp_http import running
+from tests.mcp.test_http import running
 from tests.support.servers import HELLO, READY, Agent, connected, mcp_command, process
 from tests.support.waiting import PATIENCE
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import anyio
 import httpx2
 import pytest
-from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from cairn.core.limits import MAX_HTTP_BODY_BYTES
@@ -24,7 +23,8 @@ from cairn.errors import AddressTaken
 from cairn.mcp.calls import InThisProcess
 from cairn.mcp.http import serve_http, token_path
 from cairn.mcp.server import mcp_server
-from tests.serve.test_mcp import EVERY, answer
+from mcp import Client
+from tests.mcp.test_server import EVERY, answer
 from tests.support.servers import Agent, mcp_command
 from tests.support.waiting import PATIENCE
 

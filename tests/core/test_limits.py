@@ -9,7 +9,7 @@ from cairn.core import limits
 from cairn.core.config import LimitConfig
 from tests.conformance import conforms
 
-SNAPSHOT = Path(__file__).parent / "golden" / "limits.txt"
+SNAPSHOT = Path(__file__).parent.parent / "golden" / "limits.txt"
 
 
 def page() -> dict[str, int | float]:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import anyio
 import pytest
-from mcp import Client, StdioServerParameters
 
 from cairn.tools.table import TOOLS
-from tests.serve.test_mcp import EVERY, answer, many_files
+from mcp import Client, StdioServerParameters
+from tests.mcp.test_server import EVERY, answer, many_files
 from tests.support.servers import HELLO, READY, Agent, Mcp, mcp_command
 from tests.support.waiting import PATIENCE
 

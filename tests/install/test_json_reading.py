@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from cairn.graph import jsonc
 from cairn.install.edits import Unfit
 from cairn.install.texts import Pairs, has_comments, read, top_object
-from tests.serve.agents.settings import MANY, json_texts
+from cairn.syntax.settings import json_of
+from tests.install.settings import MANY, json_texts
 
 
 @MANY
 @given(json_texts())
 def test_the_members_are_found_where_they_stand(text: str) -> None:
-    expected = jsonc.loads(text)
+    expected = json_of(text)
     assert isinstance(expected, dict)
     top = top_object(text)
     assert [member.name for member in top.members] == list(expected)
     for member in top.members:
-        assert jsonc.loads(text[member.value : member.end]) == expected[member.name]
+        assert json_of(text[member.value : member.end]) == expected[member.name]
         assert member.comma is None or text[member.comma] == ","
     assert (text[top.start], text[top.close]) == ("{", "}")
 

@@ -1,4 +1,4 @@
-"""The daemon over a long life: `python -m tests.serve.soak` runs the whole of it, this as much as there is time for."""
+"""The daemon over a long life: `python -m tests.daemon.soak` runs all of it, this as much as there is time for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serve.soak import Outcome, Plan, soak
+from tests.daemon.soak import Outcome, Plan, soak
 
 SOAK_SECONDS = float(os.environ.get("CAIRN_SOAK_SECONDS", "60"))
 

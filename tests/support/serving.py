@@ -1,4 +1,7 @@
-"""A desk over a small tree, empty or indexed, each in a place of its own."""
+"""Fixtures of every room that serves: a workspace over a small tree, empty or indexed, each in a place of its own.
+
+The `conftest.py` of such a room imports them.
+"""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ from cairn.tools import reading
 from cairn.tools.table import TOOLS, _reads, call
 from tests.conformance import conforms
 from tests.semantic.pinned import CONTEXT
-from tests.serve.test_tools import QUESTIONS
 from tests.support.servers import AT_ONCE, LEASE, Agent
+from tests.tools.test_table import QUESTIONS
 
 # Every way in which a store can be changed.
 WRITES = ["create", "create_bytes", "make_folder", "move", "swap", "claim", "remove", "remove_folder", "seal", "unseal"]

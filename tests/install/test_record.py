@@ -6,7 +6,7 @@ import pytest
 
 from cairn.install.edits import Splice, Unfit
 from cairn.install.record import decode, encode
-from tests.serve.agents.settings import written
+from tests.install.settings import written
 
 ONE = written((Splice(3, 'a"\u202e', "b\n"),), "after")
 
