@@ -11,7 +11,14 @@ import cairn
 from cairn import errors
 from cairn.errors import CairnError
 
-ALL = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, CairnError)]
+
+def every(error: type[CairnError]) -> list[type[CairnError]]:
+    """The error and all that are below it, those of the package's modules, whether the package exports them or not."""
+    found = [error, *(one for sub in error.__subclasses__() for one in every(sub))]
+    return [one for one in dict.fromkeys(found) if one.__module__.startswith(errors.__name__)]
+
+
+ALL = every(CairnError)
 BANDS: dict[type[CairnError] | tuple[type[CairnError], ...], frozenset[int] | range] = {
     errors.IndexNotReadyError: frozenset({*range(10, 15), 18, 19}),
     (errors.NotFound, errors.Ambiguous, errors.Unsupported): range(15, 18),

@@ -18,9 +18,11 @@ from pathlib import Path
 
 import cairn
 from cairn import errors
+from cairn.ask.questions import QUESTIONS
 from cairn.cli.main import command_parser
 from cairn.cli.verbs import COMMANDS
 from cairn.core import config, filetypes, limits
+from cairn.core.options import Declined, Face, OptionOnFace
 from cairn.core.types import SKIP_SENTENCES, SkipReason
 from cairn.syntax.languages.pins import PINS
 from cairn.tools.table import CHECK_EDIT, TOOLS
@@ -155,6 +157,24 @@ def _tools() -> Rows:
         yield f"`{tool.name}`", tool.description, ", ".join(names) or "none"
 
 
+def _faces(question: str) -> Rows:
+    """Yield how each face spells the options of a question, or why it does not have them."""
+    yield "option", *(face.value for face in Face)
+    table = QUESTIONS[question]
+    for option in table.options:
+        cells = []
+        for face in Face:
+            shown = option.on(face)
+            if face in table.declined:
+                cells.append(f"no: {table.declined[face]}")
+            elif isinstance(shown, Declined):
+                cells.append(f"no: {shown.why}")
+            else:
+                one = OptionOnFace(option, face, shown)
+                cells.append(f"`{one.shown.metavar if face is Face.CLI and shown.positional else one.name}`")
+        yield option.help, *cells
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
     "tools": _tools,
     "errors": _errors,
@@ -167,6 +187,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "text languages": _text_languages,
     "repository keys": lambda: _keys(config._REPO_KEYS),
     "user keys": lambda: _keys(config._USER_KEYS),
+    **{f"faces of {name}": lambda name=name: _faces(name) for name in QUESTIONS},  # type: ignore[misc]
     **{f"options of {name}": lambda name=name: _options(name) for name in COMMANDS},  # type: ignore[misc]
 }
 

@@ -60,7 +60,7 @@ _MOST_LINE = 999_999_999
 
 _ONLY_HERE = Declined("only the command line prints for people")
 _TOKENS = "every argument costs each agent tokens"
-_READ_FILE = f"{_TOKENS}, and read_file shows more lines"
+_READ_FILE = f"{_TOKENS}, and `read_file` shows more lines"
 
 # --- options that several questions have ------------------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ OFFSET = Option(
     help="how many results to pass over: those of the pages before",
     default=0,
     cli=Declined("`--continue` also names the snapshot, so that pages fit together"),
-    mcp=Declined("`continuation` also names the snapshot, so that pages fit together"),
+    mcp=Declined("a page is asked for together with its snapshot, so that pages fit together"),
 )
 LANGUAGE = Option(
     name="languages",
@@ -353,8 +353,8 @@ SEARCH = OptionTable(
             type=Flag(),
             help="exit with 1 when a ranked search finds nothing",
             own=True,
-            mcp=_ONLY_HERE,
-            python=_ONLY_HERE,
+            mcp=Declined("only a command has an exit status"),
+            python=Declined("only a command has an exit status"),
         ),
     ),
 )
