@@ -56,12 +56,12 @@ SYSTEM_CLOCK = SystemClock()
 
 
 def rfc3339(wall_ns: int) -> str:
-    """A wall time as the text every envelope and manifest uses: UTC, whole seconds, trailing Z."""
+    """Return a wall time as the text that every envelope and manifest uses: UTC, whole seconds, trailing Z."""
     return datetime.fromtimestamp(wall_ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def wall_seconds(text: str) -> int:
-    """The wall time, in seconds, that a text of `rfc3339` stands for."""
+    """Return the wall time, in seconds, of a text that `rfc3339` wrote."""
     return int(datetime.fromisoformat(text).timestamp())
 
 
@@ -140,7 +140,7 @@ SYSTEM_PROCESSES = SystemProcesses()
 
 
 def _stat_fields(process: str) -> list[str]:
-    """What the kernel says of a process, numbered as in its manual but from 0; nothing when it does not say."""
+    """Return what the kernel says of a process, numbered from 0; empty when the kernel does not say."""
     line = _first_line(f"/proc/{process}/stat")
     # The name stands in brackets and may hold blanks and brackets itself.
     before, _, after = line.rpartition(")")

@@ -36,20 +36,20 @@ class Bad(Exception):
 
 
 def shown(text: str) -> str:
-    """A name from the file, quoted, escaped and short: what a hostile name can say in a sentence is limited."""
+    """Return a name from the file, quoted, escaped and short, so that a hostile name can say little in a sentence."""
     clipped = text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + "..."
     return ascii(clipped)
 
 
 def boolean(value: object) -> bool:
-    """True or false."""
+    """Check a value that is true or false."""
     if not isinstance(value, bool):
         raise Bad("must be true or false")
     return value
 
 
 def one_of(*allowed: str) -> Check:
-    """One of these texts."""
+    """Return a check for one of these texts."""
 
     def check(value: object) -> str:
         if not isinstance(value, str) or value not in allowed:
@@ -60,7 +60,7 @@ def one_of(*allowed: str) -> Check:
 
 
 def from_one_to(most: int) -> Check:
-    """A whole number from 1 on."""
+    """Return a check for a whole number from 1 to `most`."""
 
     def check(value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
@@ -71,7 +71,7 @@ def from_one_to(most: int) -> Check:
 
 
 def at_most(cap: int) -> Check:
-    """A limit that may be lowered."""
+    """Return a check for a limit that may only be lowered."""
 
     def check(value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
@@ -84,7 +84,7 @@ def at_most(cap: int) -> Check:
 
 
 def list_of(one: Callable[[str], str]) -> Check:
-    """A list of texts, each checked; sorted and without doubles."""
+    """Return a check for a list of texts, each checked; the result is sorted and without doubles."""
 
     def check(value: object) -> tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
@@ -97,7 +97,7 @@ def list_of(one: Callable[[str], str]) -> Check:
 
 
 def path_glob(pattern: str) -> str:
-    """A pattern relative to the root, as in an ignore file but without `!`: settings can only take away."""
+    """Check a pattern relative to the root, as in an ignore file but without `!`: settings can only leave out."""
     named = shown(pattern)
     if len(pattern.encode()) > limits.MAX_PATTERN_BYTES:
         raise Bad(f"holds {named}, which is longer than {limits.MAX_PATTERN_BYTES} bytes")
@@ -116,14 +116,14 @@ def path_glob(pattern: str) -> str:
 
 
 def folder(path: str) -> str:
-    """A folder of this machine: absolute, or below the user's home."""
+    """Check a folder of this machine: absolute, or below the user's home."""
     if not path.startswith(("/", "~/")) or len(path) > MAX_URL_CHARS or not path.isprintable():
         raise Bad(f"holds {shown(path)}; a folder is an absolute path, or one that begins with ~/")
     return path
 
 
 def programs(value: object) -> tuple[tuple[str, str], ...]:
-    """A table of programs: the name of each, and where it is on this machine."""
+    """Check a table of programs: the name of each, and where it is on this machine."""
     if not isinstance(value, dict):
         raise Bad("must be a table of programs")
     for name, path in value.items():
@@ -137,7 +137,7 @@ _TYPE = re.compile(r"[a-z0-9][a-z0-9_+-]*(?:\.[a-z0-9_+-]+)*")
 
 
 def file_type(name: str) -> str:
-    """An extension."""
+    """Check an extension."""
     if len(name) > MAX_TYPE_CHARS or not _TYPE.fullmatch(name):
         raise Bad(f'holds {shown(name)}; a type is an extension in small letters without its dot, such as "csv"')
     return name
@@ -159,12 +159,12 @@ def is_loopback(url: str) -> bool:
 
 
 def url(value: object) -> str:
-    """The whole address of the call, whether it was given whole or as the base of a server."""
+    """Return the whole address of the call, whether it was given whole or as the base of a server."""
     return server(value).removesuffix("/embeddings") + "/embeddings"
 
 
 def server(value: object) -> str:
-    """The address of a server; in the clear only on this machine."""
+    """Check the address of a server; without encryption only on this machine."""
     found = _URL.fullmatch(value) if isinstance(value, str) and len(value) <= MAX_URL_CHARS else None
     if not isinstance(value, str) or found is None or int(found[3] or 1) not in range(1, 1 << 16):
         raise Bad("must be the address of a server in full, without user, password, ? or #")
@@ -174,21 +174,21 @@ def server(value: object) -> str:
 
 
 def variable(value: object) -> str:
-    """The name of an environment variable."""
+    """Check the name of an environment variable."""
     if not isinstance(value, str) or len(value) > MAX_NAME_CHARS or not _VARIABLE.fullmatch(value):
         raise Bad("must be the name of an environment variable in capitals, never the key itself")
     return value
 
 
 def model_name(value: object) -> str:
-    """A name that a person reads."""
+    """Check a name that a person reads."""
     if not isinstance(value, str) or not 1 <= len(value) <= MAX_NAME_CHARS or not value.isprintable():
         raise Bad(f"must be a name of 1 to {MAX_NAME_CHARS} printable characters")
     return value
 
 
 def prefix(value: object) -> str:
-    """A text that is put before others."""
+    """Check a text that is put before others."""
     if not isinstance(value, str) or len(value) > limits.MAX_EMBED_PREFIX_CHARS:
         raise Bad(f"must be a text of at most {limits.MAX_EMBED_PREFIX_CHARS} characters")
     return value
@@ -269,7 +269,8 @@ class QueryConfig:
 class SearchConfig:
     """Whether the first search in a folder indexes it.
 
-    `catchup_reads`: while an index catches up, answer from the last good snapshot, or not at all (`block`).
+    `catchup_reads` says whether a search during a catch-up answers from the last good snapshot, or not at all
+    (`block`).
     """
 
     auto_index: bool = True
@@ -278,7 +279,7 @@ class SearchConfig:
 
 @dataclass(frozen=True, slots=True)
 class ServeConfig:
-    """Folders that agents may use, besides the one that is served and those that the user has indexed; the daemon."""
+    """Folders that agents may use besides the served one and the indexed ones, and the settings of the daemon."""
 
     allowed_roots: tuple[str, ...] = ()
     daemon: str = DAEMON[0]
@@ -288,7 +289,7 @@ class ServeConfig:
 
 @dataclass(frozen=True, slots=True)
 class StoreConfig:
-    """Whether new stores are made for a group; None: only where it is asked for."""
+    """Whether new stores are made for a group; None: only where the user asks for it."""
 
     shared: bool | None = None
 
@@ -304,9 +305,9 @@ class EngineConfig:
 
 @dataclass(frozen=True, slots=True)
 class SemanticConfig:
-    """Which programs are run as indexers (by name; others are looked for), and what a run of one may take.
+    """Which programs are run as indexers (by name; others are searched for), and the limits of a run.
 
-    `trusted_roots` are projects whose own builds may be run, for the indexers that cannot do without.
+    `trusted_roots` are projects whose own builds may be run, for the indexers that need them.
     """
 
     tools: tuple[tuple[str, str], ...] = ()
@@ -317,7 +318,7 @@ class SemanticConfig:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Both files in force. `repo_bytes_sha256` (hex) covers the repository file to the byte, comments included."""
+    """The settings of both files. `repo_bytes_sha256` (hex) covers the repository file to the byte."""
 
     index: IndexConfig = field(default_factory=IndexConfig)
     limits: LimitConfig = field(default_factory=LimitConfig)
@@ -340,7 +341,7 @@ def load_config(
     user_alone: bool = True,
     shared: bool = False,
 ) -> Config:
-    """The settings in force; None stands for a file that is not there. Raises `ConfigError` and nothing else.
+    """Return the settings in force; None stands for a missing file. Raises `ConfigError` and nothing else.
 
     For a `shared` store untracked files are left out unless the repository says otherwise. Where others than the user
     could have written the user's file (`user_alone` false), it cannot name a server that texts and keys are sent to.
@@ -375,7 +376,7 @@ def load_config(
 
 
 def _embedding(file: str, given: Mapping[str, Any]) -> EmbeddingConfig:
-    """The model that the user asks for; half an order is refused, for it would be filled in silence with the other."""
+    """Return the model that the user asks for; refuses a half-written choice instead of filling it in silently."""
     if given and "provider" not in given:
         raise ConfigError(file=file, why='[embedding] needs provider = "http" or provider = "bundled"')
     missing = [key for key in ("url", "model", "dimension") if key not in given]
@@ -391,7 +392,7 @@ def _engine(file: str, given: Mapping[str, Any]) -> EngineConfig:
 
 
 def cairn_home(environ: Mapping[str, str]) -> str:
-    """The folder for the user's settings and data: `$CAIRN_HOME`, else `~/.cairn`. Always absolute."""
+    """Return the absolute folder for the user's settings and data: `$CAIRN_HOME`, else `~/.cairn`."""
     home = environ.get("CAIRN_HOME") or os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".cairn")
     # A relative home would move with the working folder, and so into whatever repository we stand in.
     if not os.path.isabs(home) or "\0" in home:
@@ -400,19 +401,19 @@ def cairn_home(environ: Mapping[str, str]) -> str:
 
 
 def user_config_path(environ: Mapping[str, str]) -> str:
-    """Where the user's settings are, whether or not the file is there."""
+    """Return where the user's settings are, whether or not the file exists."""
     return os.path.join(cairn_home(environ), USER_CONFIG_NAME)
 
 
 class UserFile(NamedTuple):
-    """The bytes of the user's settings, None when there are none, and whether only the user could have written them."""
+    """The bytes of the user's settings (None: no file), and whether only the user could have written them."""
 
     data: bytes | None
     alone: bool = True
 
 
 def read_user_config(environ: Mapping[str, str]) -> UserFile:
-    """The user's settings. It is their own file, so links are followed."""
+    """Return the user's settings. Links are followed, because the file is the user's own."""
     path = user_config_path(environ)
     try:
         with open(path, "rb") as file:
@@ -424,9 +425,10 @@ def read_user_config(environ: Mapping[str, str]) -> UserFile:
 
 
 def _is_alone(found: os.stat_result, path: str) -> bool:
-    """Whether nobody else can have written this: in a folder of a group, any member may put a file under its name.
+    """Whether nobody but the user can have written this file.
 
-    Or a link to one of ours that came from elsewhere, such as one in a repository.
+    In a folder of a group, any member may put a file under its name, or a link to one of ours that came from elsewhere,
+    such as one in a repository.
     """
     others = stat.S_IWGRP | stat.S_IWOTH
     if not os.stat(os.path.dirname(path)).st_mode & others:
@@ -442,7 +444,7 @@ T = TypeVar("T")
 
 
 def _read(file: str, data: bytes | None, tables: Tables) -> dict[str, dict[str, Any]]:
-    """The checked values of one file, table by table; a table or key that the file may not hold is refused."""
+    """Return the checked values of one file, table by table; refuses a table or key that the file may not hold."""
     if data is None:
         return {}
     document = parse_toml(file, data)
@@ -472,7 +474,7 @@ def _known(file: str, what: str, name: str, known: Mapping[str, T]) -> T:
 
 
 def parse_toml(file: str, data: bytes) -> dict[str, object]:
-    """What a file of settings or of a project says; `ConfigError` for whatever is no TOML, or would take long."""
+    """Return what a file of settings or of a project says; raises `ConfigError` for bad or costly TOML."""
     if len(data) > limits.MAX_CONFIG_BYTES:
         raise ConfigUnreadable(file=file, why=f"it is larger than {limits.MAX_CONFIG_BYTES} bytes")
     if b"\0" in data:
@@ -511,7 +513,7 @@ def _refuse_deep_keys(file: str, text: str) -> None:
 
 
 def _syntax_problem(message: str) -> str:
-    """Only the place is taken from the parser's message: the rest of it may quote the file."""
+    """Return the place of a syntax error; the rest of the parser's message may quote the file."""
     place = re.search(r"\(at (line \d+, column \d+|end of document)\)\Z", message)
     where = place.group(1) if place else "some place"
     if message.startswith(("Cannot overwrite", "Cannot declare", "Duplicate", "Cannot redefine", "Cannot mutate")):

@@ -1,4 +1,4 @@
-"""What a file's name says of it: its language, and whether it is left out for its name alone.
+"""What a file's name says of the file: its language, and whether it is left out for its name alone.
 
 This is the one table of names. It is asked for every name in a tree, so an ordinary name costs one look into a
 dictionary. Names are bytes, without their folder; letter case matters only where a language says so (`.C`).
@@ -194,7 +194,7 @@ _SHEBANG_BYTES = 128
 
 
 def language_of(name: bytes, head: bytes = b"") -> str:
-    """Name the language of a file by its name, and by its first bytes where the name leaves it open; else "text"."""
+    """Return the language of a file by its name, or by its first bytes where the name leaves it open; else "text"."""
     language = _BY_NAME.get(name)
     if language is not None:
         return language
@@ -283,7 +283,7 @@ _ORDINARY = frozenset(_BY_EXTENSION) - _DATA - _JSON - _WEB - _SECRET_EXTENSIONS
 
 
 def classify_name(name: bytes, size: int) -> SkipReason | None:
-    """Say why a file is left out for its name: a secret first, then `skip_by_name`; None takes it in."""
+    """Return why a file is left out for its name: a secret first, then `skip_by_name`; None takes it in."""
     extension = name.rpartition(b".")[2]
     if extension in _ORDINARY:
         return None
@@ -293,7 +293,7 @@ def classify_name(name: bytes, size: int) -> SkipReason | None:
 
 
 def skip_by_name(name: bytes, size: int) -> SkipReason | None:
-    """Say whether a name is that of a data file, a lock file or a minified bundle; `size` decides for JSON."""
+    """Return whether a name is that of a data file, a lock file or a minified bundle; `size` decides for JSON."""
     extension = name.rpartition(b".")[2]
     if extension in _ORDINARY:
         return None
@@ -311,7 +311,7 @@ def skip_by_name(name: bytes, size: int) -> SkipReason | None:
 
 
 def is_sensitive(name: bytes) -> bool:
-    """Say whether a name is one under which people keep secrets; such a file is never opened.
+    """Whether a name is one under which people keep secrets; such a file is never opened.
 
     Programs are not (`key.py`, `secrets.go`), nor public keys, nor examples (`.env.example`). A certificate or a test
     key with the name of a private key is, for its name is all we look at.

@@ -77,7 +77,7 @@ class FieldDifference:
 
 
 def canonical_json(value: Canonical) -> str:
-    """The one JSON text of a value: sorted keys, no blanks, UTF-8 as it is. Refuses floats: 1.0 has many spellings."""
+    """Return the one JSON text of a value: sorted keys, no blanks, UTF-8. Refuses floats: 1.0 has many spellings."""
     _refuse_floats(value)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
@@ -96,9 +96,10 @@ def _refuse_floats(value: object) -> None:
 
 
 def index_fingerprint(config: Config, parts: IndexParts) -> IndexFingerprint:
-    """What the rows of an index mean. Include and exclude globs are left out: they decide membership, not meaning.
+    """Return the fingerprint of what the rows of an index mean.
 
-    The digest is the SHA-256 of the canonical JSON object of all fields.
+    Include and exclude globs are left out: they decide membership, not meaning. The digest is the SHA-256 of the
+    canonical JSON object of all fields.
     """
     values: dict[str, Canonical] = {
         "fingerprintFormat": FINGERPRINT_FORMAT,
@@ -129,14 +130,14 @@ def index_fingerprint(config: Config, parts: IndexParts) -> IndexFingerprint:
 
 
 def fingerprint_of(fields: Mapping[str, str]) -> str:
-    """The digest of an index fingerprint, from its named fields as `IndexFingerprint.fields` holds them."""
+    """Return the digest of an index fingerprint, from its named fields as `IndexFingerprint.fields` holds them."""
     # Sorted keys, no blanks: exactly the canonical JSON of the values themselves.
     text = ",".join(f"{json.dumps(name)}:{fields[name]}" for name in sorted(fields))
     return sha256(f"{{{text}}}".encode()).hexdigest()
 
 
 def explain_mismatch(before: IndexFingerprint, after: IndexFingerprint) -> tuple[FieldDifference, ...]:
-    """Every field in which the two differ, in order of name; empty exactly when the digests are equal."""
+    """Return every field in which two fingerprints differ, in order of name; empty when the digests are equal."""
     old, new = dict(before.fields), dict(after.fields)
     bundled = canonical_json(BUNDLED_PROVIDER)
     model_is_ours = old.get("embeddingProvider") == new.get("embeddingProvider") == bundled
@@ -148,12 +149,12 @@ def explain_mismatch(before: IndexFingerprint, after: IndexFingerprint) -> tuple
 
 
 def ignore_fingerprint(ignore_files: Iterable[IgnoreFile], config: Config) -> str:
-    """Which rules decide membership: every ignore file, and the include and exclude globs.
+    """Return the digest of the rules that decide membership: ignore files, include and exclude globs.
 
     Hashed are, in byte order of the keys, `key NUL bytes` of each file, one behind the other; then a frame: the
     canonical JSON of `{"exclude": [...], "files": [[key length, byte length], ...], "include": [...]}` and the length
-    of that JSON as eight bytes, big end first. Read from its end, the frame says where each file begins, so that no
-    two sets of rules share one stream, whatever a hostile ignore file holds.
+    of that JSON as eight bytes, big end first. Read from its end, the frame says where each file begins, so that no two
+    sets of rules share one stream, whatever a hostile ignore file holds.
     """
     entries = sorted((file.key.encode("utf-8", "surrogateescape"), file.data) for file in ignore_files)
     digest = sha256()
@@ -172,14 +173,14 @@ def ignore_fingerprint(ignore_files: Iterable[IgnoreFile], config: Config) -> st
 
 
 def query_fingerprint(config: Config, ranking_version: str) -> str:
-    """How an answer was ranked: the version of ranking and the whole repository file, comments included."""
+    """Return the digest of how answers are ranked: the version of ranking and the whole repository file."""
     return _digest(
         {"config": config.repo_bytes_sha256, "ranking": ranking_version, "query": {"scope": config.query.scope}}
     )
 
 
 def embed_fingerprint(embedding: EmbeddingIdentity, *, chunker_version: str, ignore_engine_version: str) -> str:
-    """The first half of a vector's cache key; the other half is the hash of the chunk.
+    """Return the first half of a vector's cache key; the other half is the hash of the chunk.
 
     It takes the version of the ignore engine and no ignore file: a vector does not depend on what else is indexed.
     """

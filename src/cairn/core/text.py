@@ -14,7 +14,7 @@ _UNSAFE = re.compile(
 
 
 def plain(text: str, limit: int = MAX_MESSAGE_CHARS) -> str:
-    """Text that is safe in a sentence: on one line, nothing hidden, and clipped to the limit and three dots."""
+    """Return text that is safe in a sentence: one line, nothing hidden, clipped to the limit and three dots."""
     safe = _UNSAFE.sub(_visible, text[: limit + 1])
     return safe if len(safe) <= limit else safe[:limit] + "..."
 

@@ -42,7 +42,7 @@ _WORD = re.compile(rf"[\w\-{_MARKS}{_NO_BLANKS}]+")
 
 
 def words(text: str | bytes) -> list[str]:
-    """The words of a text as they stand there, in order: runs of letters, digits, `_` and `-`. Bytes are UTF-8."""
+    """Return the words of a text in order: runs of letters, digits, `_` and `-`. Bytes are UTF-8."""
     if text.isascii():
         # Twice as fast as the pattern, and nearly all source code is ASCII.
         data = text if isinstance(text, bytes) else text.encode()
@@ -54,12 +54,12 @@ def words(text: str | bytes) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text in order, with repetitions."""
+    """Return the terms of a text in order, with repetitions."""
     return [term for word in words(text) for term in terms_of(word)]
 
 
 def terms_of(word: str) -> tuple[str, ...]:
-    """The terms that one word stands for, each once; none for a small word, a long number or a blob of data."""
+    """Return the terms of one word, each once; none for a small word, a long number or a blob of data."""
     if len(word) <= MOST_LETTERS:
         return _remembered(word)
     # A sentence written as a name counts piece by piece; what is long and has no joint is data. Not remembered: keys of
@@ -69,12 +69,12 @@ def terms_of(word: str) -> tuple[str, ...]:
 
 
 def whole_name(name: str) -> re.Pattern[bytes]:
-    """What finds a name of code where it is not a part of a longer one."""
+    """Return a pattern that finds a name of code where it is not a part of a longer name."""
     return re.compile(rb"(?<![\w$])" + re.escape(name.encode("utf-8", "surrogateescape")) + rb"(?![\w$])")
 
 
 def forget() -> None:
-    """Let go of what is remembered of words, all of which is made again when it is needed."""
+    """Clear the memory of words; all of it is made again when it is needed."""
     for remembered in (_remembered, _inner, _part):
         remembered.cache_clear()
 
@@ -145,7 +145,7 @@ def _name(name: str) -> tuple[str, ...]:
 
 @lru_cache(_MOST_REMEMBERED)
 def _inner(part: str) -> tuple[str, ...]:
-    """The terms of one part of several, as it is written."""
+    """Return the terms of one of several parts of a word."""
     part = part.lower()
     return _part(part) if len(part) > 1 else ()
 
@@ -157,7 +157,7 @@ def _shape(letter: str) -> str:
 
 
 def _alone(part: str) -> tuple[str, ...]:
-    """The terms of a name that is one part: here a single letter counts, and a number unless it is a long one."""
+    """Return the terms of a name of one part: a single letter counts, and a number unless it is a long one."""
     if part.isdigit():
         return (part,) if 2 <= len(part) <= _MOST_DIGITS else ()
     return _part(part)
@@ -217,7 +217,7 @@ _NOUNS = (
 
 
 def stem(word: str) -> str:
-    """The word without its English ending, so that forms of one word meet; others than lower-case ASCII stay."""
+    """Return the word without its English ending, so that forms of one word meet; only lower-case ASCII is changed."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     # Half of all words end in no letter that an ending ends in.
@@ -270,7 +270,7 @@ def _noun(word: str) -> str:
 
 
 def _agent(word: str) -> str:
-    """Without the ending of a doer: compiler, iterator. Short ones (user, parser, order) are words of their own."""
+    """Return the word without the ending of a doer (compiler, iterator); short words (user, parser, order) stay."""
     root = word[:-2]
     if _groups(root) < 2 or root[-1] in "aeiouy":
         return word

@@ -25,7 +25,7 @@ _SEND_SECONDS = 10
 
 
 def at_socket(home: str, use: Callable[[str], T]) -> T:
-    """What `use` makes of the address of the socket, which is short however long the name of the home is."""
+    """Return what `use` makes of the socket's address, which is short however long the name of the home is."""
     folder = os.path.join(home, RUN)
     path = os.path.join(folder, SOCKET)
     if len(os.fsencode(path)) <= _MOST_BYTES:
@@ -38,7 +38,7 @@ def at_socket(home: str, use: Callable[[str], T]) -> T:
 
 
 def socket_id(home: str) -> tuple[int, int] | None:
-    """What tells the socket that is there now from any other that was, or will be; None when there is none."""
+    """Return an id that tells the socket that exists now from any other; None when there is none."""
     try:
         found = os.lstat(os.path.join(home, RUN, SOCKET))
     except OSError:
@@ -47,7 +47,7 @@ def socket_id(home: str) -> tuple[int, int] | None:
 
 
 def dial(home: str, seconds: float) -> socket.socket:
-    """A socket that is connected to whoever listens there. `OSError` when nobody does, or it is another user."""
+    """Return a socket connected to the daemon; raises `OSError` when nobody listens or another user does."""
     found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         found.settimeout(seconds)
@@ -61,7 +61,7 @@ def dial(home: str, seconds: float) -> socket.socket:
 
 
 def peer(connection: socket.socket) -> tuple[int, int]:
-    """The process at the other end, and its user, as the kernel says; it was so when the connection was made."""
+    """Return the process at the other end and its user, as the kernel knew them when the connection was made."""
     pid, uid, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
     return pid, uid
 
@@ -72,5 +72,5 @@ def is_own(connection: socket.socket) -> bool:
 
 
 def patient(connection: socket.socket) -> None:
-    """Give up on an other end that takes nothing for a while; to wait for what it sends takes as long as it likes."""
+    """Set a timeout for sending to a peer that takes nothing; waiting for what the peer sends has no limit."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_SECONDS, 0))

@@ -1,7 +1,8 @@
-"""Who is served next: a few requests at once, a short queue, a share for each client, and no time without an end.
+"""Decide which request is served next: a few at once, a short queue, a share for each client, a deadline for all.
 
-Clients take turns: one that asks much waits for itself. What cannot be taken is refused at once, and says when to come
-again. A request is answered once: by whoever did it, or because it was cancelled or its time was over.
+Clients take turns, so a client with many requests waits for itself. A request that cannot be taken is refused at once,
+with the time to come again. A request is answered once: by its result, or because it was cancelled or its time was
+over.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _RETRY_MS = 500
 
 
 class Ticket:
-    """One request that was let in. `cancelled` is for whoever works on it, and true as soon as nobody waits."""
+    """One admitted request. `cancelled` is for the code that works on it: true as soon as nobody waits."""
 
     def __init__(self, client: Hashable, work: Work, give_up: Callable[[CairnError], None], until: float) -> None:
         self.client, self.until = client, until
@@ -33,13 +34,13 @@ class Ticket:
         return self._over
 
     def settle(self) -> bool:
-        """Whether the caller is the one to answer; true once."""
+        """Whether the caller is the one to answer this request; True once."""
         with self._lock:
             was, self._over = self._over, True
             return not was
 
     def end(self, why: CairnError) -> None:
-        """Give up, unless it was answered."""
+        """Give the request up, unless it was answered."""
         if self.settle():
             self._give_up(why)
 
@@ -50,7 +51,7 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class QueueLoad:
-    """How much there is to do."""
+    """How many requests are queued and running."""
 
     running: int
     queued: int
@@ -58,7 +59,7 @@ class QueueLoad:
 
 
 class Admission:
-    """Requests on their way to a few threads."""
+    """The queue of requests before a few worker threads."""
 
     def __init__(
         self,
@@ -79,9 +80,9 @@ class Admission:
         self._closed = False
 
     def submit(self, client: Hashable, work: Work, give_up: Callable[[CairnError], None], seconds: float) -> Ticket:
-        """Let a request in: `work` does and answers it, `give_up` is told instead when that came to nothing.
+        """Admit a request: `work` does and answers it, `give_up` is called instead when it is given up.
 
-        `DaemonBusy` when there is no room.
+        Raises `DaemonBusy` when there is no room.
         """
         ticket = Ticket(client, work, give_up, self._clock.monotonic() + seconds)
         with self._changed:
@@ -95,19 +96,19 @@ class Admission:
         return ticket
 
     def cancel(self, ticket: Ticket) -> None:
-        """Nobody waits for this one any more."""
+        """Cancel a request for whose answer nobody waits any more."""
         ticket.end(Cancelled())
         self._forget(ticket)
 
     def leave(self, client: Hashable) -> None:
-        """A client has gone, with all it had asked."""
+        """Cancel all requests of a client that has gone."""
         with self._changed:
             theirs = [*self._waiting.get(client, ()), *(one for one in self._running if one.client == client)]
         for ticket in theirs:
             self.cancel(ticket)
 
     def expire(self) -> float | None:
-        """End what has had its time; in how many seconds the next one will have, None when nothing is there."""
+        """End the requests whose time is over; return the seconds until the next one's, None without requests."""
         now = self._clock.monotonic()
         with self._changed:
             there = [*(one for line in self._waiting.values() for one in line), *self._running]
@@ -123,7 +124,7 @@ class Admission:
             return QueueLoad(len(self._running), self._queued(), self._refused)
 
     def close(self, seconds: float) -> bool:
-        """Take nothing more and finish what is there; whether that was done in time."""
+        """Admit no more requests and finish the admitted ones; return whether that was done in time."""
         until = self._clock.monotonic() + seconds
         with self._changed:
             self._closed = True
@@ -188,7 +189,7 @@ class Admission:
                     self._changed.notify_all()
 
     def _forget(self, ticket: Ticket) -> None:
-        """One that still waits makes room; one that is worked on keeps its place until that ends."""
+        """Remove a request: a queued one makes room at once, a running one keeps its place until it ends."""
         with self._changed:
             line = self._waiting.get(ticket.client)
             if line is not None and ticket in line:

@@ -45,19 +45,19 @@ LEAVING = "leaving"
 
 
 class Gone(Exception):
-    """The daemon went, or does not move, before it had answered."""
+    """The daemon ended, or stopped responding, before it had answered."""
 
 
 class Abandoned(Exception):
-    """Whoever asked does not wait any more."""
+    """The caller does not wait for the answer any more."""
 
 
 def connect(
     home: str, environ: Mapping[str, str], face: str, *, seconds: float = DAEMON_HELLO_SECONDS
 ) -> Connection | None:
-    """A connection to the daemon, None when there is none of this version and with these settings.
+    """Return a connection to the daemon; None when there is none of this version and with these settings.
 
-    One of an older version is asked to leave.
+    A daemon of an older version is asked to leave.
     """
     try:
         wire = dial(home, seconds)
@@ -83,9 +83,9 @@ def connect(
 
 
 def dismiss(wire: socket.socket, seconds: float) -> bool:
-    """Ask whoever is at the other end to leave, of whatever version and settings it is; whether it has, in this time.
+    """Ask the daemon at the other end to leave, whatever its version and settings; return whether it did in time.
 
-    It ends the connection last of all.
+    The daemon ends the connection as the last thing it does.
     """
     until = SYSTEM_CLOCK.monotonic() + seconds
     wire.settimeout(2 * _QUIET_SECONDS)
@@ -111,7 +111,7 @@ def _fits(said: Message, environ: Mapping[str, str]) -> bool:
 
 
 def is_older(version: object, than: str) -> bool:
-    """Whether a version comes before another; what is no version is not known to."""
+    """Whether a version comes before another; False for a text that is no version."""
     if not isinstance(version, str) or not version[:1].isdigit():
         return False
     return _numbers(version) < _numbers(than)
@@ -122,7 +122,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def is_final(reply: Mapping[str, Any]) -> bool:
-    """Whether this ends a request, so that nothing is asked again: everything does but a daemon that is leaving."""
+    """Whether a reply ends a request, so that it is not repeated; only that of a leaving daemon does not."""
     if "progress" in reply or "out" in reply or "err" in reply:
         return False
     problem = reply.get("error")
@@ -130,7 +130,7 @@ def is_final(reply: Mapping[str, Any]) -> bool:
 
 
 class Connection:
-    """The daemon, met. Requests may overlap; at most as many as it takes from one client, the others wait here."""
+    """A connection to the daemon. Requests may overlap; more than the daemon takes from one client wait here."""
 
     def __init__(self, wire: socket.socket, said: Message) -> None:
         self.pid = said.get("pid")
@@ -154,7 +154,7 @@ class Connection:
         progress: Callable[[Message], None] = lambda _: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Message:
-        """The answer. `Gone` when none comes any more, `Abandoned` when nobody waits for it."""
+        """Return the answer; raises `Gone` when none will come and `Abandoned` when nobody waits for it."""
         while not self._turns.acquire(timeout=_TICK_SECONDS):
             if cancelled():
                 raise Abandoned
@@ -168,7 +168,7 @@ class Connection:
             self._turns.release()
 
     def close(self) -> None:
-        """Let go; whoever waits learns that it is gone."""
+        """Close the connection; every waiting caller gets `Gone`."""
         self._gone = True
         try:
             self._wire.shutdown(socket.SHUT_RDWR)
@@ -230,7 +230,7 @@ class Connection:
             raise Gone from None
 
     def _read(self) -> None:
-        """Give every message to whoever waits for it, until the end."""
+        """Give every message to the caller that waits for it, until the end of the stream."""
         try:
             while (message := receive(self._wire)) is not None:
                 number = message.get("id", message.get("pong"))
@@ -262,9 +262,9 @@ def ensure_daemon(
     seconds: float = DAEMON_START_SECONDS,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Connection | None:
-    """A connection to the daemon, started when there is none; None when that takes longer, or cannot be.
+    """Return a connection to the daemon, starting it when there is none; None when that fails or takes too long.
 
-    Of many who come at once one starts it, and the others wait for it.
+    Of many callers at once one starts the daemon, and the others wait for it.
     """
     # On a busy machine a hello can take long, and to do all by oneself takes longer.
     found = connect(home, environ, face, seconds=seconds)
@@ -287,7 +287,7 @@ def ensure_daemon(
 
 
 def nobody_listens(home: str) -> bool:
-    """Whether there is surely no daemon at the socket."""
+    """Whether there is certainly no daemon at the socket."""
     try:
         dial(home, DAEMON_HELLO_SECONDS).close()
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):

@@ -31,7 +31,7 @@ from cairn.core.limits import EMBED_CACHE_BYTES, MAX_EMBED_BATCH
 from cairn.embedding.model import Embedder, Vectors, check_vectors
 from cairn.store import Fs, Map
 
-# --- One file of cached vectors: written once, and nothing in it is believed that does not prove itself.
+# --- packs ------------------------------------------------------------------------------------------------------------
 
 
 PACK_FORMAT = 1
@@ -45,11 +45,11 @@ Keys = NDArray[np.bytes_]
 
 
 class PackDamaged(Exception):
-    """A pack is not what was written."""
+    """The bytes of a pack are not those that were written."""
 
 
 class Pack:
-    """The vectors of one file, looked up by chunk hash. Raises `PackDamaged` when opened or when asked, never lies."""
+    """The vectors of one file, looked up by chunk hash; raises `PackDamaged` when the bytes prove to be wrong."""
 
     def __init__(self, data: Map, fingerprint: bytes) -> None:
         self._data = data
@@ -71,20 +71,20 @@ class Pack:
         self.keys: Keys = np.frombuffer(view, _KEY_TYPE, count, _HEAD.size)
 
     def close(self) -> None:
-        """Let go of the file; a second call does nothing."""
+        """Close the file; a second call does nothing."""
         self.keys = np.empty(0, _KEY_TYPE)
         self._seals = memoryview(b"")
         self._data.close()
 
     def find(self, wanted: Keys) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Which of the wanted keys are here, and in which rows."""
+        """Return which of the wanted keys this pack holds, and their rows."""
         rows = np.searchsorted(self.keys, wanted)
         rows[rows == len(self.keys)] = 0
         here = np.flatnonzero(self.keys[rows] == wanted) if len(self.keys) else np.empty(0, np.intp)
         return here, rows[here]
 
     def vectors(self, rows: Sequence[int]) -> Vectors:
-        """The vectors of these rows, each proven."""
+        """Return the vectors of these rows, each verified."""
         found = np.empty((len(rows), self.dimension), "<f4")
         width = self.dimension * 4
         for place, row in enumerate(rows):
@@ -97,19 +97,19 @@ class Pack:
 
 
 def as_keys(hashes: Sequence[str]) -> Keys:
-    """SHA-256 digests in hex as keys; refuses whatever is not one."""
+    """Return SHA-256 digests in hex as keys; refuses any other text."""
     if not all(map(_HEX.fullmatch, hashes)):
         raise ValueError("a key has 64 hex digits")
     return np.frombuffer(bytes.fromhex("".join(hashes)), _KEY_TYPE)
 
 
 def pack_size(count: int, dimension: int) -> int:
-    """The bytes that a pack of so many vectors takes."""
+    """Return the size in bytes of a pack of so many vectors."""
     return _HEAD.size + _DIGEST + count * (_KEY + _SEAL + dimension * 4)
 
 
 def pack_bytes(fingerprint: bytes, keys: Keys, vectors: Vectors) -> bytes:
-    """A pack of these vectors. Where a key comes twice, the first counts."""
+    """Return the bytes of a pack of these vectors. Where a key comes twice, the first counts."""
     keys, first = np.unique(keys, return_index=True)
     rows = np.ascontiguousarray(vectors[first], "<f4")
     # Bytes of an array, not its items: an item of type S loses the zeros at its end.
@@ -132,7 +132,7 @@ _STEPS = 16
 
 
 class _Name(NamedTuple):
-    """A pack's place in the order of age, and whose vectors it holds."""
+    """The position of a pack in the order of age, and the fingerprint whose vectors it holds."""
 
     sequence: int
     fingerprint: str
@@ -155,12 +155,12 @@ class EmbeddingCache(AbstractContextManager["EmbeddingCache"]):
         self.close()
 
     def close(self) -> None:
-        """Let go of all packs; a second call does nothing."""
+        """Close all packs; a second call does nothing."""
         while self._packs:
             self._packs.popitem()[1].close()
 
     def get_many(self, fingerprint: str, chunk_hashes: Sequence[str]) -> dict[int, Vectors]:
-        """The vectors that are known, by the place of their hash in the list."""
+        """Return the known vectors, by the position of their hash in the list."""
         wanted = as_keys(chunk_hashes)
         found: dict[int, Vectors] = {}
         aging: list[int] = []
@@ -181,7 +181,7 @@ class EmbeddingCache(AbstractContextManager["EmbeddingCache"]):
         return found
 
     def put_many(self, fingerprint: str, chunk_hashes: Sequence[str], vectors: Vectors) -> None:
-        """Remember these vectors, if the disk lets us. Refuses what `check_vectors` refuses."""
+        """Store these vectors, if the disk permits. Refuses what `check_vectors` refuses."""
         keys = as_keys(chunk_hashes)
         as_keys([fingerprint])
         vectors = check_vectors(vectors, len(keys), vectors.shape[-1])
@@ -195,7 +195,7 @@ class EmbeddingCache(AbstractContextManager["EmbeddingCache"]):
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """While we alone may add and evict; what a killed writer left is cleared away."""
+        """Hold the right to add and evict packs; on entry, clear away what a killed writer left."""
         with contextlib.suppress(FileExistsError):
             self._fs.create_bytes(_LOCK, b"")
         with contextlib.ExitStack() as held:
@@ -252,7 +252,7 @@ class EmbeddingCache(AbstractContextManager["EmbeddingCache"]):
         self._fs.sync_folder("")
 
     def _names(self) -> dict[_Name, int]:
-        """All packs there are and their sizes. Those that are gone are let go of."""
+        """Return all packs and their sizes; closes packs that are gone."""
         matches = filter(None, map(_NAME.fullmatch, self._fs.list_folder("")))
         names = {_Name(int(match[1]), match[2]) for match in matches}
         for gone in self._sizes.keys() - names:
@@ -260,13 +260,13 @@ class EmbeddingCache(AbstractContextManager["EmbeddingCache"]):
         for gone in self._packs.keys() - names:
             self._packs.pop(gone).close()
         for name in names - self._sizes.keys():
-            # Another process may evict it while we look.
+            # Another process may evict the pack meanwhile.
             with contextlib.suppress(FileNotFoundError):
                 self._sizes[name] = self._fs.stat(str(name)).size
         return self._sizes.copy()
 
     def _look_up(self, name: _Name, wanted: Keys) -> dict[int, Vectors]:
-        """The wanted vectors that this pack holds, by the place of their key."""
+        """Return the wanted vectors that this pack holds, by the position of their key."""
         pack = self._open(name)
         if pack is None:
             return {}
@@ -279,7 +279,7 @@ class EmbeddingCache(AbstractContextManager["EmbeddingCache"]):
         return dict(zip(here.tolist(), vectors, strict=True))
 
     def _open(self, name: _Name) -> Pack | None:
-        """The pack; None when it is gone, or was damaged and now is."""
+        """Return the pack; None when it is gone, or when it was damaged and has been removed."""
         if name not in self._packs:
             try:
                 data = self._fs.open_map(str(name))
@@ -308,10 +308,10 @@ def embed_with_cache(
     texts: Sequence[bytes],
     beat: Callable[[], None] = lambda: None,
 ) -> Vectors:
-    """The vectors of these texts, each equal text embedded once and, unless the embedder is cheap, once for all.
+    """Return the vectors of these texts; equal texts are embedded once, and costly vectors are cached.
 
     A chunk hash must stand for its text; the fingerprint, for the embedder and all that shapes a text. A model that is
-    not cheap gets few texts at a time; what it gave is kept at once, and `beat` is called.
+    not cheap gets few texts at a time; its vectors are stored at once, and `beat` is called.
     """
     dimension = embedder.identity.dimension
     if embedder.cheap or cache is None:

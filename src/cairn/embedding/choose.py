@@ -1,4 +1,4 @@
-"""Which model the settings name. To name it costs nothing; numpy and the network are loaded when it is made."""
+"""Choose the model that the settings name. Naming a model costs nothing; making one loads numpy or the network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def identity_of(config: EmbeddingConfig) -> EmbeddingIdentity:
-    """The vector space of this model. How it is paid for and how many texts it gets at once do not change a vector."""
+    """Return the vector space of this model; prices and batch sizes do not change a vector."""
     if config.provider != HTTP_PROVIDER:
         return BUNDLED
     # Who runs a server can change what is behind a name, and does not say so; to tell servers apart is the most we can.
@@ -35,7 +35,7 @@ def identity_of(config: EmbeddingConfig) -> EmbeddingIdentity:
 
 
 def choose(config: EmbeddingConfig, environ: Mapping[str, str], clock: Clock = SYSTEM_CLOCK) -> Embedder:
-    """The model that the user's settings name. Nothing is loaded or asked of a server before its first use."""
+    """Return the model that the user's settings name. Nothing is loaded or asked of a server before its first use."""
     if config.provider == HTTP_PROVIDER:
         from cairn.embedding.http import HttpEmbedder  # noqa: PLC0415
 
@@ -46,7 +46,7 @@ def choose(config: EmbeddingConfig, environ: Mapping[str, str], clock: Clock = S
 
 
 class Models:
-    """The model that settings name, the same one for whoever asks. They may be used by several threads at once."""
+    """The models that settings name, one object for equal settings. Several threads may use it at once."""
 
     def __init__(self, environ: Mapping[str, str], clock: Clock) -> None:
         self._environ, self._clock = environ, clock
@@ -54,7 +54,7 @@ class Models:
         self._remote: dict[EmbeddingConfig, Embedder] = {}
 
     def of(self, config: EmbeddingConfig) -> Embedder:
-        """The model of these settings."""
+        """Return the model of these settings."""
         if config.provider != HTTP_PROVIDER:
             return _bundled()
         with self._lock:
@@ -63,7 +63,7 @@ class Models:
             return self._remote[config]
 
     def let_go(self) -> None:
-        """Forget them; the next one who asks loads again, and who has one keeps it until then."""
+        """Forget all models; the next call of `of` loads again, and a model in use stays until it is released."""
         with self._lock:
             self._remote.clear()
         _bundled.cache_clear()

@@ -51,7 +51,7 @@ _SECONDS = re.compile(r"[0-9]{1,9}")
 
 
 class _HttpTrouble(NamedTuple):
-    """Why there is no answer, as the end of a sentence; whether it may pass, and is then to be waited for."""
+    """Why there is no answer, as the end of a sentence, and whether and how long to wait before trying again."""
 
     why: str
     passing: bool = False
@@ -98,11 +98,11 @@ class HttpEmbedder:
         return vector
 
     def _cut(self, text: bytes) -> str:
-        """As much of the text as the model reads, never half a character."""
+        """Return as much of the text as the model reads, never half a character."""
         return text[: self._config.max_tokens * _BYTES_PER_TOKEN].decode("utf-8", "ignore")
 
     def _requests(self, texts: Sequence[bytes]) -> Iterator[tuple[list[int], list[str]]]:
-        """The texts that say something, with their places, in parts that one request may hold."""
+        """Yield the texts that are not blank, with their positions, in parts that one request may hold."""
         places: list[int] = []
         inputs: list[str] = []
         size = 0
@@ -142,7 +142,7 @@ class HttpEmbedder:
         raise ModelUnavailable(why=answer.why)
 
     def _try(self, inputs: list[str], deadline: float) -> Vectors | _HttpTrouble:
-        """One attempt. What goes wrong is returned, not raised: an exception keeps what was on its way."""
+        """Make one attempt. Trouble is returned, not raised: an exception would keep what was sent."""
         request = self._request(inputs)
         if isinstance(request, _HttpTrouble):
             return request
@@ -175,7 +175,7 @@ class HttpEmbedder:
 
 
 def _opener(url: str) -> OpenerDirector:
-    """What can speak http and https and nothing else. It follows no redirect: texts and key go where the user said."""
+    """Return an opener for http and https only. It follows no redirect: texts and key go where the user said."""
     opener = OpenerDirector()
     # A proxy would carry in the open what was to stay on this machine.
     proxies: dict[str, str] | None = {} if is_loopback(url) else None
@@ -194,7 +194,7 @@ def _opener(url: str) -> OpenerDirector:
 
 
 def _read(response: HTTPResponse, most: int, deadline: float, clock: Clock) -> bytes | _HttpTrouble:
-    """The whole answer, if it comes in time and is no larger than what was asked for can be."""
+    """Return the whole answer, if it comes in time and is no larger than the answer to this request can be."""
     length = response.length
     parts: list[bytes] = []
     size = 0
@@ -227,7 +227,7 @@ def _of_status(status: int, retry_after: str, clock: Clock) -> _HttpTrouble:
 
 
 def _seconds(retry_after: str, clock: Clock) -> float:
-    """How long the server asks to wait: given in seconds or as a date; 0 when it cannot be understood."""
+    """Return how long the server asks to wait, given in seconds or as a date; 0 when it cannot be understood."""
     if _SECONDS.fullmatch(retry_after.strip()):
         return float(retry_after)
     try:
@@ -250,7 +250,7 @@ def _of_transport(problem: OSError | HTTPException) -> _HttpTrouble:
 
 
 def _vectors(body: bytes, count: int, dimension: int) -> Vectors | _HttpTrouble:
-    """The vectors in the order of their texts. Anything but all of them, finite and of their length, is trouble."""
+    """Return the vectors in the order of their texts, or the trouble when one is missing, not finite or too short."""
     try:
         data = json.loads(body)["data"]
         rows = {row["index"]: row["embedding"] for row in data}

@@ -1,4 +1,4 @@
-"""What a model of meaning must give, whoever makes it."""
+"""What every embedding model must provide."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Embedder(Protocol):
     def cheap(self) -> bool: ...
 
     def embed(self, texts: Sequence[bytes]) -> Vectors:
-        """One finite row of the model's dimension per text, of unit length or, where nothing was understood, zero."""
+        """Return one finite row of the model's dimension per text: of unit length, or zero for no meaning."""
 
     def embed_query(self, text: str) -> Vectors:
-        """The one row for what a person asks."""
+        """Return the row for what a person asks."""
 
 
 def check_vectors(vectors: NDArray[np.floating], count: int, dimension: int) -> Vectors:
-    """The same vectors as float32; refuses with `EmbeddingFailed` what is not that many finite rows of that length."""
+    """Return these vectors as float32; raises `EmbeddingFailed` unless they are `count` finite rows."""
     if vectors.shape != (count, dimension):
         raise EmbeddingFailed(why=f"vectors of shape {vectors.shape} came instead of {(count, dimension)}")
     # A number too large for float32 becomes infinite here, and is refused as such.

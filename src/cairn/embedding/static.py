@@ -28,18 +28,18 @@ from cairn.embedding.identity import BUNDLED, DIMENSION, MODEL_SHA256
 from cairn.embedding.model import Vectors
 from cairn.errors import ModelDamaged
 
-# --- Which word pieces a text holds, and how often: the first half of the static model.
+# --- word pieces ------------------------------------------------------------------------------------------------------
 
 
 # Acronyms, words, numbers, and runs of letters beyond ASCII. An acronym leaves its last letter to a word: HTTPServer.
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 # Bytes that can be part of a word; everything else parts words, so a text is cut there before it is decoded.
 _BLANKED = bytes(byte if chr(byte).isalnum() or byte >= 0x80 else 0x20 for byte in range(256))
-# What a piece that goes on inside a word starts with.
+# The prefix of a piece that continues a word.
 INNER = "##"
 # Nobody reads the rest of a longer word; a blob of base64 would cost its length.
 _MOST_CHARS = 40
-# What the memory of tokens may cost; 200,000 tokens, about 30 MiB, come to this.
+# The bound on the memory of tokens, which about 200,000 tokens (30 MiB) reach.
 _MEMORY_BYTES = 16 * 1024 * 1024
 _TOKEN_BYTES = 64
 
@@ -47,7 +47,7 @@ PIECE_BITS = 15
 
 
 def words(text: bytes) -> Iterator[str]:
-    """The words of a text in order, as they are looked up: how a vocabulary is chosen."""
+    """Yield the words of a text in order, as they are looked up: how a vocabulary is chosen."""
     for token in text.translate(_BLANKED).split():
         for word in _WORD.findall(token.decode("utf-8", "replace")):
             yield word.lower()[:_MOST_CHARS]
@@ -72,7 +72,7 @@ class WordPieces:
         self._tokens = _Tokens(self)
 
     def count(self, texts: Sequence[bytes]) -> PieceCounts:
-        """The pieces of these texts; at most 2**17 of them at a time."""
+        """Return how often each piece stands in each of these texts; at most 2**17 texts at a time."""
         if self._tokens.cost > _MEMORY_BYTES:
             self._words, self._tokens = {}, _Tokens(self)
         number_of, numbers, ends = self._tokens.__getitem__, array("i"), [0]
@@ -93,7 +93,7 @@ class WordPieces:
         )
 
     def pieces(self, token: str) -> list[int]:
-        """The pieces of one token, in order."""
+        """Return the pieces of one token, in order."""
         found: list[int] = []
         for word in _WORD.findall(token):
             pieces = self._words.get(word)
@@ -103,7 +103,7 @@ class WordPieces:
         return found
 
     def cut(self, word: str) -> tuple[int, ...]:
-        """The pieces of one word as it is looked up."""
+        """Return the pieces of one word, which is lower case and cut to its greatest length."""
         if (whole := self._first.get(word)) is not None:
             return (whole,)
         found: list[int] = []
@@ -144,7 +144,7 @@ class _Tokens(dict[bytes, int]):
         return number
 
     def pieces_of(self, tokens: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
-        """How many pieces each of these tokens has, and all of them in order."""
+        """Return how many pieces each of these tokens has, and all pieces in order."""
         if not len(self._pieces):
             return np.zeros(len(tokens), np.int32), np.empty(0, np.uint32)
         ends = np.frombuffer(self._ends, np.int32)
@@ -176,8 +176,8 @@ class _Model(NamedTuple):
 class StaticEmbedder:
     """The bundled model, loaded by its first use; several threads may share one.
 
-    Refuses with `ModelDamaged` when its data are not the ones this version was released with, or for another file not
-    those with the SHA-256 that was asked for.
+    Raises `ModelDamaged` when the data file does not have the given SHA-256, which is that of this release unless
+    another is asked for.
     """
 
     cheap = True
@@ -255,7 +255,7 @@ def _load(path: str, digest: str) -> _Model:
 
 
 def _mapped(path: str) -> mmap.mmap:
-    """The file's bytes, shared by all processes that use them."""
+    """Return the file's bytes, shared by all processes that use them."""
     try:
         with open(path, "rb") as file:
             # The system cannot map nothing, and a file without the whole table need not be read.

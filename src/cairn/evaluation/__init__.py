@@ -1,1 +1,1 @@
-"""How good the answers are, measured where the right ones are known."""
+"""How good the results are, measured by questions whose right answers are known."""

@@ -24,8 +24,7 @@ from cairn.search.places import Place, place_of
 from cairn.source.git import GitChange, GitCommit, GitFile, GitHistory
 from cairn.source.root import path_key
 
-# --- From the subject of a commit to a question, as far as it is one; and the same without what gives the file
-# away.
+# --- questions from subjects of commits -------------------------------------------------------------------------------
 
 
 def _set_of(words: str) -> frozenset[str]:
@@ -54,7 +53,7 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(r"https?://\S+")
-# What is done around the code, or to its looks.
+# Words of subjects about work around the code, or about its formatting.
 _AROUND = re.compile(
     r"\b(?:bump\w*|reverts?|reverted|backport\w*|cherry.?pick\w*|change ?log|releases?|released|typos?|spelling|lint\w*"
     r"|clippy|\w+fmt|white ?spaces?|(?:re)?format(?:s|ted|ting)?|code ?style|indentation|copyright|licen[cs]es?"
@@ -79,7 +78,7 @@ _ENDINGS = ("ations", "ation", "ings", "ing", "ers", "ies", "ed", "er", "es", "s
 
 
 def question(subject: str) -> str | None:
-    """What a subject asks; None when it does not say what in the code has changed."""
+    """Return the question in a subject; None when the subject does not say what in the code has changed."""
     text = subject.strip()
     if len(text) > _LONGEST or text.endswith(("...", "\u2026")):
         return None
@@ -108,7 +107,7 @@ def names_its_file(text: str, paths: Iterable[str]) -> bool:
 
 
 def masked(text: str, paths: Iterable[str]) -> str | None:
-    """The question without the words that are in a file's name; None when too little is left to ask with."""
+    """Return the question without the words that are in a file's name; None when too little is left to ask."""
     known = _parts_of_names(paths)
     kept = " ".join(word for word in text.split() if not _gives_away(word, known))
     left = [word for word in _WORD.findall(kept) if word.lower() not in _LITTLE]
@@ -144,7 +143,7 @@ def _flat(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
-# --- An old revision of a repository as a folder that is there for a while.
+# --- an old revision as a folder --------------------------------------------------------------------------------------
 
 
 # git is asked for so much at once: far below what is taken from it.
@@ -152,7 +151,7 @@ _STEP_BYTES = 32 * MIB
 
 
 class Exported(NamedTuple):
-    """Where the files lie, and a home for the index that is made of them; both are gone afterwards."""
+    """The folder of the exported files, and a home for the index made of them; both are temporary."""
 
     tree: str
     home: str
@@ -162,7 +161,7 @@ class Exported(NamedTuple):
 def exported(
     git: GitHistory, files: Sequence[GitFile], done: Callable[[int], None] = lambda _: None
 ) -> Iterator[Exported]:
-    """Write the files, as their blobs are, into a folder of their own."""
+    """Write these files, as their blobs are, into a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="cairn-eval-") as scratch:
         tree = os.path.join(scratch, "tree")
         os.mkdir(tree)
@@ -211,7 +210,7 @@ _MOST_COMMITS = 20_000
 _MOST_TARGETS = 3
 # A file that everybody touches would be half of the questions.
 _PER_FILE = 5
-# Of a short history this share, in fifths, is left to ask.
+# The share of a short history, in fifths, that gives questions.
 _FIFTHS = 3
 _AROUND_THE_CODE = (
     "asciidoc cmake css csv diff dockerfile gettext gomod gradle html ini json just latex less make markdown meson org"
@@ -221,7 +220,7 @@ _NO_SOURCE = frozenset(_AROUND_THE_CODE.split())
 
 
 class History(NamedTuple):
-    """The tree that is asked, the questions, and those of them that are left when the file's name is taken out."""
+    """The base revision that is asked, its files, the questions, and the questions without the words of file names."""
 
     base: str
     commits: int
@@ -231,7 +230,7 @@ class History(NamedTuple):
 
 
 def history_of(git: GitHistory, name: str, commits: int, most_bytes: int) -> History:
-    """The questions of the last so many commits of the main line. A `UsageError` says that there is none."""
+    """Return the questions of the last commits of the main line; raises `UsageError` when there is none."""
     head = git.head()
     if head is None:
         raise UsageError(problem=f"{name} has no git history to take questions from.")
@@ -276,7 +275,7 @@ def _questions(
 
 
 def _targets(changes: Sequence[GitChange], there: set[bytes]) -> tuple[str, ...]:
-    """The source files that a commit modified; none when they are too many, or when it did more than modify."""
+    """Return the source files that a commit modified; none when they are too many, or added or removed."""
     source = [(change, key) for change in changes if (key := _source(change.raw)) is not None]
     if not 1 <= len(source) <= _MOST_TARGETS:
         return ()
@@ -286,7 +285,7 @@ def _targets(changes: Sequence[GitChange], there: set[bytes]) -> tuple[str, ...]
 
 
 def _source(raw: bytes) -> str | None:
-    """The key of a file of the code that runs, None for others: tests and documents follow it, they do not answer."""
+    """Return the key of a source file that is no test, document or other by-product; None for other files."""
     try:
         key = path_key(raw)
     except BadPathKey:

@@ -1,8 +1,9 @@
-"""Judged questions from a folder: which repositories there are, what is asked of each, and which files answer.
+"""Judged questions from a folder: which repositories there are, what is asked about each, and which files answer.
 
-`repos.json` lists the repositories (`name`, `language`, and `benchmark_root` where only a folder of one is searched),
-`annotations/NAME.json` the questions of one (`query`, `category`, and its answers as `relevant` and `secondary`, each a
-path or an object with `path`, `start_line` and `end_line`), `split.json` which names each part (`dev`, …) holds.
+`repos.json` lists the repositories (`name`, `language`, and `benchmark_root` where only one folder of a repository is
+searched). `annotations/NAME.json` holds the questions about one repository (`query`, `category`, and the answers as
+`relevant` and `secondary`, each a path or an object with `path`, `start_line` and `end_line`). `split.json` says which
+names each part (`dev`, …) holds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _MOST_BYTES = 16 * MIB
 
 
 class Repository(NamedTuple):
-    """A folder and what is asked of it."""
+    """A folder and the questions about it."""
 
     name: str
     folder: str
@@ -28,16 +29,16 @@ class Repository(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """The repositories that are there, and the names of those that have questions but no folder."""
+    """The repositories that were found, and the names of those that have questions but no folder."""
 
     repositories: tuple[Repository, ...]
     missing: tuple[str, ...]
 
 
 def load(data: str, repos: str, half: str | None = None) -> Judged:
-    """The questions in the folder `data` about the folders in `repos`; with `half` only those of that part.
+    """Return the questions in the folder `data` about the folders in `repos`; with `half` only those of that part.
 
-    A `UsageError` says in which file something is not as it should be, or that nothing is there to ask.
+    A `UsageError` names the file that is invalid, or says that there is nothing to ask.
     """
     wanted = _names_of(data, half) if half is not None else None
     repositories, missing = [], []
@@ -70,7 +71,7 @@ def _names_of(data: str, half: str) -> frozenset[str]:
 
 
 def _folder(repos: str, name: str, inside: str) -> str:
-    """The folder of a repository. Names come from a file that somebody else may have written: none leads elsewhere."""
+    """Return the folder of a repository. The names come from an untrusted file; one that leads elsewhere is refused."""
     try:
         parts = [path_key(os.fsencode(part)) for part in (name, inside.strip("/")) if part]
     except BadPathKey as problem:

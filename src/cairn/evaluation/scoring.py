@@ -1,4 +1,4 @@
-"""How good a list of results is, when the right ones are known: NDCG and recall, for one question and for groups.
+"""Ask a codebase questions whose answers are known, and score the results: NDCG and recall, by question and group.
 
 For each right place the rank of the first result that shows it counts, and every rank once; the ideal has all right
 places at the top. A second result of a file that was already right costs a rank like any wrong one.
@@ -37,7 +37,7 @@ class Lines(NamedTuple):
 
 
 class JudgedQuestion(NamedTuple):
-    """A query and the places that answer it, with the groups that it is counted in."""
+    """A query, the places that answer it, and the groups in which it is counted."""
 
     repository: str
     language: str
@@ -47,9 +47,9 @@ class JudgedQuestion(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """What came of a question, by the files that were found; `ndcg_lines` wants the right lines to be shown too.
+    """The scores of a question, by the files that were found; `ndcg_lines` wants the right lines to be shown too.
 
-    `is_valid` is False when it could not be asked as it stands, which scores 0.
+    `is_valid` is False when the question cannot be asked as a query, which scores 0.
     """
 
     question: JudgedQuestion
@@ -72,7 +72,7 @@ class Mean(NamedTuple):
 
 
 def shows(found: Lines, target: Lines) -> bool:
-    """Whether a result is a right place: the same file, and lines in common where both have lines.
+    """Whether a result is a right place: the same file, and common lines where both have lines.
 
     One path may begin further up than the other, at the border of a folder.
     """
@@ -84,7 +84,7 @@ def shows(found: Lines, target: Lines) -> bool:
 
 
 def ndcg(found: Sequence[Lines], targets: Sequence[Lines], k: int) -> float:
-    """Between 0 and 1: how near to the top of the first `k` results the right places stand."""
+    """Return how near to the top of the first `k` results the right places stand, from 0 to 1."""
     ranks = {next((rank for rank, one in enumerate(found[:k]) if shows(one, target)), None) for target in targets}
     gain = sum(_gain(rank) for rank in ranks if rank is not None)
     ideal = sum(_gain(rank) for rank in range(min(k, len(targets))))
@@ -92,14 +92,14 @@ def ndcg(found: Sequence[Lines], targets: Sequence[Lines], k: int) -> float:
 
 
 def recall(found: Sequence[Lines], targets: Sequence[Lines], k: int) -> float:
-    """The share of the right places that the first `k` results show."""
+    """Return the share of the right places that the first `k` results show."""
     if not targets:
         return 0.0
     return sum(any(shows(one, target) for one in found[:k]) for target in targets) / len(targets)
 
 
 def mean_of(name: str, scored: Sequence[Scored]) -> Mean:
-    """The mean over all of these, which are at least one."""
+    """Return the mean over these scores, of which there is at least one."""
     values = [one.ndcg for one in scored]
     error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else None
     recalls = statistics.fmean(one.recall for one in scored)
@@ -108,7 +108,7 @@ def mean_of(name: str, scored: Sequence[Scored]) -> Mean:
 
 
 def grouped(scored: Iterable[Scored], key: Callable[[JudgedQuestion], str]) -> list[Mean]:
-    """The mean of each group, in the order of their names."""
+    """Return the mean of each group, in the order of their names."""
     groups: dict[str, list[Scored]] = {}
     for one in scored:
         groups.setdefault(key(one.question), []).append(one)
@@ -124,12 +124,12 @@ def _same_file(one: str, other: str) -> bool:
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
 
 
-# --- Asks a codebase all questions about it, in this process, and scores the answers.
+# --- asking -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class AskingWay:
-    """How is asked: so many results, in this mode, without these signals."""
+    """How questions are asked: the number of results, the mode, and the signals that are switched off."""
 
     k: int
     mode: Mode = Mode.HYBRID
@@ -137,7 +137,7 @@ class AskingWay:
 
 
 def folder_as_codebase(folder: str, environ: Mapping[str, str]) -> Codebase:
-    """The folder by itself, whatever repository it lies in: what is asked about it is about nothing else."""
+    """Return the folder as a codebase of its own, whatever repository it lies in."""
     return codebase_at(Root(os.path.realpath(folder), is_git=False), environ)
 
 
@@ -150,8 +150,8 @@ def ask(
     tell: Tell = lambda _: None,
     asked: Callable[[JudgedQuestion], None] = lambda _: None,
 ) -> list[Scored]:
-    """The score of every question, in their order. The codebase is indexed first, or its index brought up to date."""
-    # Somebody has asked for this folder by name, so it is not refused like one that is searched by the way.
+    """Return the score of every question, in order; indexes the codebase first, or brings its index up to date."""
+    # The user has named this folder, so it is not refused like a folder that is only searched.
     sync(codebase, RunOptions(cairn_home(environ)), tell)
     with Session(Target(codebase.root.path, codebase), environ) as session:
         prepare(session, Policy(create=False, sync=False))

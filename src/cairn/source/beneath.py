@@ -40,7 +40,7 @@ _RESOLVE = _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS | _RESOLVE_NO_SYMLINKS
 
 
 def _how(flags: int) -> ctypes.Array[ctypes.c_uint64]:
-    """The kernel's `struct open_how`: flags, mode, resolve. Only ever read, so all threads may share one."""
+    """Return the kernel's `struct open_how` (flags, mode, resolve); it is only read, so all threads may share one."""
     return (ctypes.c_uint64 * 3)(flags, 0, _RESOLVE)
 
 
@@ -55,7 +55,7 @@ _syscall.restype = ctypes.c_long
 
 
 class NotRegularFile(OSError):
-    """A folder, a pipe, a socket or a device where a file was asked for."""
+    """The name is a folder, a pipe, a socket or a device, and a file was asked for."""
 
 
 class Resolved(NamedTuple):
@@ -92,10 +92,10 @@ class Tree:
         self.close()
 
     def close(self) -> None:
-        """Let go of the root folder; a second call does nothing."""
+        """Close the root folder; a second call does nothing."""
         if self.fd >= 0:
             os.close(self.fd)
-            # The number may soon belong to someone else's file.
+            # The number of the descriptor may soon belong to somebody else's file.
             self.fd = -1
             self._fd_argument = ctypes.c_long(-1)
 
@@ -108,11 +108,11 @@ class Tree:
             return False
 
     def open_file(self, raw: bytes) -> int:
-        """A descriptor of the regular file; the caller closes it. Never blocks."""
+        """Return a descriptor of the regular file, which the caller closes. Never blocks."""
         return self.open_regular(raw)[0]
 
     def open_regular(self, raw: bytes) -> tuple[int, os.stat_result]:
-        """The same, with the stat of what was really opened."""
+        """Return a descriptor of the regular file and the stat of what was really opened."""
         try:
             fd = self._open(raw, _FILE)
         except OSError as error:
@@ -129,14 +129,14 @@ class Tree:
         return fd, opened
 
     def open_folder(self, raw: bytes) -> int:
-        """A descriptor of the folder, to be listed and closed by the caller; the empty path is the root itself."""
+        """Return a descriptor of the folder, which the caller closes; the empty path is the root itself."""
         if not raw:
             # Not a dup: two listings of one open folder would share their place in it.
             return os.open(b".", _FOLDER, dir_fd=self.fd)
         return self._open(raw, _FOLDER)
 
     def read_small(self, raw: bytes, cap: int) -> bytes | None:
-        """The bytes of a regular file, at most one more than the cap, or None when there is nothing to be read."""
+        """Return the bytes of a regular file, at most one more than the cap; None when nothing can be read."""
         try:
             fd = self.open_file(raw)
             try:
@@ -149,7 +149,7 @@ class Tree:
             return None
 
     def lstat(self, raw: bytes) -> os.stat_result:
-        """The stat of the name itself: a link's own, not its target's. The empty path is the root."""
+        """Return the stat of the name itself: of a link, not of its target. The empty path is the root."""
         if not raw:
             return os.fstat(self.fd)
         at, name = self._parent(raw)
@@ -159,7 +159,7 @@ class Tree:
             self._release(at)
 
     def resolve_link(self, raw: bytes) -> Resolved:
-        """Where the link leads, followed one name at a time without ever looking outside the root.
+        """Follow a link one name at a time, without looking outside the root, and return where it leads.
 
         An absolute target counts as inside when it begins with the root's own real path, name by name. A way that
         leaves the root is outside even if it would come back: to know that, we would have to look at the outside.
@@ -207,7 +207,7 @@ class Tree:
         return Resolved(b"/".join(real), in_folder, None)
 
     def _below_root(self, absolute: bytes) -> bytes | None:
-        """What is left of an absolute path below the root: compared by whole names, so /r-evil is not below /r."""
+        """Return the rest of an absolute path below the root, compared by whole names: /r-evil is not below /r."""
         parts = absolute.split(b"/")[::-1]
         for wanted in self._root_parts:
             part = b""
@@ -218,7 +218,7 @@ class Tree:
         return b"/".join(reversed(parts))
 
     def read_link(self, raw: bytes) -> bytes:
-        """Where a link leads, as it is written in it."""
+        """Return the target of a link, as it is written in the link."""
         at, name = self._parent(raw)
         try:
             return os.readlink(name, dir_fd=at)
@@ -265,7 +265,7 @@ class Tree:
 
 
 def root_trouble(path: str, error: OSError) -> SourceError:
-    """The error that tells a person why this folder cannot be a root."""
+    """Return the error that tells a person why this folder cannot be a root."""
     shown = "".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in path)
     if isinstance(error, FileNotFoundError):
         return RootNotFound(path=shown)
@@ -275,7 +275,7 @@ def root_trouble(path: str, error: OSError) -> SourceError:
 
 
 def settle(fd: int) -> None:
-    """Wait until every write or truncate of the file that is under way has ended; the place in the file is its start.
+    """Wait until every write or truncate of a file that is under way has ended, and go to the start of the file.
 
     A truncate shows the new size first and the new times later, a write the new times first and the bytes later: a stat
     in between fits neither. Looking for data takes the lock that both hold to their end, on ext4, xfs, btrfs and tmpfs.
@@ -289,7 +289,7 @@ def settle(fd: int) -> None:
 
 
 def read_up_to(fd: int, most: int, enough: int) -> bytes:
-    """At most that many bytes; stops at the end of the file, or without looking for it once there are enough."""
+    """Return at most that many bytes of a file, from its current position."""
     data = os.read(fd, most)
     while len(data) < enough and (more := os.read(fd, most - len(data))):
         data += more
@@ -328,6 +328,6 @@ def _open_no_link(name: bytes, flags: int, at: int) -> int:
         if stat.S_ISLNK(mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
         if stat.S_ISDIR(mode):
-            # It was a link, and is a folder by now. "Not a folder" would count the files below it as deleted.
+            # The link has become a folder. "Not a folder" would count the files below it as deleted.
             raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN), name) from None
         raise

@@ -1,8 +1,8 @@
-"""What differs between the tree and the last snapshot: the one authority, whatever git or a watcher believes.
+"""Compare the tree with the last snapshot: the one authority on what changed, whatever git or a watcher believes.
 
-A file whose stat tuple is the recorded one, and old enough for that to mean something, is taken as unchanged without
-touching it again. Everything else is read in full and its SHA-256 decides. git and the rotating sample can only add
-files to look at; nothing can take one away, so an edit that git cannot see is found all the same.
+A file whose stat tuple is the recorded one, and old enough for that to mean something, is unchanged and not touched
+again. Every other file is read in full and its SHA-256 decides. git and the rotating sample can only add files to look
+at; nothing can take one away, so an edit that git cannot see is found all the same.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NO_HINTS = GitHints(frozenset(), None)
 
 
 def git_hints(git: Git, last_head: str | None) -> GitHints:
-    """Say which files the commits since the last snapshot touched; a head that cannot be compared widens to all.
+    """Return the files that commits since the last snapshot touched; all files when the heads cannot be compared.
 
     When history was rewritten, both sides of the merge base count: base to head alone would miss a file that only the
     abandoned commits had changed, and which the switch put back.
@@ -77,7 +77,7 @@ def _keys(raws: Iterable[bytes]) -> Iterable[str]:
         except BadPathKey:
             # Such a file is skipped by the walk (name_not_utf8), so there is nothing to look at.
             continue
-        # Of two spellings of one name, one keeps its own as its key: to name both costs at most a hash.
+        # Of two spellings of one name, one keeps its spelling as its key: to name both costs at most a hash.
         yield key
         yield raw.decode()
 
@@ -92,10 +92,10 @@ def detect(
     round_number: int = 0,
     full: bool = False,
 ) -> ChangeSet:
-    """Compare the tree with what the last snapshot recorded; every add, modify, delete and rename, exactly.
+    """Compare the tree with what the last snapshot recorded; return every add, modify, delete and rename.
 
     A new file is read only when a file of its size went away, to see whether it was renamed; otherwise whoever indexes
-    it reads it anyway, and finds out then if it is no text.
+    the file reads it anyway, and finds out then if it is no text.
     """
     full = full or hints.keys is None or synced_at_ns is None
     new, suspects = _split(
@@ -134,7 +134,7 @@ def _split(
     hinted: frozenset[str],
     sample: int,
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """Part the tree into new names, known files that must be read, and (left out) those known to be unchanged.
+    """Return the new names and the known files that must be read; files known to be unchanged are in neither list.
 
     This loop is the cost of a sync in which nothing changed; it makes no system call.
     """
@@ -224,7 +224,7 @@ class _ChangesFound:
             for key in olds[file_hash]:
                 by_name.setdefault(_name(key), []).append(key)
             left: list[Candidate] = []
-            # A file that moved and kept its name says more than one that happens to come first.
+            # A file that moved and kept its name is a better match than one that happens to come first.
             for candidate in _ordered(candidates):
                 if namesakes := by_name.get(_name(candidate.key)):
                     pairs.append(Rename(namesakes.pop(), candidate))

@@ -1,9 +1,12 @@
-"""The fresh look right before a publish: does the tree still stand as it was indexed?
+"""Compare the tree with what is known of it: with a draft before it is published, with the index, with the commit.
 
-Looked at again are git's head, the bytes of every ignore file in every folder that was walked (a new one counts as
-well), the stat tuple of every file that was indexed, and that every deleted file is still gone. That is everything the
-draft claims. A file that came anew since the walk is not part of the draft: the next sync brings it, as it would have
-if it had come a moment later. Nothing is written.
+The look right before a publish repeats everything that the draft claims: git's head, the bytes of every ignore file in
+every folder that was walked (a new one counts as well), the stat tuple of every indexed file, and that every deleted
+file is still gone. A file that came after the walk is not part of the draft: the next sync brings it, as it would have
+if the file had come a moment later. Nothing is written.
+
+Whether one file on disk is still the one that was indexed, its stat can deny and only its bytes can confirm. Whether
+the work tree differs from the last commit is found out without starting anything that a repository names.
 """
 
 from __future__ import annotations
@@ -26,14 +29,14 @@ from cairn.source.beneath import Tree, read_up_to
 from cairn.source.git import Git
 from cairn.source.walk import CAIRNIGNORE, GITIGNORE
 
-# --- Is a file on disk still the one that was indexed? Its stat can say no; only its bytes can say yes.
+# --- one file against the index ---------------------------------------------------------------------------------------
 
 
 _MISSING = frozenset({errno.ENOENT, errno.ENOTDIR})
 
 
 class DiskState(StrEnum):
-    """How a file stands against what was indexed of it."""
+    """How a file on disk compares with what was indexed of it."""
 
     SAME = "same"
     CHANGED = "changed"
@@ -42,18 +45,18 @@ class DiskState(StrEnum):
 
 
 def spellings(raw: bytes, key: str) -> Iterable[bytes]:
-    """The names under which a file with this key may lie: as it was typed, composed, decomposed."""
+    """Return the names under which a file with this key may lie: as typed, composed, decomposed."""
     return dict.fromkeys((raw, key.encode(), unicodedata.normalize("NFD", key).encode()))
 
 
 def disk_state(tree: Tree, names: Iterable[bytes], held: StoredFile) -> DiskState:
-    """What the first of these names that is there holds now, compared with what was indexed. No link is followed."""
+    """Compare the first of these names that exists with what was indexed. No link is followed."""
     for raw in names:
         try:
             found = tree.lstat(raw)
             if not stat.S_ISREG(found.st_mode) or found.st_size != held.size:
                 return DiskState.CHANGED
-            # Equal times prove nothing: an edit in the tick in which it was indexed leaves them as they were.
+            # Equal times prove nothing: an edit in the tick in which the file was indexed leaves them as they were.
             return DiskState.SAME if _digest(tree, raw) == held.file_hash else DiskState.CHANGED
         except OSError as problem:
             if problem.errno in OUR_TROUBLE:
@@ -71,13 +74,12 @@ def _digest(tree: Tree, raw: bytes) -> str:
         os.close(descriptor)
 
 
-# --- Does the work tree differ from the last commit? Found out without starting anything that a repository
-# names.
+# --- the work tree against the commit ---------------------------------------------------------------------------------
 
 
 _SHA1_HEX = 40
 _SUBMODULE, _LINK = b"160000", b"120000"
-# A sparse checkout leaves these out on purpose.
+# A flag of files that a sparse checkout leaves out on purpose.
 _NOT_CHECKED_OUT = 1 << 30
 _ENTRY = re.compile(
     rb"([0-9]{6}) ([0-9a-f]{40,64}) [0-3]\t([^\0]+)\0  ctime: [0-9]+:[0-9]+\n  mtime: ([0-9]+):([0-9]+)\n"
@@ -86,7 +88,7 @@ _ENTRY = re.compile(
 
 
 class _Entry(NamedTuple):
-    """A tracked file: the id of its bytes in the index, and when and how large it was then."""
+    """A tracked file: the id of its bytes in git's index, with the size and time that it had then."""
 
     raw: bytes
     is_link: bool
@@ -100,12 +102,13 @@ Dirt = bytes | bool
 
 
 def find_dirt(git: Git, tree: Tree, walked: Mapping[bytes, FileStat]) -> Dirt:
-    """What differs from the commit, if anything. In doubt, something does: what git could not say, or too much.
+    """Return a tracked file that differs from the commit, True when something differs unnamed, False when nothing does.
 
-    `walked` has the stat tuples that a walk has just seen, by raw path: only what it passed by is asked for again.
+    In doubt something differs: when git gives no answer, and when there is too much to look at. `walked` has the stat
+    tuples that a walk has just seen, by raw path: only files that the walk did not see are looked at again.
 
-    Of a file that was only touched, the bytes decide. One that git converts on checkout (line endings, filters) counts
-    as different once it was touched: what a filter would make of it, only running the filter could tell.
+    For a file that was only touched, the bytes decide. A file that git converts on checkout (line endings, filters)
+    counts as different once it was touched: only running the filter could tell what it would make of the file.
     """
     try:
         if git.staged():
@@ -125,7 +128,7 @@ def find_dirt(git: Git, tree: Tree, walked: Mapping[bytes, FileStat]) -> Dirt:
 
 
 def find_dirt_among(git: Git, tree: Tree, raws: Collection[bytes]) -> Dirt:
-    """The same for some files only, and for what is staged: of all others nothing is said."""
+    """Return what `find_dirt` returns, for these files and what is staged; all other files are not looked at."""
     try:
         entries = git.index_entries(raws)
         # The files first: of one that was saved the bytes differ as a rule, and git need not be asked again.
@@ -142,7 +145,7 @@ def _entries(output: bytes) -> Iterator[_Entry]:
 
 
 def _is_proven(tree: Tree, entry: _Entry, seen: FileStat | None, written_ns: int) -> bool:
-    """Whether the stat tuple alone says that the file is as it was when it was added."""
+    """Whether the stat tuple alone proves that the file is as it was when it was added."""
     if seen is None:
         try:
             found = tree.lstat(entry.raw)
@@ -156,7 +159,7 @@ def _is_proven(tree: Tree, entry: _Entry, seen: FileStat | None, written_ns: int
 
 
 def _blob_id(tree: Tree, entry: _Entry) -> str | None:
-    """The id git would give to what is there now; None when it is gone, of another type or too large."""
+    """Return the id git would give to the file as it is; None when it is gone, of another type or too large."""
     try:
         data = tree.read_link(entry.raw) if entry.is_link else tree.read_small(entry.raw, MAX_FILE_BYTES)
     except OSError:
@@ -183,7 +186,7 @@ class TreeLook:
 
 
 def take(head: str | None, walk: WalkResult, changes: ChangeSet, indexed: Iterable[tuple[bytes, FileStat]]) -> TreeLook:
-    """The look that a draft rests on: the head from before the walk, and each file it holds as it was read.
+    """Return what a draft rests on: the head from before the walk, and each file of the draft as it was read.
 
     A deleted file that is merely left out by now (ignored, too large, no text) is still there, and may be. A name that
     was spelled in decomposed Unicode is looked for under its composed key.
@@ -202,7 +205,7 @@ def take(head: str | None, walk: WalkResult, changes: ChangeSet, indexed: Iterab
 
 
 def _gone(walk: WalkResult, changes: ChangeSet) -> tuple[bytes, ...]:
-    """The raw paths of the deleted files that no walk would find any more, not even as a skip."""
+    """Return the raw paths of the deleted files that no walk would find any more, not even as a skip."""
     deleted = [key.encode() for key in (*changes.delete, *(rename.old for rename in changes.rename))]
     if not deleted:
         return ()
@@ -213,9 +216,10 @@ def _gone(walk: WalkResult, changes: ChangeSet) -> tuple[bytes, ...]:
 
 
 def still(tree: Tree, git: Git, look: TreeLook) -> bool:
-    """Does all of it hold now? False at the first difference; the draft must then be compared with the tree again.
+    """Whether everything that a draft rests on still holds; if not, the draft must be compared with the tree again.
 
-    What cannot be looked at counts as different. Only a machine without memory or descriptors raises.
+    Stops at the first difference. What cannot be looked at counts as different. Only a machine without memory or
+    descriptors raises.
     """
     return (
         all(_are_same(tree, folder, files) for folder, files in look.files)
@@ -257,7 +261,7 @@ def _is_gone(tree: Tree, raw: bytes) -> bool:
 
 
 def _is_left_out(raw: bytes, left_out: set[bytes]) -> bool:
-    """Was it skipped, or a folder that it is in?"""
+    """Whether a path was skipped, or a folder above it was."""
     while raw:
         if raw in left_out:
             return True
@@ -266,7 +270,7 @@ def _is_left_out(raw: bytes, left_out: set[bytes]) -> bool:
 
 
 def _ignore_files(tree: Tree, folders: Iterable[bytes]) -> tuple[IgnoreFile, ...]:
-    """The ignore files as they are now. One look for each folder: a new rule file decides about everything below it."""
+    """Return the ignore files as they are now, one look for each folder: a new one decides about all below it."""
     raws = [folder + b"/" + GITIGNORE.encode() if folder else GITIGNORE.encode() for folder in folders]
     found: list[IgnoreFile] = []
     for raw in (*raws, CAIRNIGNORE.encode()):
@@ -277,7 +281,7 @@ def _ignore_files(tree: Tree, folders: Iterable[bytes]) -> tuple[IgnoreFile, ...
 
 
 def _in_order(files: Iterable[IgnoreFile]) -> tuple[IgnoreFile, ...]:
-    # By their bytes too: folders spelled in two ways share a key.
+    # Ordered by their bytes too: folders spelled in two ways share a key.
     return tuple(sorted(files, key=lambda file: (file.key, file.data)))
 
 
@@ -285,5 +289,5 @@ def _head(git: Git) -> str | None:
     try:
         return git.head()
     except GitFailed:
-        # A draft for which git did not answer either has no head, and may be published without.
+        # A draft for which git did not answer either has no head and may be published without one.
         return None

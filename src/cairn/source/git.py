@@ -101,7 +101,7 @@ class Git:
         self._program = _find_program(self._path) if root.is_git else None
 
     def head(self) -> str | None:
-        """Name the commit the working tree is on; None without git, without a commit, or where git refuses to look."""
+        """Return the commit the work tree is on; None without git, without a commit, or where git refuses to look."""
         if self._program is None:
             return None
         answer = self._ask("head", "rev-parse", "--verify", "--quiet", "HEAD")
@@ -109,7 +109,7 @@ class Git:
         return name if answer.status == 0 and _COMMIT_ID.fullmatch(name) else None
 
     def tracked(self) -> frozenset[bytes]:
-        """Give the raw path of every file in the index; submodules are not files of this repository."""
+        """Return the raw path of every file in git's index; submodules are not files of this repository."""
         return parse_index(self._must("tracked files", "ls-files", "-z", "--cached", "--stage", "--full-name"))
 
     def staged(self) -> bool:
@@ -120,7 +120,7 @@ class Git:
         return answer.status == 1
 
     def index_entries(self, raws: Collection[bytes] | None = None) -> bytes:
-        """What the index holds of these files, or of all: `ls-files --stage --debug -z` with its stat tuples.
+        """Return git's index entries of these files, or of all: `ls-files --stage --debug -z` with stat tuples.
 
         `diff-files` would compare for us, but of a file as young as the index it reads the content, through the filters
         that a repository's settings name.
@@ -131,7 +131,7 @@ class Git:
         return self._must("the index", "ls-files", "--stage", "--debug", "-z", "--full-name", *only)
 
     def index_written_ns(self) -> int:
-        """When the index was written: what a file of that age or younger holds, its stat tuple does not prove."""
+        """Return when git's index was written; the stat tuple of a file that is no older proves nothing."""
         path = self._must("the index", "rev-parse", "--git-path", "index").removesuffix(b"\n")
         try:
             return os.stat(os.path.join(os.fsencode(self._root.path), path)).st_mtime_ns
@@ -151,7 +151,7 @@ class Git:
             raise self._failed("changes between two commits", str(problem)) from None
 
     def merge_base(self, a: str, b: str) -> str | None:
-        """Name a commit both have come from; None when their histories share none."""
+        """Return a commit that both have come from; None when their histories share none."""
         answer = self._ask("merge base", "merge-base", self._commit(a), self._commit(b))
         if answer.status == 1 and not answer.out:
             return None
@@ -168,7 +168,7 @@ class Git:
         return answer.status == 0
 
     def global_excludes(self) -> tuple[tuple[str, bytes], ...]:
-        """Give the ignore rules outside the repository's files, by label: only to explain, never to match with."""
+        """Return the ignore rules outside the repository's files, by label: to explain, never to match with."""
         if self._program is None:
             return ()
         found = [(GLOBAL_IGNORE_LABEL, _read_capped(self._global_ignore_path(), follow=True))]
@@ -215,7 +215,7 @@ class Git:
         extra: Mapping[str, str] | None = None,
         feed: bytes = b"",
     ) -> _GitAnswer:
-        """One answer of git; another process holding a lock is waited for a bounded while."""
+        """Return one answer of git; waits a bounded time for another process that holds a lock."""
         if self._program is None:
             raise self._failed(what, "git is not installed, or the folder is no repository")
         root = self._root.path
@@ -250,7 +250,7 @@ class Git:
 
 
 def parse_name_status(out: bytes) -> tuple[GitChange, ...]:
-    """`diff-tree -z --name-status` as values: NUL ends every field, so any byte may stand in a name."""
+    """Return the changes in `diff-tree -z --name-status`: NUL ends every field, so names may hold any byte."""
     if not out:
         return ()
     fields = out.split(b"\0")
@@ -287,7 +287,7 @@ def _is_transient(answer: _GitAnswer) -> bool:
 
 
 def git_version() -> str | None:
-    """What the git on PATH says that it is; None when there is none that answers."""
+    """Return the version that the git on PATH prints; None when no git answers."""
     path = _safe_path(os.environ.get("PATH", os.defpath), "/nonexistent")
     program = _find_program(path)
     if program is None:
@@ -303,7 +303,7 @@ def git_version() -> str | None:
 
 
 class _StoppedError(Exception):
-    """The child was killed: too slow or too talkative."""
+    """The child was killed because it was too slow or printed too much."""
 
 
 def _run(
@@ -331,7 +331,7 @@ def _run(
 
 
 def _collect(child: subprocess.Popen[bytes], deadline: float, clock: Clock, feed: bytes = b"") -> tuple[bytes, bytes]:
-    """Both streams to their ends; the cap holds while reading, so memory is bounded whatever the child prints."""
+    """Read both streams of the child to their ends; a cap bounds the memory, whatever the child prints."""
     assert child.stdout is not None
     assert child.stderr is not None
     out, error, size = [], bytearray(), 0
@@ -369,7 +369,7 @@ def _collect(child: subprocess.Popen[bytes], deadline: float, clock: Clock, feed
 
 
 def _fed(pipe: IO[bytes], left: memoryview) -> memoryview:
-    """What is still to be written; nothing when the child does not want more."""
+    """Return the input that is still to be written; nothing when the child does not want more."""
     try:
         # A raw pipe takes what fits, and None says that nothing did.
         return left[pipe.write(left) or 0 :]
@@ -386,7 +386,7 @@ def _kill_group(child: subprocess.Popen[bytes]) -> None:
 
 
 def _safe_path(path: str, root: str) -> str:
-    """PATH without entries that a repository fills: relative ones and those inside the root."""
+    """Return PATH without the entries that a repository fills: relative ones and those inside the root."""
     inside = os.path.join(root, "")
     folders = [f for f in path.split(os.pathsep) if os.path.isabs(f)]
     return os.pathsep.join(f for f in folders if not os.path.join(os.path.realpath(f), "").startswith(inside))
@@ -401,7 +401,7 @@ def _find_program(path: str) -> str | None:
 
 
 def _read_capped(path: bytes, *, follow: bool) -> bytes:
-    """Read the first bytes of a regular file; nothing when it is absent, unreadable or something else."""
+    """Return the first bytes of a regular file; empty when it is absent, unreadable or something else."""
     try:
         # A FIFO would block here for ever without O_NONBLOCK.
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
@@ -416,7 +416,7 @@ def _read_capped(path: bytes, *, follow: bool) -> bytes:
             return b""
 
 
-# --- What git knows of the past: commits, what they changed, and the files of an old one.
+# --- history ----------------------------------------------------------------------------------------------------------
 
 
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
@@ -459,7 +459,7 @@ class GitHistory(Git):
         return tuple(GitCommit(name, *next(lines, "").partition("\0")[::2]) for name in named)
 
     def changes_of(self, commits: Sequence[str]) -> dict[str, tuple[GitChange, ...]]:
-        """For each commit with one parent, the paths that it changed; a rename is a D and an A."""
+        """Return, for each commit with one parent, the paths that it changed; a rename is a D and an A."""
         out = self._must(
             "changes of commits",
             *("diff-tree", "--stdin", "-r", "-z", "--name-status", "--no-renames", "--no-ext-diff", "--no-textconv"),
@@ -490,7 +490,7 @@ class GitHistory(Git):
 
 
 def parse_commit_changes(out: bytes) -> dict[str, tuple[GitChange, ...]]:
-    """`diff-tree --stdin -z --name-status` as values: an id where a status could stand begins the next commit."""
+    """Return the changes by commit in `diff-tree --stdin -z --name-status`; an id begins the next commit."""
     fields = out.split(b"\0")
     if fields.pop():
         raise ValueError("git's list of changes ends in the middle of an entry")

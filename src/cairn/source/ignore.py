@@ -1,8 +1,8 @@
-"""What ignore files say about a name: git's rules, exactly, and the one matcher for everything.
+"""The one matcher for ignore files: git's rules, exactly.
 
-A rule is a chain of steps, one for each name of a path. What still holds in a folder is the set of steps that wait for
-their name there; entering a folder moves the set on, so a folder never pays for rules about other places, and folders
-in which nothing moves share everything with their parent.
+A rule is a chain of steps, one for each name of a path. The state in a folder is the set of steps that wait for a name
+there; entering a folder moves the set on, so a folder never pays for rules about other places, and folders in which
+nothing moves share everything with their parent.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cairn.source.patterns import Component, PatternPart, chains
 IGNORE_ENGINE_VERSION = "1"
 # 1: first shipped form. Part of the key under which vectors are kept.
 
-# Gives the place, in its file, of the last rule that matches a name; -1 when none does.
+# A finder returns the position, in its file, of the last rule that matches a name; -1 when none does.
 _Finder = Callable[[bytes], int]
 _Pair = tuple[_Finder, _Finder]
 _Match = Callable[[bytes], re.Match[bytes] | None]
@@ -42,7 +42,7 @@ class IgnoreRule(NamedTuple):
 
 
 class _PathStep:
-    """One name of a path that a rule waits for; `then` is what it waits for below, None when the rule has matched."""
+    """One name of a path that a rule waits for; `then` is the step below, None when the rule has matched."""
 
     __slots__ = ("_glob", "component", "deep", "folder_only", "order", "then")
 
@@ -54,7 +54,7 @@ class _PathStep:
         self._glob: _Match | None = None
 
     def glob(self) -> _Match:
-        # Once for each line of a file, however many folders it waits in: compiling costs a hundred matches.
+        # Compiled once for each line, however many folders the rule waits in: compiling costs a hundred matches.
         if self._glob is None:
             self._glob = re.compile(self.component.regex, re.DOTALL).match
         return self._glob
@@ -65,7 +65,7 @@ class _PathStep:
 
 
 class RuleSet:
-    """The rules of one ignore file; false when there are none. `warnings` say what of the file was not used."""
+    """The rules of one ignore file; false when there are none. `warnings` name the lines that were not used."""
 
     __slots__ = ("_anywhere", "_first", "_kept", "_kept_steps", "rules", "warnings")
 
@@ -86,7 +86,7 @@ class RuleSet:
         return bool(self.rules)
 
     def _level(self, steps: list[_PathStep]) -> _Level | None:
-        """What the rules say where exactly these steps wait; None when that is nothing, here and below."""
+        """Return what the rules say where exactly these steps wait; None when they say nothing, here and below."""
         if not steps and self._anywhere is None:
             return None
         waiting = tuple(steps)
@@ -123,7 +123,7 @@ class _Level:
         self.moves = self._others is not self or bool(self._by_name or self._by_glob)
 
     def enter(self, name: bytes) -> _Level | None:
-        """The same file's rules inside the folder `name`."""
+        """Return the rules of this ignore file inside the folder `name`."""
         moved = self._by_name.get(name, ())
         if self._by_glob:
             moved = [*moved, *(then for step, then in self._by_glob if step.takes(name))]
@@ -144,13 +144,13 @@ class IgnoreStack:
 
     @classmethod
     def for_root(cls, gitignore: RuleSet | None, override: RuleSet | None) -> IgnoreStack:
-        """The stack of the root; `override` decides before every .gitignore, at any depth."""
+        """Return the stack of the root; `override` decides before every .gitignore, at any depth."""
         first = override._first if override else None
         own = gitignore._first if gitignore else None
         return cls(tuple(level for level in (first, own) if level is not None), first is not None)
 
     def enter(self, name: bytes, gitignore: RuleSet | None) -> IgnoreStack:
-        """The stack inside the folder `name`, in which this .gitignore was found."""
+        """Return the stack inside the folder `name`, in which this .gitignore was found."""
         own = gitignore._first if gitignore else None
         if own is None and not self._moves:
             return self
@@ -164,7 +164,7 @@ class IgnoreStack:
         return IgnoreStack(tuple(levels), overridden)
 
     def verdict(self, name: bytes, is_folder: bool) -> IgnoreRule | None:
-        """The rule that decides about a name in this folder, or None. A link to a folder is not a folder."""
+        """Return the rule that decides about a name in this folder, or None. A link to a folder is not a folder."""
         for level in self._levels:
             order = level.find[is_folder](name)
             if order >= 0:
@@ -173,7 +173,7 @@ class IgnoreStack:
 
 
 def parse_rules(data: bytes, source: str) -> RuleSet:
-    """The rules in an ignore file's bytes; whatever they are, this does not fail."""
+    """Return the rules in an ignore file's bytes; never fails, whatever the bytes are."""
     warnings: list[str] = []
     if len(data) > MAX_IGNORE_BYTES:
         data = data[: data.rfind(b"\n", 0, MAX_IGNORE_BYTES) + 1]
@@ -211,7 +211,7 @@ def _rule_set(lines: Iterable[bytes], source: str, warnings: list[str]) -> RuleS
 
 
 def _trimmed(line: bytes) -> bytes:
-    """The pattern in a line, empty when there is none."""
+    """Return the pattern in a line; empty when there is none."""
     if line[:1] == b"#":
         return b""
     line = line.removesuffix(b"\r").partition(b"\0")[0]
@@ -231,7 +231,7 @@ def _shown(text: bytes) -> str:
 
 
 def _both(anywhere: _Pair | None, here: _Pair | None) -> _Pair:
-    """The finders of rules that hold in every folder and of rules that hold in this one, as one pair."""
+    """Join the finders of rules that hold in every folder and of rules that hold in this one into one pair."""
     if anywhere is None or here is None:
         return anywhere or here or (_nothing, _nothing)
     files, folders = ((lambda name, a=a, h=h: max(a(name), h(name))) for a, h in zip(anywhere, here, strict=True))
@@ -243,7 +243,7 @@ def _nothing(_name: bytes) -> int:
 
 
 def _finders(steps: Sequence[_PathStep], group: Callable[[list[_PathStep]], list[_Group]]) -> _Pair | None:
-    """One finder for files and one for folders."""
+    """Return one finder for files and one for folders."""
     if not steps:
         return None
     for_folders = _finder(steps, group)
@@ -260,7 +260,7 @@ def _finder(steps: Sequence[_PathStep], group: Callable[[list[_PathStep]], list[
         for name in step.component.names:
             names.setdefault(name, step.order)
         for ending in step.component.endings:
-            # Whoever ends in `.tar.gz` ends in `gz` behind the last dot.
+            # A name that ends in `.tar.gz` ends in `gz` behind its last dot.
             endings.setdefault(ending.rpartition(b".")[2], []).append((step.order, ending))
         if step.component.regex:
             globs.setdefault(step.component.regex, step)
@@ -291,7 +291,7 @@ def _finder(steps: Sequence[_PathStep], group: Callable[[list[_PathStep]], list[
 
 
 def _edges(globs: list[Component]) -> tuple[frozenset[int], frozenset[int]]:
-    """With which bytes can a name begin, or else end, that any of these globs may match? Most names need no more."""
+    """Return the bytes with which a name that any of these globs may match can begin, or else end."""
     if not all(one.first or one.last for one in globs):
         return frozenset(range(256)), frozenset()
     first = frozenset(b"".join(one.first for one in globs))
@@ -299,7 +299,7 @@ def _edges(globs: list[Component]) -> tuple[frozenset[int], frozenset[int]]:
 
 
 def _joined(globs: list[_PathStep]) -> list[_Group]:
-    """Few regular expressions for many globs, the last rule first: the first branch that matches decides."""
+    """Return few regular expressions for many globs, the last rule first: the first branch that matches decides."""
     groups: list[_Group] = []
     for start in range(0, len(globs), _GLOBS_PER_REGEX):
         some = globs[start : start + _GLOBS_PER_REGEX]
@@ -309,7 +309,7 @@ def _joined(globs: list[_PathStep]) -> list[_Group]:
 
 
 def _single(globs: list[_PathStep]) -> list[_Group]:
-    """One regular expression each: these meet in ever new sets, as a walk goes from folder to folder."""
+    """Return one regular expression for each glob: the sets of waiting steps differ from folder to folder."""
     return [(step.glob(), [step.order]) for step in globs]
 
 
@@ -319,9 +319,9 @@ def _single(globs: list[_PathStep]) -> list[_Group]:
 def decide(
     path: bytes, is_folder: bool, load: Callable[[bytes], RuleSet | None], override: RuleSet | None
 ) -> tuple[bytes, IgnoreRule] | None:
-    """The path that was matched (this one, or the ignored folder it is in) and the rule; None when no rule matches.
+    """Return the path that was matched (this one, or the ignored folder above it) and the rule; None without a match.
 
-    `load` gives the rules of the .gitignore in a folder, which is b"" for the root.
+    `load` returns the rules of the .gitignore in a folder, which is b"" for the root.
     """
     parts = [part for part in path.split(b"/") if part]
     stack = IgnoreStack.for_root(load(b""), override)
@@ -348,17 +348,17 @@ class GlobSet:
 
     @classmethod
     def from_patterns(cls, patterns: Sequence[str], source: str) -> GlobSet:
-        """One glob to a string; its place in the sequence is its line."""
+        """Return the set of these globs; the position of a glob is its line."""
         return cls(_rule_set((p.encode("utf-8", "surrogateescape") for p in patterns), source, []))
 
     def matches(self, path: bytes, is_folder: bool = False) -> IgnoreRule | None:
-        """The last glob that matches the path, or else matches a folder it is in."""
+        """Return the last glob that matches the path, or else the last that matches a folder above it."""
         folder, _, name = path.rpartition(b"/")
         inside = self._inside(folder)
         return inside.verdict(name, is_folder) if isinstance(inside, IgnoreStack) else inside
 
     def _inside(self, folder: bytes) -> IgnoreStack | IgnoreRule:
-        """What holds inside a folder: a stack, or the rule that took the folder whole."""
+        """Return what holds inside a folder: a stack, or the rule that took the whole folder."""
         if not folder:
             return self._root
         known = self._folders.get(folder)

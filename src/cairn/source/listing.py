@@ -62,9 +62,10 @@ _Stats = list[tuple[int, int, int, int]]
 
 
 class FolderListing(NamedTuple):
-    """One folder: `names` joined by NUL, a byte of `kinds` for each, and the packed stat tuples of those that have one.
+    """One folder: `names` joined by NUL, a byte of `kinds` for each, and the packed stat tuples.
 
-    `state` says whether it was listed, is a repository of its own, or with which error number listing it failed.
+    Names that need no stat tuple have none. `state` says whether the folder was listed, is a repository of its own, or
+    with which error number listing it failed.
     """
 
     raw: bytes
@@ -83,7 +84,7 @@ class TreeListing:
 
 
 class ListingRecorder:
-    """A `Recorder` for one walk; `listing` gives what it heard."""
+    """A `Recorder` for one walk; `listing` returns what was recorded."""
 
     def __init__(self) -> None:
         self._folders: list[FolderListing] = []
@@ -92,7 +93,7 @@ class ListingRecorder:
     def listed(
         self, raw: bytes, entries: Sequence[os.DirEntry[str]], below: Sequence[bytes], skips: Sequence[Skip]
     ) -> None:
-        """Keep a folder's names, and the stat tuples that decisions rest on."""
+        """Record a folder's names, and the stat tuples that decisions rest on."""
         names = list(map(_name_of, entries))
         kinds = _kinds(raw, names, below, skips)
         try:
@@ -106,25 +107,25 @@ class ListingRecorder:
         self._folders.append(FolderListing(raw, state, os.fsencode("\0".join(names)), kinds, stats))
 
     def nested(self, raw: bytes) -> None:
-        """Keep that the folder is a repository of its own."""
+        """Record that the folder is a repository of its own."""
         self._folders.append(FolderListing(raw, _NESTED))
 
     def failed(self, raw: bytes, number: int) -> None:
-        """Keep why the folder could not be listed."""
+        """Record why the folder could not be listed."""
         if number not in _LASTING_TROUBLE:
             # It went away, or a file or a link took its place: how that is to be judged, no walk has said yet.
             self._newest_ns = _END_OF_TIME
         self._folders.append(FolderListing(raw, number))
 
     def listing(self) -> TreeListing:
-        """What the walk saw, once it is over."""
+        """Return what the walk saw, once it is over."""
         times = memoryview(b"".join(folder.stats for folder in self._folders)).cast("q")
         newest = max(self._newest_ns, max(times[1::4], default=0), max(times[2::4], default=0))
         return TreeListing(tuple(self._folders), newest)
 
 
 def unchanged(tree: Tree, listing: TreeListing, *, synced_at_ns: int) -> bool:
-    """Would a walk find exactly what it found when this was recorded? False at the first doubt.
+    """Whether a walk would find exactly what it found when this was recorded; False at the first doubt.
 
     `synced_at_ns` is when that walk began: a file changed so close to it that its times prove nothing is a doubt. Not
     seen, and up to the caller: git's head, git's tracked files, settings outside the tree, and a disk that changes
@@ -137,7 +138,7 @@ def unchanged(tree: Tree, listing: TreeListing, *, synced_at_ns: int) -> bool:
 
 
 def sampled(listing: TreeListing, round_number: int) -> list[bytes]:
-    """The raw paths whose turn it is to be hashed again, as `changes.detect` picks them; some are not in the index."""
+    """Return the raw paths that are due to be hashed again, as `changes.detect` picks them; some are not indexed."""
     turn = round_number % REHASH_FRACTION
     found: list[bytes] = []
     for folder in listing.folders:
@@ -150,7 +151,7 @@ def sampled(listing: TreeListing, round_number: int) -> list[bytes]:
 
 
 def file_stats(listing: TreeListing) -> dict[bytes, FileStat]:
-    """The stat tuple of every name that has one, by its raw path."""
+    """Return the stat tuple of every name that has one, by its raw path."""
     found: dict[bytes, FileStat] = {}
     for folder in listing.folders:
         above = folder.raw + b"/" if folder.raw else b""
@@ -231,7 +232,7 @@ def _holds_same(folder: FolderListing, entries: list[os.DirEntry[str]]) -> bool:
 
 
 def encode_listing(listing: TreeListing) -> bytes:
-    """The listing as bytes that can tell when they are damaged."""
+    """Return the listing as bytes with a checksum."""
     folders = listing.folders
     parts = [
         _HEADER.pack(_MAGIC, _VERSION, len(folders), listing.newest_ns),
@@ -243,7 +244,7 @@ def encode_listing(listing: TreeListing) -> bytes:
 
 
 def decode_listing(data: bytes) -> TreeListing | None:
-    """The listing in these bytes; None for anything that was not encoded here, and whole."""
+    """Return the listing in these bytes; None for anything that `encode_listing` did not write whole."""
     body = len(data) - _DIGEST_BYTES
     if body < _HEADER.size or sha256(memoryview(data)[:body]).digest() != data[body:]:
         return None
@@ -276,7 +277,7 @@ def _cut(data: bytes, at: int, lengths: Iterable[int]) -> Iterator[bytes]:
 
 
 def _is_whole(listing: TreeListing) -> bool:
-    """Does everything that a comparison relies on hold? Then no folder and no name can be left uncompared."""
+    """Whether everything that a comparison relies on holds, so that no folder and no name is left uncompared."""
     entered = 0
     for _, _, names, kinds, stats in listing.folders:
         if len(kinds) != (names.count(0) + 1 if names else 0) or kinds.translate(None, b"sdnD"):

@@ -74,7 +74,7 @@ Chain = tuple[PatternPart, ...]
 
 
 def chains(pattern: bytes) -> list[Chain]:
-    """The ways a path below the ignore file's folder can match; empty when nothing ever can.
+    """Return the ways a path below the ignore file's folder can match; empty when nothing ever can.
 
     The pattern comes without its `!` and without the slash at its end.
     """
@@ -96,7 +96,7 @@ def chains(pattern: bytes) -> list[Chain]:
 
 
 def _tokens(pattern: bytes, *, path: bool) -> list[Token] | None:
-    """The pattern's tokens, or None when git never matches it (an open class, a backslash at the end)."""
+    """Return the tokens of a pattern; None when git never matches it (an open class, a backslash at the end)."""
     text = pattern + b"\0"
     tokens: list[Token] = []
     at = 0
@@ -133,7 +133,7 @@ def _tokens(pattern: bytes, *, path: bool) -> list[Token] | None:
 
 
 def _read_class(text: bytes, at: int) -> tuple[bytes, int] | None:
-    """The bytes a `[class]` allows and where it ends; `at` is behind its bracket, and `text` ends in NUL."""
+    """Return the bytes a `[class]` allows and where it ends; `at` is behind its bracket, and `text` ends in NUL."""
     negated = text[at] in b"!^"
     at += negated
     members: set[int] = set()
@@ -175,7 +175,7 @@ def _read_class(text: bytes, at: int) -> tuple[bytes, int] | None:
 
 
 def _after_literal(literal: list[Token], rest: list[Token]) -> list[list[Token]]:
-    """Join both, spelling out a `**` that git sees as leading although half a name stands before it."""
+    """Join both lists, spelling out a `**` that git sees as leading although half a name stands before it."""
     if not literal or literal[-1] == b"/" or not rest or rest[0] not in (_Star.FOLDERS, _Star.REST):
         return [literal + rest]
     folders: list[Token] = [*literal, _Star.NAME, b"/", _Star.FOLDERS]
@@ -189,7 +189,7 @@ def _after_literal(literal: list[Token], rest: list[Token]) -> list[list[Token]]
 
 
 def _split(tokens: list[Token]) -> Chain | None:
-    """Cut at the separators; None when a component is empty or impossible, for no path has such a name."""
+    """Cut tokens at the separators; None when a component is empty or impossible, since no path has such a name."""
     parts: list[PatternPart] = []
     deep = False
     name: list[Token] = []
@@ -238,9 +238,10 @@ def _spellings(segment: list[bytes]) -> tuple[bytes, ...]:
 
 
 def _regex(segments: list[list[bytes]]) -> bytes:
-    """Each piece between two stars is taken at its first place and never again (atomic): no backtracking.
+    """Return a regular expression that takes each piece between two stars at its first place only (atomic).
 
-    The last piece must stand at the end, so it is compared once, from behind, after a check that it still fits.
+    So it cannot backtrack. The last piece must stand at the end, so it is compared once, from behind, after a check
+    that it still fits.
     """
     first, *middle = (b"".join(map(_one_byte, segment)) for segment in segments)
     if not middle:

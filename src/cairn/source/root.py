@@ -1,7 +1,7 @@
-"""From what a person typed to the canonical root, and from raw names to the keys that stand for them everywhere.
+"""Find the canonical root for what a person typed, and turn raw names into the keys that stand for them everywhere.
 
-Root and key are two different things with two different functions: a root is an absolute real path, a key is relative
-text that can never lead out of it.
+A root and a key are two different things with two different functions: a root is an absolute real path, a key is
+relative text that can never lead out of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HEX = re.compile(r"[0-9a-f]{16,}")
 
 
 def find_root(requested: str) -> Root:
-    """The git top level that holds the folder, else the folder itself, with every link resolved.
+    """Return the git top level that holds the folder, else the folder itself, with every link resolved.
 
     git itself is not asked: a repository's own `core.worktree` could move its answer to any folder of the machine.
     """
@@ -38,7 +38,7 @@ def find_root(requested: str) -> Root:
     except OSError as error:
         raise root_trouble(requested, error) from error
     except ValueError:
-        # A NUL in it; no folder can have that name.
+        # The name holds a NUL; no folder can have that name.
         raise RootNotFound(path=_shown(requested)) from None
     if not stat.S_ISDIR(asked.st_mode):
         raise RootNotAFolder(path=_shown(requested))
@@ -54,7 +54,7 @@ def find_root(requested: str) -> Root:
 
 
 def path_key(raw: bytes) -> str:
-    """The text that names a file in every answer: relative, NFC, `/` between its parts. Refuses what could escape."""
+    """Return the text that names a file in every answer: relative, NFC, `/` between parts; refuses escapes."""
     if raw.isascii():
         key = raw.decode("ascii")
     else:
@@ -69,7 +69,7 @@ def path_key(raw: bytes) -> str:
 
 
 def path_key_ci(key: str) -> str:
-    """The key as a file system that ignores case would compare it."""
+    """Return the key as a file system that ignores case would compare it."""
     if key.isascii():
         return key.lower()
     # Folding the decomposed text makes composed and decomposed spellings meet.
@@ -77,7 +77,7 @@ def path_key_ci(key: str) -> str:
 
 
 def relative_to_root(root: Root, path: str, cwd: str) -> bytes:
-    """The raw path below the root of what a person typed in `cwd`; empty for the root itself.
+    """Return the raw path below the root of what a person typed in `cwd`; empty for the root itself.
 
     Links on the way are resolved, a link at the end is not: it is a name of the tree. Refuses what is not in the root.
     """
@@ -97,7 +97,7 @@ def relative_to_root(root: Root, path: str, cwd: str) -> bytes:
 
 
 def find_collisions(candidates: Sequence[Candidate]) -> tuple[tuple[bytes, ...], ...]:
-    """The groups of files that a system without case, or with one Unicode form, would take for one and the same."""
+    """Return the groups of files whose names differ only in case or in their Unicode form."""
     # A walk asks this of every file, and nearly every name is plain ASCII: no call of ours for those.
     folded = [c.key.lower() if c.key.isascii() else path_key_ci(c.key) for c in candidates]
     if len(set(folded)) == len(folded):
@@ -109,7 +109,7 @@ def find_collisions(candidates: Sequence[Candidate]) -> tuple[tuple[bytes, ...],
 
 
 def store_id(root: Root, index_fingerprint: str) -> str:
-    """The name of the store of this root under this index fingerprint: one per worktree, one per meaning."""
+    """Return the name of the store of this root under this index fingerprint: one per worktree, one per meaning."""
     if not _HEX.match(index_fingerprint):
         raise ValueError("an index fingerprint is at least 16 hexadecimal digits")
     slug = _NOT_SLUG.sub("-", os.path.basename(root.path).lower()).strip("-")[:40].strip("-")
@@ -118,7 +118,7 @@ def store_id(root: Root, index_fingerprint: str) -> str:
 
 
 def printable(raw: bytes) -> str:
-    r"""A name that is safe to show: no two names look the same, and none can steer a terminal.
+    r"""Return a name that is safe to show: no two names look the same, and none can steer a terminal.
 
     Bytes that are no UTF-8 and ASCII controls become `\xNN`, other characters that do not print (bidirectional marks
     among them) `\u{N}`, and a backslash is doubled.
@@ -166,14 +166,14 @@ def _holds_git(folder: str, owners: set[int]) -> bool:
         with Tree(Root(home, is_git=False)) as tree:
             return (tree.read_small(os.fsencode(name), len(_GITDIR)) or b"").startswith(_GITDIR)
     except (OSError, SourceError):
-        # What cannot be looked at cannot make a folder ours.
+        # A `.git` that cannot be looked at makes no folder a work tree.
         return False
 
 
 def _below(root: bytes, path: bytes) -> bytes | None:
     if path == root:
         return b""
-    # By whole names: /r-evil begins with /r and is not in it.
+    # Compared by whole names: /r-evil begins with /r and is not in it.
     inside = root if root.endswith(b"/") else root + b"/"
     return path.removeprefix(inside) if path.startswith(inside) else None
 

@@ -1,4 +1,4 @@
-"""From a candidate to bytes that held still: stat, read, stat, and again when a writer was at work."""
+"""Read a candidate while it holds still: stat, read, stat, and again when a writer was at work."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 def read_stable(
     tree: Tree, candidate: Candidate, *, max_bytes: int = MAX_FILE_BYTES, clock: Clock = SYSTEM_CLOCK
 ) -> ReadOutcome:
-    """The file's text as no writer touched it, or what became of it instead.
+    """Return the file's bytes as no writer touched them, or what became of the file instead.
 
-    `Unstable` when it changed during every attempt. Never reads more than one byte above the cap.
+    Returns `Unstable` when the file changed during every attempt. Never reads more than one byte above the cap.
     """
     for attempt in range(STABLE_READ_ATTEMPTS):
         if attempt:
@@ -44,7 +44,7 @@ def read_stable(
 
 
 def looks_minified(name: bytes, data: bytes) -> bool:
-    """Whether a machine wrote this web code for a machine: long lines on average, and one that is very long."""
+    """Whether web code looks generated: long lines on average, and one that is very long."""
     if len(data) <= MINIFIED_LINE_BYTES or not name.lower().endswith(_MINIFIED_ENDINGS):
         return False
     # Counted first: splitting ten million empty lines would take hundreds of megabytes.

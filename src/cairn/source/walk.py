@@ -1,4 +1,4 @@
-"""Root → every name in the tree, once: a Candidate, or a Skip with its reason.
+"""Walk a root: every name in the tree, once, becomes a Candidate, or a Skip with its reason.
 
 The same tree and the same rules give the same list in the same order (byte order of the raw path), whatever order the
 disk lists names in. A skipped folder stands for everything below it. Links are never followed while walking: a link
@@ -45,7 +45,7 @@ def walk(
     progress: Callable[[int], None] | None = None,
     recorder: Recorder | None = None,
 ) -> WalkResult:
-    """The whole tree under the root. `tracked`, when given, leaves out every file git does not track."""
+    """Walk the whole tree under the root. `tracked`, when given, leaves out every file git does not track."""
     walker = _Walker(tree, config, tracked, recorder)
     pending = [_ROOT]
     with no_cycle_collection():
@@ -58,7 +58,7 @@ def walk(
 
 
 def walk_to(tree: Tree, config: Config, raw: bytes, *, tracked: frozenset[bytes] | None = None) -> WalkResult:
-    """The same decisions along one path only: its outcome, or that of the folder above that decided for it.
+    """Walk along one path only; return its outcome, or that of the folder above that decided for it.
 
     A link's target is walked too, because the outcome of a link is that of its target.
     """
@@ -73,7 +73,7 @@ def walk_to(tree: Tree, config: Config, raw: bytes, *, tracked: frozenset[bytes]
 
 
 def walk_some(tree: Tree, config: Config, raws: Iterable[bytes]) -> WalkResult | None:
-    """The same decisions about these paths only; `folders` are those on the way, and any of the paths that is one.
+    """Walk to these paths only; `folders` of the result are those on the way, and the paths that are folders.
 
     None where only a whole walk can tell: a link, whose outcome is that of its target, or names that are twins.
     """
@@ -92,7 +92,7 @@ def walk_some(tree: Tree, config: Config, raws: Iterable[bytes]) -> WalkResult |
 
 
 class Recorder(Protocol):
-    """Who hears, once for every folder that a walk comes to, what was found there. Paths are raw, without a slash."""
+    """Called once for every folder that a walk comes to, with what was found there. Paths are raw, without a slash."""
 
     def listed(
         self, raw: bytes, entries: Sequence[os.DirEntry[str]], below: Sequence[bytes], skips: Sequence[Skip]
@@ -119,7 +119,7 @@ _ROOT = _PendingFolder(b"", "", b"", None)
 
 
 class _Walker:
-    """What has been found so far, and the rules that hold for the whole tree."""
+    """The results of a walk so far, and the rules that hold for the whole tree."""
 
     def __init__(
         self, tree: Tree, config: Config, tracked: frozenset[bytes] | None, recorder: Recorder | None = None
@@ -153,7 +153,7 @@ class _Walker:
             folder = below[0] if below else None
 
     def folder(self, folder: _PendingFolder, only: Container[str] | None = None) -> list[_PendingFolder]:
-        """Judge every name in one folder (or some of them); gives back the folders below that are to be walked."""
+        """Judge every name in one folder (or some of them); return the folders below that are to be walked."""
         raw = folder.raw
         try:
             descriptor = self.tree.open_folder(raw[:-1])
@@ -185,7 +185,7 @@ class _Walker:
             os.close(descriptor)
 
     def _stack(self, folder: _PendingFolder, names: set[str]) -> IgnoreStack:
-        """The rules that hold inside a folder."""
+        """Return the rules that hold inside a folder."""
         own = self._rules(folder, GITIGNORE) if GITIGNORE in names else None
         if folder.above is not None:
             return folder.above.enter(folder.name, own)
@@ -243,7 +243,7 @@ class _Walker:
         try:
             found = entry.stat(follow_symlinks=False)
         except OSError:
-            # Removed since it was listed: to the snapshot it was never there.
+            # The file was removed since it was listed: to the snapshot it was never there.
             return
         size = found.st_size
         reason = classify_name(name, size)
@@ -260,7 +260,7 @@ class _Walker:
             self.candidates.append(_new(Candidate, (key, path, stat, forced)))
 
     def _excluded(self, path: bytes, *, is_folder: bool) -> bool:
-        """Is it left out by the repository's include and exclude settings? Then it is recorded as such."""
+        """Whether the repository's include and exclude settings leave a name out; records it if so."""
         if self.exclude is not None:
             rule = self.exclude.matches(path, is_folder)
             if rule is not None:
@@ -285,7 +285,7 @@ class _Walker:
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def settle_links(self) -> None:
-        """Now that every real name is judged: a link is an alias of its target, or skipped with a reason of its own."""
+        """Judge the links, after all real names: each is an alias of its target, or skipped with a reason."""
         self.candidates.sort(key=_by_raw)
         for link in self.links:
             found = self.tree.resolve_link(link)
@@ -302,7 +302,7 @@ class _Walker:
         return at < len(self.candidates) and self.candidates[at].raw == raw
 
     def result(self) -> WalkResult:
-        """Everything found, in byte order."""
+        """Return everything found, in byte order."""
         candidates = self.candidates
         # Twins share a folder, or their folders do: without any in a single folder there are none at all.
         collisions = find_collisions(candidates) if self.twins else ()
@@ -318,7 +318,7 @@ class _Walker:
 
 
 def is_repository(tree: Tree, raw: bytes) -> bool:
-    """Is this folder a repository of its own? A `.git` that git itself would not accept does not make it one."""
+    """Whether this folder is a repository of its own. A `.git` that git would not accept does not make it one."""
     pointer = tree.read_small(raw + b"/.git", 1024)
     if pointer is not None:
         return pointer.startswith(b"gitdir:")
@@ -330,18 +330,18 @@ def is_repository(tree: Tree, raw: bytes) -> bool:
 
 
 def _has_twins(names: set[str]) -> bool:
-    """Would a system without case, or with one Unicode form, take two names of this folder for the same?"""
+    """Whether two names of this folder differ only in case or in their Unicode form."""
     fold = str.lower if "".join(names).isascii() else path_key_ci
     return len(set(map(fold, names))) < len(names)
 
 
 def _cite(rule: IgnoreRule) -> str:
-    """A rule as a person finds it: file, line, pattern."""
+    """Return a rule as a person finds it: file, line, pattern."""
     return f"{rule.source}:{rule.line}: {rule.pattern}"
 
 
 def _with_distinct_keys(candidates: list[Candidate]) -> tuple[Candidate, ...]:
-    """Where a composed and a decomposed spelling share a key, each is named as it is spelled."""
+    """Name each file as it is spelled where a composed and a decomposed spelling share a key."""
     seen = Counter(candidate.key for candidate in candidates)
     return tuple(
         candidate._replace(key=candidate.raw.decode()) if seen[candidate.key] > 1 else candidate

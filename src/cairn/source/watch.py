@@ -1,10 +1,10 @@
-"""Hints that something in the tree has changed, as the kernel tells them; the detector alone decides what did.
+"""Hints from the kernel that something in the tree has changed; the change detector alone decides what did.
 
 This speaks inotify itself, because each promise below needs something that the notification libraries keep to
 themselves: that the kernel's queue overflowed (events were lost, so everything must be looked at), names that are not
 UTF-8, watches on the eligible folders only, and no step through a link that leads out of the root. There is no thread
 and no growing buffer: what is not polled waits in the kernel's bounded queue, and what does not fit there is an
-overflow. A file on a network drive may change without an event; that is what the periodic reconcile is for.
+overflow. A file on a network drive may change without an event; the periodic reconcile is for those.
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ class Watch(Protocol):
         ...
 
     def take(self) -> Hints | None:
-        """What has been told by now, without waiting: a save that ended before this call is in it."""
+        """Return the hints so far, without waiting: a save that ended before this call is among them."""
         ...
 
     def follow(self, folders: Iterable[bytes]) -> bool:
-        """Watch these folders, and no others but those that are wanted; true when one is new: something was missed."""
+        """Watch these folders, and no others but wanted ones; True when one is new, so that something was missed."""
         ...
 
     def fileno(self) -> int:
-        """The descriptor to wait for; another one after an overflow."""
+        """Return the descriptor to wait for; it changes after an overflow."""
         ...
 
     @property
     def folders(self) -> int:
-        """How many folders are watched."""
+        """The number of watched folders."""
         ...
 
     def close(self) -> None: ...
@@ -100,7 +100,7 @@ class _WatchedFolder:
         self.children: dict[bytes, _WatchedFolder] = {}
 
     def path(self, name: bytes = b"") -> bytes:
-        """Where it is, or where that name in it is, below the root."""
+        """Return the path of this folder below the root, or of a name in it."""
         parts = [name] if name else []
         folder: _WatchedFolder = self
         while folder.parent is not None:
@@ -110,7 +110,7 @@ class _WatchedFolder:
 
 
 class _Inotify:
-    """A Watch by inotify."""
+    """A `Watch` that uses inotify."""
 
     def __init__(self, root: Root, folders: Sequence[bytes], wanted: Wanted, clock: Clock) -> None:
         self._root, self._wanted, self._clock = root, wanted, clock
@@ -144,7 +144,7 @@ class _Inotify:
         before = set(self._by_wd)
         try:
             for folder in [one for one in self._by_wd.values() if one.path() not in wanted]:
-                # One above it may have gone, and it with that one. One that is wanted came after the list was made.
+                # The folder may be gone with one above it. A wanted folder that is not listed came after the listing.
                 if self._by_wd.get(folder.wd) is folder and not self._wanted(folder.path()):
                     self._drop(folder)
             for raw in sorted(wanted):
@@ -183,10 +183,10 @@ class _Inotify:
         self._by_wd.clear()
 
     def _check_place(self) -> None:
-        """Raises when another folder, or none, is where the root was.
+        """Raise when another folder, or none, is where the root was.
 
-        Nobody tells that a folder above it was moved. That it was deleted is told when the last descriptor of it is
-        closed, and one is ours.
+        The kernel does not tell that a folder above the root was moved. That the root was deleted is told when the last
+        descriptor of it is closed, and one is ours.
         """
         if not self._tree.is_in_place:
             raise self._failed(_NOT_IN_PLACE)
@@ -319,7 +319,7 @@ class _Inotify:
         return True
 
     def _drop(self, top: _WatchedFolder) -> None:
-        """Stop watching a folder that went elsewhere, with all below; where it arrives it is new."""
+        """Stop watching a folder that was moved away, with all below it; where it arrives it is new."""
         waiting = [top]
         while waiting:
             folder = waiting.pop()
