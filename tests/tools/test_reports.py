@@ -34,7 +34,7 @@ def test_a_report_says_what_changed_what_failed_and_what_was_left_out(tmp_path: 
         seconds=0.5,
         warnings=("careful",),
     )
-    answer = json.loads(run_envelope("here", codebase, report).to_json())
+    answer = json.loads(run_envelope("here", codebase.root.path, report).to_json())
     check(answer, "cairn.run/1")
     assert answer["changes"] == {"added": 1, "modified": 2, "deleted": 3, "renamed": 4}
     assert answer["coverage"] == {"indexed": 5, "chunks": 6, "skipped": {"binary": 7}}
@@ -44,8 +44,10 @@ def test_a_report_says_what_changed_what_failed_and_what_was_left_out(tmp_path: 
 def test_a_repair_is_told_as_a_plan_or_as_what_was_done(tmp_path: Path) -> None:
     codebase = open_codebase(str(tmp_path), {"CAIRN_HOME": str(tmp_path / "home")})
     plan = RepairPlan(RepairScope.FILES, files=2, base=SNAPSHOT)
-    planned = json.loads(repair_envelope("here", codebase, plan, None).to_json())
-    done = json.loads(repair_envelope("here", codebase, plan, RepairReport(plan, changes=Changes(added=2))).to_json())
+    planned = json.loads(repair_envelope("here", codebase.root.path, plan, None).to_json())
+    done = json.loads(
+        repair_envelope("here", codebase.root.path, plan, RepairReport(plan, changes=Changes(added=2))).to_json()
+    )
     for answer in (planned, done):
         check(answer, "cairn.repair/1")
     assert (planned["dryRun"], planned["done"]) == (True, None)
