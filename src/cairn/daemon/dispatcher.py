@@ -53,7 +53,7 @@ class Figures:
             return sum(count for count, _ in self._counts.values())
 
     def kinds(self) -> list[KindRow]:
-        """All kinds in the order of their names."""
+        """Return all kinds in the order of their names."""
         with self._lock:
             found = [(kind, *self._counts[kind], sorted(self._times[kind])) for kind in sorted(self._counts)]
         return [

@@ -37,7 +37,7 @@ class BadFrame(Exception):
 
 
 def encode(message: Mapping[str, Any], most: int = MAX_FRAME_REQUEST_BYTES) -> bytes:
-    """The message as a frame; `BadFrame` when it is longer than the other side takes."""
+    """Return the message as a frame; raises `BadFrame` when it is longer than the other side takes."""
     import json  # noqa: PLC0415 - the command line needs this page, but not the tenth of its time that `json` takes
 
     # Names of files may hold bytes that are no text: only as escapes do they survive.
@@ -53,9 +53,10 @@ def send(stream: Stream, message: Mapping[str, Any], most: int = MAX_FRAME_REQUE
 
 
 def receive(stream: Stream, most: int = MAX_FRAME_RESPONSE_BYTES) -> dict[str, Any] | None:
-    """The next message; None at the end of the stream.
+    """Return the next message; None at the end of the stream.
 
-    `BadFrame` for what is none. One that says it is too long is refused by that, before any of it is read.
+    Raises `BadFrame` for bytes that are no frame. A frame that announces too great a length is refused before any of it
+    is read.
     """
     head = _exactly(stream, _HEAD, may_end=True)
     if not head:
@@ -67,7 +68,7 @@ def receive(stream: Stream, most: int = MAX_FRAME_RESPONSE_BYTES) -> dict[str, A
 
 
 def decode(body: bytes) -> dict[str, Any]:
-    """The message that these bytes hold: one object of JSON in UTF-8."""
+    """Return the message in these bytes: one object of JSON in UTF-8."""
     import json  # noqa: PLC0415
 
     try:
@@ -80,7 +81,7 @@ def decode(body: bytes) -> dict[str, Any]:
 
 
 def settings_digest(environ: Mapping[str, str]) -> str:
-    """What tells the settings of one process from those of another; a hash that needs no import."""
+    """Return a digest of the settings of a process; needs no import."""
     found = _FNV_START
     for name in sorted(environ):
         if name.startswith(_PREFIX) or name in _NAMES:
@@ -90,7 +91,7 @@ def settings_digest(environ: Mapping[str, str]) -> str:
 
 
 def hello(version: str, pid: int, face: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The first message of a client."""
+    """Return the first message of a client."""
     settings = settings_digest(environ)
     return {
         "hello": {"protocols": [PROTOCOL], "version": version, "pid": pid, "face": face, "settings": settings},
@@ -98,7 +99,7 @@ def hello(version: str, pid: int, face: str, environ: Mapping[str, str]) -> dict
 
 
 def _exactly(stream: Stream, size: int, *, may_end: bool = False) -> bytes:
-    """So many bytes. What is held grows with what has come, not with what was announced."""
+    """Return so many bytes; the buffer grows with what has come, not with what was announced."""
     found = bytearray()
     while len(found) < size:
         part = stream.recv(min(_STEP, size - len(found)))
@@ -122,5 +123,5 @@ OWN = frozenset({
 
 
 def verb_of(typed: object) -> str:
-    """The verb that a command line begins with; a first word that is no verb is what to look for."""
+    """Return the verb that a command line begins with; a first word that is no verb is a search."""
     return typed if isinstance(typed, str) and (typed in RENDERED or typed in OWN) else "search"

@@ -21,10 +21,10 @@ _SOCKET_UMASK = 0o177
 
 @contextlib.contextmanager
 def listening(home: str, *, wait_seconds: float = 0.0) -> Iterator[socket.socket]:
-    """The socket, for as long as the lock is ours.
+    """The daemon's socket, for as long as this process holds the lock.
 
-    `DaemonRunning` when another daemon holds the lock for longer than we wait; `SocketTaken` when what is in its place
-    is nothing that a daemon has left.
+    Raises `DaemonRunning` when another daemon holds the lock for too long, and `SocketTaken` when something other than
+    a daemon's socket is in its place.
     """
     with Disk.at(home, RUN, create=True) as disk:
         if stat.S_IMODE(disk.stat("").mode) & 0o077:
@@ -49,7 +49,7 @@ def listening(home: str, *, wait_seconds: float = 0.0) -> Iterator[socket.socket
 
 
 def _make_room(home: str, disk: Disk) -> None:
-    """Take away the socket of a daemon that was killed, and nothing else."""
+    """Remove the socket of a daemon that was killed, and nothing else."""
     path = _shown(os.path.join(disk.path, SOCKET))
     try:
         found = disk.stat(SOCKET)
@@ -65,7 +65,7 @@ def _make_room(home: str, disk: Disk) -> None:
 
 
 def _is_dead(home: str) -> bool:
-    """Whether nobody listens at the socket: only then the system refuses."""
+    """Whether nobody listens at the socket: only then the system refuses the connection."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knocking:
         knocking.settimeout(_KNOCK_SECONDS)
         try:

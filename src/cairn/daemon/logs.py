@@ -1,6 +1,7 @@
 """The daemon's log: lines of JSON about what was done, never what was asked or what stands in a file.
 
-Which fields a line may have is fixed here, so that nothing else can slip in. A log that cannot be written stops nobody.
+Which fields a line may have is fixed here, so that nothing else can slip in. A log that cannot be written stops no
+request.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ NAME = "daemon.log"
 
 
 class Line(NamedTuple):
-    """What a line can say. `action` is what was really done, `outcome` what it came to, `root` where."""
+    """The fields of a log line. `action` is what was really done, `outcome` its result, `root` the codebase."""
 
     event: str
     root: str | None = None
@@ -38,7 +39,7 @@ class Line(NamedTuple):
 
 
 class Log:
-    """Where lines go. When a file is full it gets a number, and the oldest is replaced."""
+    """The log files. A full file gets a number, and the oldest is replaced."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class Log:
         self.lost = 0
 
     def write(self, line: Line) -> None:
-        """Add a line. Trouble costs the line and nothing else."""
+        """Add a line; when the log cannot be written, only the line is lost."""
         fields = {name: value for name, value in line._asdict().items() if value is not None}
         if line.root is not None:
             fields["root"] = self.shown(line.root)
@@ -73,7 +74,7 @@ class Log:
                 self._close()
 
     def shown(self, path: str) -> str:
-        """A path without the name of the user's home, which is often the name of the user."""
+        """Return a path without the user's home, whose name is often the name of the user."""
         user = self._user.rstrip("/")
         if user and (path == user or path.startswith(f"{user}/")):
             path = "~" + path[len(user) :]
@@ -96,7 +97,7 @@ class Log:
         self._size += len(data)
 
     def _turn_over(self, disk: Disk) -> None:
-        """daemon.log becomes daemon.log.1, that one daemon.log.2; what was the last is gone."""
+        """Rename daemon.log to daemon.log.1, and that to daemon.log.2; the oldest file is gone."""
         names = [NAME, *(f"{NAME}.{number}" for number in range(1, self._most_files))]
         there = set(disk.list_folder(""))
         for newer, older in reversed(list(pairwise(names))):

@@ -1,4 +1,4 @@
-"""What this process holds, and what is done before it holds too much."""
+"""The memory that this process holds, and what is done before it holds too much."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _M_ARENA_MAX, _ARENAS = -8, 2
 
 
 def own_memory() -> int:
-    """Bytes that only this process holds and no file backs; 0 where the system does not say."""
+    """Return the bytes that only this process holds and no file backs; 0 where the system does not say."""
     try:
         with open("/proc/self/status", "rb") as status:
             for line in status:
@@ -36,7 +36,7 @@ def own_memory() -> int:
 
 
 def open_handles() -> int:
-    """How many descriptors are open; 0 where the system does not say."""
+    """Return how many descriptors are open; 0 where the system does not say."""
     try:
         return len(os.listdir("/proc/self/fd"))
     except OSError:
@@ -44,9 +44,9 @@ def open_handles() -> int:
 
 
 def give_back() -> None:
-    """Return to the system what was freed: without this the allocator keeps most of it.
+    """Return freed memory to the system; without this the allocator keeps most of it.
 
-    What is made again in a moment is forgotten first: words and patterns that were met once pile up for weeks.
+    Caches that are made again in a moment are cleared first: words and patterns that were met once pile up for weeks.
     """
     tokens.forget()
     re.purge()
@@ -96,7 +96,7 @@ class Ceiling:
         return self._above > 0
 
     def look(self) -> Pressure:
-        """Look at what is held, and shed caches when it is much."""
+        """Measure the memory in use, and shed caches when it is much."""
         held = self._held()
         if held < self.most * DAEMON_SHED_SHARE:
             self._above = 0

@@ -1,4 +1,4 @@
-"""What clients of the daemon may ask for; a message that asks for anything else is refused in one sentence."""
+"""The requests that clients of the daemon may make; any other message is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Request(NamedTuple):
 
 
 def request_of(message: Mapping[str, Any]) -> Request:
-    """The request that a message is."""
+    """Return the request in a message; raises `BadRequest` when it is none."""
     number = message.get("id")
     if not _is_number(number) or not 0 <= number < _MOST_NUMBER:
         raise BadRequest("id must be a whole number")
@@ -62,7 +62,7 @@ def request_of(message: Mapping[str, Any]) -> Request:
 
 
 def name_of(request: Request) -> str:
-    """What the request is counted and logged as: never what somebody has typed."""
+    """Return the name under which the request is counted and logged: never what somebody has typed."""
     if request.kind == "tool":
         from cairn.tools.table import listed  # noqa: PLC0415 - brings numpy, which the first hello does not wait for
 
@@ -75,7 +75,7 @@ def name_of(request: Request) -> str:
 
 
 def progress_message(at: Progress) -> Message:
-    """How far a run is, as it is sent."""
+    """Return the message that reports how far a run is."""
     return {"phase": at.phase.value, "done": at.done, "total": at.total, "rate": at.rate}
 
 

@@ -18,7 +18,7 @@ _WIDTH = 160
 
 
 def difference(name: str, before: bytes | None, after: bytes | None) -> list[str]:
-    """The lines of a unified diff; nothing when both are the same. Long lines are shown around what differs."""
+    """Return the lines of a unified diff; none when both texts are equal. Long lines are cut around the difference."""
     if before == after:
         return []
     old, new = _lines(before), _lines(after)
@@ -52,7 +52,7 @@ def _lines(data: bytes | None) -> list[str]:
 
 
 def _same(one: list[str] | str, other: list[str] | str) -> int:
-    """How many leading items are the same."""
+    """Return how many leading items are equal."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
@@ -77,7 +77,7 @@ class Unfit(Exception):
 
 
 class Splice(NamedTuple):
-    """At this place of the text before stood `old`; now `new` stands there."""
+    """One replacement in a text: `new` in the place of `old`."""
 
     at: int
     old: str
@@ -93,26 +93,26 @@ class ServerEntry(NamedTuple):
 
 
 class EntryFormat(Protocol):
-    """A kind of file that one entry of ours is kept in. Everything raises `Unfit` for a text that cannot be read."""
+    """A kind of settings file that holds one entry of ours. Every method raises `Unfit` for an unreadable text."""
 
     def put(self, text: str) -> tuple[Splice, ...] | None:
-        """What to change so that the entry is there; None when it is."""
+        """Return the splices that add the entry; None when it is there."""
 
     def take(self, text: str) -> tuple[Splice, ...] | None:
-        """What to change so that the entry is not there; None when it is not."""
+        """Return the splices that remove the entry; None when it is not there."""
 
     def is_ours(self, text: str) -> bool:
-        """Whether the entry is there, and calls Cairn; another program may have the same name."""
+        """Whether the entry is there and calls Cairn; another program may have the same name."""
 
     def agrees(self, before: str, after: str) -> bool:
         """Whether both texts mean the same but for our entry, and whoever can read the first can read the second."""
 
     def is_empty(self, text: str) -> bool:
-        """Whether nothing is left that anybody would miss."""
+        """Whether the text holds nothing that anybody would miss."""
 
 
 def applied(text: str, splices: Sequence[Splice]) -> str:
-    """The text after the changes. `Unfit` when it is not the text that they were made for."""
+    """Return the text after the splices; raises `Unfit` when they were made for another text."""
     parts, done = [], 0
     for at, old, new in splices:
         if at < done or text[at : at + len(old)] != old:
@@ -123,7 +123,7 @@ def applied(text: str, splices: Sequence[Splice]) -> str:
 
 
 def reversed_splices(splices: Sequence[Splice]) -> tuple[Splice, ...]:
-    """The changes that take these back."""
+    """Return the splices that undo these."""
     found, shift = [], 0
     for at, old, new in splices:
         found.append(Splice(at + shift, new, old))
@@ -132,9 +132,9 @@ def reversed_splices(splices: Sequence[Splice]) -> tuple[Splice, ...]:
 
 
 def relocated(text: str, splices: Sequence[Splice], length: int) -> tuple[Splice, ...] | None:
-    """The changes that take these back in a text that was edited since; None where one of them cannot be found.
+    """Return the splices that undo these in a text that was edited since; None where one cannot be found.
 
-    `length` is that of the text that they made.
+    `length` is the length of the text that the splices made.
     """
     found = []
     for was, new, old in reversed_splices(splices):
@@ -154,7 +154,7 @@ def _joins(text: str, start: int, end: int) -> bool:
 
 
 def newline_of(text: str) -> str:
-    """How the lines of this text end."""
+    """Return the line ending of this text."""
     first = text.find("\n")
     return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
 

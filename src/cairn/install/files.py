@@ -30,7 +30,7 @@ class FoundFile(NamedTuple):
 
 
 def look(path: str, *, within: str | None = None) -> FoundFile:
-    """The file that this path stands for. `Unfit` says why it is none that Cairn writes in."""
+    """Return the file that this path stands for; `Unfit` says why Cairn does not write to it."""
     try:
         real = os.path.realpath(path)
         if within is not None and not real.startswith(within.rstrip("/") + "/"):
@@ -133,7 +133,7 @@ def _require_fit(found: os.stat_result) -> None:
 
 
 def missing_folders(folder: str) -> list[str]:
-    """The folders that would have to be made for this one, the outermost first."""
+    """Return the folders that must be made for this path, the outermost first."""
     missing: list[str] = []
     while not os.path.isdir(folder):
         missing.insert(0, folder)

@@ -77,11 +77,11 @@ class Change:
 
     @property
     def key(self) -> Key:
-        """What the record knows it by."""
+        """The key of this change in the record."""
         return self.found.path, self.kind, self.table
 
     def refused(self, why: str) -> Change:
-        """The same file, left as it is."""
+        """Return this change as refused: the file is left as it is."""
         return replace(self, outcome=FileOutcome.REFUSED, after=None, written=None, why=why)
 
 
@@ -99,7 +99,7 @@ class TargetFile:
 def targets(
     agents: Sequence[Agent], scope: SettingsScope, root: str | None, kind: str, server: ServerEntry
 ) -> list[TargetFile]:
-    """The files of these agents, each once."""
+    """Return the files of these agents, each once."""
     found: dict[tuple[str, str], TargetFile] = {}
     for agent in agents:
         file = agent.file(scope, root) if kind == SERVER else agent.page(scope, root)
@@ -115,7 +115,7 @@ def targets(
 def plan_install(
     target: TargetFile, scope: SettingsScope, root: str | None, known: Mapping[Key, WrittenChange]
 ) -> Change:
-    """What is to be done so that the entry is there."""
+    """Return the change of one file that adds the entry."""
     change = Change(
         target.agents, target.kind, target.table, scope, target.file, FileOutcome.PRESENT, FoundFile(target.file, None)
     )

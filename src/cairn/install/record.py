@@ -46,7 +46,7 @@ Key = tuple[str, str, str]
 
 
 def decode(data: bytes | None) -> dict[Key, WrittenChange]:
-    """The record, empty when there is none. `Unfit` when it is not one of ours, or of a later version."""
+    """Return the record, empty when there is none; raises `Unfit` when it is invalid or of a later version."""
     if data is None:
         return {}
     try:
@@ -60,7 +60,7 @@ def decode(data: bytes | None) -> dict[Key, WrittenChange]:
 
 
 def encode(record: Mapping[Key, WrittenChange]) -> bytes:
-    """The record as it is kept."""
+    """Return the record as it is stored."""
     written = [asdict(one) for _, one in sorted(record.items())]
     return json.dumps({"version": _VERSION, "written": written}, indent=1).encode() + b"\n"
 

@@ -28,7 +28,7 @@ _REST_SECONDS = 5.0
 
 
 class Described(NamedTuple):
-    """A tool as it is listed."""
+    """A tool as it is listed to agents."""
 
     name: str
     title: str
@@ -70,14 +70,14 @@ class InThisProcess:
         self._workspace: Workspace | None = None
 
     def tools(self) -> Sequence[Described]:
-        """All tools that are of use here."""
+        """Return all tools that are of use here."""
         from cairn.tools.table import listed  # noqa: PLC0415 - brings numpy; hello is said without it
 
         found = listed(semantic=self._semantic())
         return [Described(*(getattr(tool, field) for field in Described._fields)) for tool in found]
 
     def call(self, name: str, arguments: dict[str, Any], tell: Tell, cancelled: Callable[[], bool]) -> ToolReply:
-        """The answer of a tool; whatever goes wrong is one, too."""
+        """Return the answer of a tool; trouble of any kind is an answer, too."""
         from cairn.tools.table import call  # noqa: PLC0415 - see above
 
         try:
@@ -87,7 +87,7 @@ class InThisProcess:
         return ToolReply(envelope.to_json(), envelope.status is Status.ERROR)
 
     def roots(self) -> Sequence[str]:
-        """The folders that may be used."""
+        """Return the folders that may be used."""
         try:
             return self._opened().pool.allowed.roots()
         except CairnError:
@@ -125,14 +125,14 @@ class ThroughDaemon:
         self._rests_until = 0.0
 
     def tools(self) -> Sequence[Described]:
-        """All tools. For a list alone no daemon is started."""
+        """Return all tools. No daemon is started for a list alone."""
         reply = self._asked("tools", {"served": self._served}, start=False)
         if reply is None or "tools" not in reply:
             return self._own.tools()
         return [Described(**one) for one in reply["tools"]]
 
     def call(self, name: str, arguments: dict[str, Any], tell: Tell, cancelled: Callable[[], bool]) -> ToolReply:
-        """The answer of a tool, from wherever it comes."""
+        """Return the answer of a tool: of the daemon, or else of this process."""
         body = {"name": name, "arguments": arguments, "served": self._served}
         try:
             reply = self._asked("tool", body, lambda at: tell(_progress(at)), cancelled)
@@ -144,7 +144,7 @@ class ThroughDaemon:
         return ToolReply(encode(envelope), envelope["status"] == Status.ERROR)
 
     def roots(self) -> Sequence[str]:
-        """The folders that may be used."""
+        """Return the folders that may be used."""
         reply = self._asked("roots", {"served": self._served})
         return self._own.roots() if reply is None or "roots" not in reply else reply["roots"]
 
@@ -165,7 +165,7 @@ class ThroughDaemon:
         *,
         start: bool = True,
     ) -> dict[str, Any] | None:
-        """The reply of a daemon; None when there is none, or a second one has gone as well."""
+        """Return the reply of a daemon; None when there is none, or when a second one has gone as well."""
         for _ in range(2):
             daemon = self._met(start=start)
             if daemon is None:

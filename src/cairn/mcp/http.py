@@ -138,12 +138,12 @@ _TOKEN = re.compile(rb"[A-Za-z0-9_-]{22,512}\n?")
 
 
 def token_path(environ: Mapping[str, str]) -> str:
-    """Where it is kept."""
+    """Return the path of the file that holds the token."""
     return os.path.join(cairn_home(environ), BEARER_NAME)
 
 
 def token_of(environ: Mapping[str, str]) -> str:
-    """The token of this user, made now when there is none. `TokenUnfit` when others can read it, or it is none."""
+    """Return the user's token, made now when there is none; raises `TokenUnfit` when others can read its file."""
     path = token_path(environ)
     try:
         found = files.look(path)
@@ -183,7 +183,7 @@ def serve_http(server: Server[None], token: str, port: int, ready: Callable[[str
 
 
 def application(server: Server[None], token: str, port: int) -> App:
-    """The server behind its guard; the SDK checks names and origins once more."""
+    """Return the server behind its guard; the SDK checks names and origins once more."""
     hosts = [f"{name}:{port}" for name in _NAMES]
     origins = [f"{_SCHEME}://{host}" for host in hosts]
     inner = server.streamable_http_app(

@@ -70,7 +70,7 @@ def tools(listed: Sequence[Described], *, structured: bool) -> list[types.Tool]:
 
 
 def answer_schema(tool: str) -> Schema:
-    """One schema for whatever a tool may answer.
+    """Return one schema for all that a tool may answer.
 
     It refers only to itself and names no `$id`: hosts keep the schemas of all tools in one place, where an id that
     comes twice is refused.
@@ -141,7 +141,7 @@ _KINDS = (
 
 
 def templates() -> list[types.ResourceTemplate]:
-    """The kinds of resources; `root` is the path of a codebase."""
+    """Return the kinds of resources; `root` is the path of a codebase."""
     return [
         types.ResourceTemplate(
             name=kind.tool,
@@ -155,7 +155,7 @@ def templates() -> list[types.ResourceTemplate]:
 
 
 def listed(roots: Sequence[str]) -> list[types.Resource]:
-    """The resources of these codebases, of a bounded number of them."""
+    """Return the resources of these codebases, of a bounded number of them."""
     # What is no text can be asked for by a tool, but cannot stand in an address.
     shown = [root for root in roots if root.isprintable()][:_MOST_LISTED]
     return [
@@ -172,7 +172,7 @@ def listed(roots: Sequence[str]) -> list[types.Resource]:
 
 
 def resource_at(uri: str) -> ResourceCall | None:
-    """What an address asks for; the slashes of the root may be written as they are."""
+    """Return what an address asks for; the slashes of the root may be written as they are."""
     for kind in _KINDS:
         found = UriTemplate.parse(kind.template.replace("{root}", "{+root}")).match(uri)
         root = found.get("root") if found else None

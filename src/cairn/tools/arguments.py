@@ -69,7 +69,7 @@ def _schema_of_type(kind: Type) -> dict[str, Any]:
 
 
 def checked(schema: Schema, arguments: object) -> dict[str, Any]:
-    """The arguments with the defaults filled in. `InvalidRequest` names the first field that is wrong, and why."""
+    """Return the arguments with defaults filled in; `InvalidRequest` names the first wrong field and says why."""
     if not isinstance(arguments, dict):
         raise InvalidRequest(field="arguments", why="they must be an object")
     return _object(schema, arguments, "")

@@ -37,7 +37,7 @@ Arguments = Mapping[str, Any]
 
 
 def file_outline(pool: SessionPool, arguments: Arguments) -> Envelope:
-    """The definitions of a file."""
+    """Return the definitions of a file."""
     target, asked = _file(pool, arguments)
     with pool.session(target) as session:
         found = outline(session, asked, **OUTLINE.values(Face.MCP, arguments))
@@ -45,14 +45,14 @@ def file_outline(pool: SessionPool, arguments: Arguments) -> Envelope:
 
 
 def read_file(pool: SessionPool, arguments: Arguments) -> Envelope:
-    """Lines of a file as they were indexed."""
+    """Return lines of a file as they were indexed."""
     target, asked = _file(pool, arguments)
     with pool.session(target) as session:
         return lean(read_answer(text_of(session, asked), annotate=arguments["mode"] == "annotated"))
 
 
 def find_symbol(pool: SessionPool, arguments: Arguments) -> Envelope:
-    """The definitions whose name fits; or who imports and uses the one that is meant."""
+    """Return the definitions whose name fits, or the imports and uses of the one that is meant."""
     target = pool.allowed.resolve(arguments.get("path"))
     name = arguments["name"]
     with pool.session(target) as session:
@@ -64,7 +64,7 @@ def find_symbol(pool: SessionPool, arguments: Arguments) -> Envelope:
 
 
 def call_graph(pool: SessionPool, arguments: Arguments) -> Envelope:
-    """Who calls a definition, and what it calls."""
+    """Return the callers of a definition, and what it calls."""
     target = pool.allowed.resolve(arguments.get("path"))
     root, symbol = target.codebase.root.path, arguments["symbol"]
     file = None
@@ -83,7 +83,7 @@ def call_graph(pool: SessionPool, arguments: Arguments) -> Envelope:
 
 
 def repo_map(pool: SessionPool, arguments: Arguments) -> Envelope:
-    """What a codebase consists of, in so many tokens."""
+    """Return a map of a codebase in so many tokens."""
     target = pool.allowed.resolve(arguments.get("path"))
     root = target.codebase.root.path
     with pool.session(target) as session:
@@ -96,7 +96,7 @@ def repo_map(pool: SessionPool, arguments: Arguments) -> Envelope:
 
 
 def index_status(pool: SessionPool, arguments: Arguments) -> Envelope:
-    """Where the index of a codebase stands."""
+    """Return the state of the index of a codebase."""
     target = pool.allowed.resolve(arguments.get("path"))
     status = pool.status(target)
     warnings = (*target.codebase.config.warnings, *status.warnings, *pool.failed_refreshes(target))
@@ -104,7 +104,7 @@ def index_status(pool: SessionPool, arguments: Arguments) -> Envelope:
 
 
 def list_codebases(pool: SessionPool, _: Arguments) -> Envelope:
-    """Which codebases are indexed."""
+    """Return the codebases that are indexed."""
     found = pool.codebases()
     return codebase_list(found.stores, tracked=found.tracked)
 

@@ -26,7 +26,7 @@ SEARCH_TOOL = "search_codebase"
 
 
 def search_codebase(workspace: Workspace, arguments: Mapping[str, Any], patience: Patience) -> Envelope:
-    """Code that fits a question. A question that nobody could answer is refused before anything is indexed."""
+    """Return code that fits a question; an invalid question is refused before anything is indexed."""
     request = SearchRequest(**SEARCH.values(Face.MCP, arguments))
     check(request)
     target = workspace.pool.allowed.resolve(arguments.get("path"))

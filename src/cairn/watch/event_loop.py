@@ -1,4 +1,4 @@
-"""Waits for events of many roots at once, and for whoever wakes it."""
+"""Wait for file events of many roots at once, and for a wake-up by another thread."""
 
 from __future__ import annotations
 

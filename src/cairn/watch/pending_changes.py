@@ -1,4 +1,4 @@
-"""What is told of one root, kept until a run takes it: names that have changed, or that everything may have."""
+"""The pending changes of one root, kept until a run takes them: changed names, or that anything may have changed."""
 
 from __future__ import annotations
 

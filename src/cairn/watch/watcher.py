@@ -119,7 +119,7 @@ class Watching:
         self._begin(found)
 
     def remove(self, root: str) -> None:
-        """Watch it no more."""
+        """Stop watching this root."""
         with self._lock:
             found = self._roots.pop(root, None)
         if found is not None:
@@ -130,19 +130,19 @@ class Watching:
             found.caught_up.set()
 
     def caught_up(self, root: str, seconds: float) -> bool:
-        """Whether the first comparison of this root is over, well or not, within this time."""
+        """Whether the first comparison of this root ends within this time, well or not."""
         with self._lock:
             found = self._roots.get(root)
         return found is None or found.caught_up.wait(seconds)
 
     def state(self) -> dict[str, dict[str, Any]]:
-        """How each root is watched: for people who ask what a server does."""
+        """Return how each root is watched, for people who ask what a server does."""
         with self._lock:
             roots = list(self._roots.items())
         return {root: _state(one) for root, one in roots}
 
     def close(self) -> None:
-        """Watch nothing any more; a second call does nothing."""
+        """Stop watching all roots; a second call does nothing."""
         with self._lock:
             self._closed = True
             roots = list(self._roots)
@@ -309,7 +309,7 @@ class Watching:
 
 
 def _watch(codebase: Codebase, clock: Clock) -> Watch:
-    """A subscription to the folders that a walk enters, and to those that it would."""
+    """Return a subscription to the folders that a walk enters, and to new ones that it would enter."""
     config, tracked = codebase.config, codebase.tracked
 
     def wanted(raw: bytes) -> bool:
