@@ -27,7 +27,7 @@ from cairn.store.publish.staging import Draft, Layer
 from cairn.store.publish.writer import Writer, open_writer
 from cairn.sync.pool import extract_all
 from cairn.syntax.analyze import analyze
-from cairn.syntax.versions import CHUNKER_VERSION
+from cairn.syntax.identity import CHUNKER_VERSION
 
 DIMENSION = 256
 _IDENTITY = EmbeddingIdentity("fake", "fake", "1", DIMENSION)

@@ -27,8 +27,7 @@ from cairn.store.publish.staging import Layer
 from cairn.store.publish.writer import open_writer
 from cairn.store.read.snapshot import open_view
 from cairn.syntax.chunks import KIND
-from cairn.syntax.identity import chunk_hash, chunk_id
-from cairn.syntax.versions import CHUNKER_VERSION
+from cairn.syntax.identity import CHUNKER_VERSION, chunk_hash, chunk_id
 
 CHUNKS_PER_FILE, WORDS_PER_CHUNK, VOCABULARY = 10, 40, 20_000
 SEGMENTS = 8

@@ -25,7 +25,7 @@ from cairn.ask.session import Session, Target
 from cairn.errors import InvalidQuery
 from cairn.evaluation.judged import Repository, load
 from cairn.evaluation.scoring import AskingWay, JudgedQuestion, Lines, ask, folder_as_codebase, ndcg
-from cairn.graph.centrality import Centrality
+from cairn.graph.atlas import Centrality
 from cairn.graph.references import Graph
 from cairn.search.types import SearchRequest
 

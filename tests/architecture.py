@@ -181,12 +181,12 @@ DOORS = (
         "numpy.",
         "store/format/postings.py store/format/soundness.py store/tend/merge.py"
         " embedding/model.py embedding/static.py embedding/http.py"
-        " search/pathtable.py search/places.py search/filters.py search/searcher.py"
-        " embedding/cache.py store/format/build.py search/nearness.py search/excerpts.py search/pattern.py"
-        " engine/local.py search/filenames.py search/lexical.py search/rank.py search/signals.py store/read/live.py"
+        " search/places.py search/places.py search/filters.py search/searcher.py"
+        " embedding/cache.py store/format/build.py search/nearness.py search/snippets.py search/pattern.py"
+        " engine/local.py search/signals.py search/lexical.py search/rank.py search/signals.py store/read/live.py"
         " engine/scan.py engine/contract.py engine/rows.py engine/candidates.py engine/milvus_rows.py"
-        " search/nearby.py search/exact.py search/fuzzy.py search/paths.py search/symbols.py"
-        " search/similar.py graph/centrality.py",
+        " search/nearness.py search/exact.py search/symbols.py search/paths.py search/symbols.py"
+        " search/searcher.py graph/atlas.py",
     ),
 )
 

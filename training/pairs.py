@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from cairn.core.filetypes import language_of
 from cairn.core.types import Symbol, SymbolKind
 from cairn.syntax.analyze import analyze
-from cairn.syntax.docs import clean
+from cairn.syntax.describe import clean
 from training.records import Record
 from training.texts import question
 

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from cairn.graph.calls import CallGraph
-    from cairn.graph.outline import Definition, FileOutline
-    from cairn.graph.passage import FileText
+    from cairn.graph.outline import Definition, FileOutline, FileText
     from cairn.graph.repo_map import RepoMap
     from cairn.graph.uses import Use, Uses
     from cairn.search.types import Hit
@@ -98,7 +97,7 @@ _PLACES = {
     "Definition": "cairn.graph.outline",
     "FileOutline": "cairn.graph.outline",
     "CallGraph": "cairn.graph.calls",
-    "FileText": "cairn.graph.passage",
+    "FileText": "cairn.graph.outline",
     "RepoMap": "cairn.graph.repo_map",
     "Use": "cairn.graph.uses",
     "Uses": "cairn.graph.uses",

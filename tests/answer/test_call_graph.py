@@ -26,8 +26,7 @@ from cairn.core.limits import (
 )
 from cairn.errors import Ambiguous, NotFound, Unsupported
 from cairn.graph.calls import CallGraph, CallSite, Direction, Edge, Node
-from cairn.graph.callsites import EdgeKind
-from cairn.graph.notes import NOTES_TRUNCATED, Note, NoteType
+from cairn.graph.callsites import NOTES_TRUNCATED, EdgeKind, Note, NoteType
 from cairn.graph.scopes import Tier
 from cairn.sync.status import State
 from tests.answer.test_envelope import MANY, WILD, valid

@@ -10,7 +10,7 @@ from cairn.answer.structure import local_answer
 from cairn.ask.values import Miss
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.errors import Unsupported
-from cairn.graph.local_uses import Locals, LocalUse, LocalVariable
+from cairn.graph.uses import Locals, LocalUse, LocalVariable
 from cairn.sync.status import State
 from tests.answer.test_envelope import valid
 from tests.answer.test_search import TIMINGS

@@ -19,7 +19,7 @@ from cairn.ask.values import Miss, Reply
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.errors import NotFound
 from cairn.graph.atlas import Folder
-from cairn.graph.entry_points import EntryPoint, Way
+from cairn.graph.entry_points import EntryKind, EntryPoint
 from cairn.graph.repo_map import MapFile, RepoMap
 from cairn.search.budget import ESTIMATOR
 from cairn.sync.status import State
@@ -40,7 +40,10 @@ MAP = RepoMap(
     total_files=3,
     languages=(("python", 2), ("markdown", 1)),
     folders=(Folder("src", "src", 0, 2),),
-    entry_points=(EntryPoint(Way.COMMAND, "src/lease.py", 4, "steal"), EntryPoint(Way.SCRIPT, "run.py", 0, "")),
+    entry_points=(
+        EntryPoint(EntryKind.COMMAND, "src/lease.py", 4, "steal"),
+        EntryPoint(EntryKind.SCRIPT, "run.py", 0, ""),
+    ),
     files=(MapFile("src/lease.py", "python", 0.51234567, 1, (LEASE, STEAL)), MapFile("run.py", "python", 0.2, 0, ())),
     folders_left=0,
     entry_points_left=3,
@@ -76,7 +79,7 @@ def test_there_is_no_golden_file_without_its_example() -> None:
 
 def test_the_schema_knows_every_way_and_the_estimator() -> None:
     schema = load_schema("cairn.map/1")
-    assert schema["$defs"]["entryPoint"]["properties"]["way"]["enum"] == [way.value for way in Way]
+    assert schema["$defs"]["entryPoint"]["properties"]["way"]["enum"] == [way.value for way in EntryKind]
     assert schema["properties"]["tokens"]["properties"]["estimator"]["const"] == ESTIMATOR
 
 
@@ -91,7 +94,7 @@ def test_what_is_left_out_is_counted_of_each_kind() -> None:
 
 def test_thousands_of_files_and_entry_points_fit_an_answer_whole_rows_left_out() -> None:
     files = tuple(replace(MAP.files[0], path=f"src/{'x' * 150}{n}.py") for n in range(2_000))
-    ways = tuple(EntryPoint(Way.SCRIPT, f"{'y' * 150}{n}.py", 0, "") for n in range(500))
+    ways = tuple(EntryPoint(EntryKind.SCRIPT, f"{'y' * 150}{n}.py", 0, "") for n in range(500))
     large = replace(MAP, text="z\n" * 10_000, files=files, entry_points=ways, total_files=2_001)
     answer = valid(map_answer(told(large)), most=DEFAULT_ENVELOPE_BYTES)
     assert answer["text"] == large.text
@@ -107,7 +110,7 @@ def test_text_of_the_repository_stands_in_text_only(path: str, name: str, line: 
     wild = replace(
         MAP,
         text=secret,
-        entry_points=(EntryPoint(Way.COMMAND, path, line, secret),),
+        entry_points=(EntryPoint(EntryKind.COMMAND, path, line, secret),),
         files=(replace(MAP.files[0], path=path, definitions=(replace(LEASE, name=secret, signature=secret),)),),
     )
     answer = valid(map_answer(told(wild)))

@@ -20,9 +20,8 @@ from cairn.ask.values import Miss, Reply, Similar, Symbols
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.core.types import SymbolKind
 from cairn.errors import Ambiguous, NotFound, Unsupported
-from cairn.graph.outline import Definition, FileOutline
-from cairn.graph.passage import FileText
-from cairn.search.fuzzy import Way
+from cairn.graph.outline import Definition, FileOutline, FileText
+from cairn.search.symbols import NameFit
 from cairn.search.types import ChunkSpan, Found
 from cairn.source.fresh import DiskState
 from cairn.sync.report import Freshness
@@ -109,7 +108,7 @@ def test_there_is_no_golden_file_without_its_example() -> None:
 def test_the_schemas_know_every_kind_way_and_state_of_a_file() -> None:
     candidate = load_schema("cairn.symbol/1")["$defs"]["candidate"]["properties"]
     assert candidate["kind"]["enum"] == [kind.value for kind in SymbolKind]
-    assert candidate["way"]["enum"] == [way.name.lower() for way in Way]
+    assert candidate["way"]["enum"] == [way.name.lower() for way in NameFit]
     assert load_schema("cairn.read/1")["properties"]["disk"]["enum"] == [state.value for state in DiskState]
     assert set(MOVED) == {state.value for state in DiskState} - {"same"}
 

@@ -29,15 +29,17 @@ from cairn.tools.table import CHECK_EDIT, TOOLS
 from tests.docs.keywords import LIBRARY, written
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
-MANUAL, DECISIONS = DOCS / "manual", DOCS / "decisions"
+MANUAL, DECISIONS, README = DOCS / "manual", DOCS / "decisions", DOCS.parent / "README.md"
 MARKED = re.compile(r"(?<=<!-- table: )(?P<name>[a-z -]+?)(?P<open> -->\n)(?P<table>.*?)(?=<!-- end -->)", re.DOTALL)
+# How many languages there are, as the first page says it.
+COUNTED = re.compile(r"(?:(?<=turns )|(?<=chunks for ))[0-9]+(?= languages)")
 
 Rows = Iterator[tuple[str, ...]]
 
 
 def pages() -> list[Path]:
     """Every page that may hold a table."""
-    return [*sorted(MANUAL.glob("*.md")), DECISIONS / "index.md"]
+    return [*sorted(MANUAL.glob("*.md")), DECISIONS / "index.md", README]
 
 
 def all_errors() -> list[type[errors.CairnError]]:
@@ -204,7 +206,8 @@ def table(name: str) -> str:
 
 
 def filled(text: str) -> str:
-    """A page with every table in it as the code has it now."""
+    """A page with every table in it, and the number of languages, as the code has them now."""
+    text = COUNTED.sub(str(len(PINS)), text)
     return MARKED.sub(lambda found: found["name"] + found["open"] + table(found["name"]), text)
 
 

@@ -20,7 +20,7 @@ from tests.docs.tables import DOCS, MANUAL, MARKED, TABLES, all_errors, filled, 
 PAGES = {page.name: page.read_text("utf-8") for page in sorted(MANUAL.glob("*.md"))}
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS).as_posix())
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS.parent).as_posix())
 def test_the_tables_of_a_page_are_those_of_the_code(page: Path) -> None:
     text = page.read_text("utf-8")
     assert filled(text) == text, "out of date; run: python -m tests.docs.tables --write"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.graph.blocks import Spot, bound_in_blocks, depth_at, is_in_reach, words
+from cairn.graph.shadows import Spot, bound_in_blocks, depth_at, is_in_reach, words
 
 _CODE = b"""\
 const a = 1;

@@ -11,7 +11,7 @@ import pytest
 from cairn.core import limits
 from cairn.graph import callsites
 from cairn.graph.calls import CallGraph, CallSite, Direction, calls_around
-from cairn.graph.notes import Note, NoteType
+from cairn.graph.callsites import Note, NoteType
 from cairn.graph.scopes import Tier
 from tests.graph.trees import graph_of
 from tests.support.faults import Faults

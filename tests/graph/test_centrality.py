@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from cairn.graph.centrality import Centrality
+from cairn.graph.atlas import Centrality
 
 EVEN: dict[str, float] = {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from cairn.graph.entry_points import EntryPoint, Way, entry_points
+from cairn.graph.entry_points import EntryKind, EntryPoint, entry_points
 from cairn.graph.modules import files_of
 from tests.graph.code import code_view
 
@@ -24,18 +24,18 @@ def test_a_script_of_a_python_project_leads_to_its_function() -> None:
         "other/tool/cli.py": "def main(): ...\n",
     }
     assert begins(tree) == [
-        EntryPoint(Way.COMMAND, "pyproject.toml", 0, "gone"),
-        EntryPoint(Way.COMMAND, "src/tool/__init__.py", 1, "old"),
-        EntryPoint(Way.COMMAND, "src/tool/cli.py", 3, "say"),
+        EntryPoint(EntryKind.COMMAND, "pyproject.toml", 0, "gone"),
+        EntryPoint(EntryKind.COMMAND, "src/tool/__init__.py", 1, "old"),
+        EntryPoint(EntryKind.COMMAND, "src/tool/cli.py", 3, "say"),
     ]
 
 
 def test_of_several_files_the_one_in_the_folder_of_the_settings_is_meant() -> None:
     script = '[project.scripts]\nsay = "tool.cli:main"\n'
     tree = {"z/pyproject.toml": script, "z/src/tool/cli.py": "def main(): ...\n", "a/tool/cli.py": "x = 1\n"}
-    assert begins(tree) == [EntryPoint(Way.COMMAND, "z/src/tool/cli.py", 1, "say")]
+    assert begins(tree) == [EntryPoint(EntryKind.COMMAND, "z/src/tool/cli.py", 1, "say")]
     elsewhere = {"pyproject.toml": script, "py/deep/tool/cli.py": "def main(): ...\n", "py/tool/cli.py": "x = 1\n"}
-    assert begins(elsewhere) == [EntryPoint(Way.COMMAND, "py/tool/cli.py", 0, "say")]
+    assert begins(elsewhere) == [EntryPoint(EntryKind.COMMAND, "py/tool/cli.py", 0, "say")]
 
 
 def test_a_package_of_node_names_its_commands_and_its_main_file() -> None:
@@ -46,10 +46,10 @@ def test_a_package_of_node_names_its_commands_and_its_main_file() -> None:
         "lib/index.js": "run()\n",
     }
     assert begins(tree) == [
-        EntryPoint(Way.COMMAND, "cli.js", 0, "tool"),
-        EntryPoint(Way.COMMAND, "sub/package.json", 0, "do"),
-        EntryPoint(Way.LIBRARY, "lib/index.js", 0, "tool"),
-        EntryPoint(Way.LIBRARY, "sub/package.json", 0, "more"),
+        EntryPoint(EntryKind.COMMAND, "cli.js", 0, "tool"),
+        EntryPoint(EntryKind.COMMAND, "sub/package.json", 0, "do"),
+        EntryPoint(EntryKind.LIBRARY, "lib/index.js", 0, "tool"),
+        EntryPoint(EntryKind.LIBRARY, "sub/package.json", 0, "more"),
     ]
 
 
@@ -62,9 +62,9 @@ def test_the_programs_of_a_crate_are_its_main_file_and_those_that_it_lists() -> 
         "own.rs": "fn main() {}\n",
     }
     assert begins(tree) == [
-        EntryPoint(Way.COMMAND, "own.rs", 1, "own"),
-        EntryPoint(Way.COMMAND, "src/bin/extra.rs", 1, "extra"),
-        EntryPoint(Way.COMMAND, "src/main.rs", 2, "tool"),
+        EntryPoint(EntryKind.COMMAND, "own.rs", 1, "own"),
+        EntryPoint(EntryKind.COMMAND, "src/bin/extra.rs", 1, "extra"),
+        EntryPoint(EntryKind.COMMAND, "src/main.rs", 2, "tool"),
     ]
 
 
@@ -80,10 +80,10 @@ def test_a_main_function_begins_a_program_in_the_languages_that_say_so() -> None
         "main.ts": "function main() {}\n",
     }
     assert [(one.way, one.path, one.line) for one in begins(tree)] == [
-        (Way.MAIN, "Prog.cs", 2),
-        (Way.MAIN, "Tool.java", 2),
-        (Way.MAIN, "app.c", 1),
-        (Way.MAIN, "cmd/tool/main.go", 3),
+        (EntryKind.MAIN, "Prog.cs", 2),
+        (EntryKind.MAIN, "Tool.java", 2),
+        (EntryKind.MAIN, "app.c", 1),
+        (EntryKind.MAIN, "cmd/tool/main.go", 3),
     ]
 
 
@@ -96,8 +96,8 @@ def test_python_files_that_are_run_as_they_are() -> None:
         "lib.py": "x = '__main__'\n",
     }
     assert begins(tree) == [
-        EntryPoint(Way.MODULE, "src/pkg/inner/__main__.py", 0, "pkg.inner"),
-        EntryPoint(Way.SCRIPT, "manage.py", 0, ""),
+        EntryPoint(EntryKind.MODULE, "src/pkg/inner/__main__.py", 0, "pkg.inner"),
+        EntryPoint(EntryKind.SCRIPT, "manage.py", 0, ""),
     ]
 
 

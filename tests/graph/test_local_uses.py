@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cairn.graph.local_uses import Binding, locals_of
+from cairn.graph.uses import Binding, locals_of
 from tests.answer.test_structure import STEAL
 
 

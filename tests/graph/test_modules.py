@@ -10,15 +10,15 @@ import pytest
 from cairn.core.filetypes import language_of
 from cairn.core.types import Import
 from cairn.graph.modules import Modules
-from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, Files, Lead, Target
+from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, ImportTarget, Lead, SnapshotFiles
 
 
 def modules_of(tree: Mapping[str, str]) -> Modules:
     languages = {path: language_of(path.rpartition("/")[2].encode()) for path in tree}
-    return Modules(Files(languages, lambda path: tree[path].encode("utf-8", "surrogatepass")))
+    return Modules(SnapshotFiles(languages, lambda path: tree[path].encode("utf-8", "surrogatepass")))
 
 
-def lead(tree: Mapping[str, str], path: str, module: str, name: str = "") -> Target:
+def lead(tree: Mapping[str, str], path: str, module: str, name: str = "") -> ImportTarget:
     return modules_of({**tree, path: ""}).resolve(path, Import(module, name, "", 0, 1))
 
 

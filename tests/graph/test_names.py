@@ -9,22 +9,21 @@ import pytest
 
 from cairn.graph import names as names_module
 from cairn.graph.facts import Place
-from cairn.graph.names import OUTSIDE, UNKNOWN, Found, Names
+from cairn.graph.names import MOST_DEPTH, OUTSIDE, UNKNOWN, DefinedAt, SnapshotNames
 from cairn.graph.references import Graph
-from cairn.graph.walks import MOST_DEPTH
 from cairn.syntax.resolver import Lead
 from tests.graph.trees import graph_of, place
 from tests.support.faults import Faults
 
 
 @contextmanager
-def names_of(tree: Mapping[str, str]) -> Iterator[Names]:
+def names_of(tree: Mapping[str, str]) -> Iterator[SnapshotNames]:
     """The names of a tree, with bases bound as everywhere."""
     with graph_of(tree) as graph:
         yield graph.names
 
 
-def shown(names: Names, places: tuple[Place, ...]) -> list[str]:
+def shown(names: SnapshotNames, places: tuple[Place, ...]) -> list[str]:
     """`path:dotted.name` of each place, only the path for a file."""
     return [
         f"{each.path}:{names.facts(each.path).qualified(each.number)}" if each.number >= 0 else each.path
@@ -32,7 +31,7 @@ def shown(names: Names, places: tuple[Place, ...]) -> list[str]:
     ]
 
 
-def led(names: Names, path: str, number: int = 0) -> Found:
+def led(names: SnapshotNames, path: str, number: int = 0) -> DefinedAt:
     """What an import of a file leads to."""
     return names.leads_to(path, names.facts(path).imports[number])
 
@@ -79,7 +78,7 @@ def test_an_import_leads_to_a_definition_to_a_file_outside_or_to_nothing_known()
     }
     with names_of(tree) as names:
         assert shown(names, led(names, "a.py", 0).places) == ["b.py:x"]
-        assert led(names, "a.py", 1) == Found((Place("b.py", -1),))
+        assert led(names, "a.py", 1) == DefinedAt((Place("b.py", -1),))
         assert led(names, "a.py", 2) == OUTSIDE
         assert led(names, "a.py", 3) == UNKNOWN
         assert led(names, "a.py", 4) == UNKNOWN

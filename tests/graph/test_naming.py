@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.graph.naming import MOST_CANDIDATES, Outcome, Resolution, nearest, resolve
+from cairn.graph.naming import MOST_CANDIDATES, NamingOutcome, Resolution, nearest, resolve
 from cairn.graph.outline import Definition, definition_of
 from tests.graph.code import code_view
 
 TREE = {
-    "store/publish/lease.py": "class Lease:\n    def steal(self): ...\n\n\ndef publish(): ...\n",
+    "store/lease.py": "class Lease:\n    def steal(self): ...\n\n\ndef publish(): ...\n",
     "store/other.py": "class Other:\n    def steal(self): ...\n\n\ndef publish(): ...\n",
     "lease.py": "def steal(): ...\n",
     "vec/mod.rs": "pub struct Vec {}\nimpl Vec {\n    pub fn push(&self) {}\n}\n",
@@ -31,8 +31,8 @@ def places(found: Resolution) -> list[str]:
 @pytest.mark.parametrize(
     ("wanted", "place"),
     [
-        ("Lease", "store/publish/lease.py:1"),
-        (" Lease ", "store/publish/lease.py:1"),
+        ("Lease", "store/lease.py:1"),
+        (" Lease ", "store/lease.py:1"),
         ("Other.steal", "store/other.py:2"),
         ("Vec::push", "vec/mod.rs:3"),
         ("vec::Vec::push", "vec/mod.rs:3"),
@@ -48,27 +48,27 @@ def places(found: Resolution) -> list[str]:
 )
 def test_a_name_that_means_one_definition_gives_it(wanted: str, place: str) -> None:
     found = named(wanted)
-    assert (found.outcome, places(found), found.total) == (Outcome.OK, [place], 1)
+    assert (found.outcome, places(found), found.total) == (NamingOutcome.OK, [place], 1)
 
 
 def test_a_whole_qualified_name_goes_before_a_file_of_that_name() -> None:
     # `lease.py` defines a function `steal` too.
-    assert places(named("Lease.steal")) == ["store/publish/lease.py:2"]
-    assert places(named("lease.steal")) == ["lease.py:1", "store/publish/lease.py:2"]
+    assert places(named("Lease.steal")) == ["store/lease.py:2"]
+    assert places(named("lease.steal")) == ["lease.py:1", "store/lease.py:2"]
 
 
 def test_a_name_of_several_definitions_is_ambiguous_and_lists_them_by_path() -> None:
     found = named("publish")
-    assert (found.outcome, places(found)) == (Outcome.AMBIGUOUS, ["store/publish/lease.py:5", "store/other.py:5"])
-    assert places(named("steal")) == ["lease.py:1", "store/publish/lease.py:2", "store/other.py:2"]
+    assert (found.outcome, places(found)) == (NamingOutcome.AMBIGUOUS, ["store/lease.py:5", "store/other.py:5"])
+    assert places(named("steal")) == ["lease.py:1", "store/lease.py:2", "store/other.py:2"]
     for place in places(found):
         assert places(named(place)) == [place], "each can be picked by its place"
 
 
 def test_in_one_file_only_its_own_definitions_count() -> None:
     assert places(named("publish", "store/other.py")) == ["store/other.py:5"]
-    assert named("Lease", "store/other.py").outcome is Outcome.NOT_FOUND
-    assert named("store/publish/lease.py:1", "store/other.py").outcome is Outcome.NOT_FOUND
+    assert named("Lease", "store/other.py").outcome is NamingOutcome.NOT_FOUND
+    assert named("store/lease.py:1", "store/other.py").outcome is NamingOutcome.NOT_FOUND
 
 
 def test_a_line_means_the_outermost_that_begins_there_or_the_innermost_around_it() -> None:
@@ -80,15 +80,15 @@ def test_a_line_means_the_outermost_that_begins_there_or_the_innermost_around_it
             "f",
             "y",
         ]
-        assert resolve(view, "a.py:7").outcome is Outcome.NOT_FOUND
-        assert resolve(view, "a.py:999999999").outcome is Outcome.NOT_FOUND
+        assert resolve(view, "a.py:7").outcome is NamingOutcome.NOT_FOUND
+        assert resolve(view, "a.py:999999999").outcome is NamingOutcome.NOT_FOUND
     assert named("a.ts:2").definitions[0].name == "Box"
 
 
 def test_a_name_is_taken_letter_by_letter() -> None:
-    assert named("lease").outcome is Outcome.NOT_FOUND
-    assert named("").outcome is Outcome.NOT_FOUND
-    assert named("::").outcome is Outcome.NOT_FOUND
+    assert named("lease").outcome is NamingOutcome.NOT_FOUND
+    assert named("").outcome is NamingOutcome.NOT_FOUND
+    assert named("::").outcome is NamingOutcome.NOT_FOUND
 
 
 def test_of_very_many_the_first_are_listed_and_all_are_counted() -> None:
@@ -107,8 +107,8 @@ def test_what_is_near_is_asked_for_only_when_nothing_fits() -> None:
         return []
 
     with code_view(TREE) as view:
-        assert resolve(view, "Lease", near=near).outcome is Outcome.OK
-        assert resolve(view, "Leese", near=near).outcome is Outcome.NOT_FOUND
+        assert resolve(view, "Lease", near=near).outcome is NamingOutcome.OK
+        assert resolve(view, "Leese", near=near).outcome is NamingOutcome.NOT_FOUND
     assert asked == ["Leese"]
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.graph.notes import Note, NoteType, ShownNotes, detail_hash, note_of_call, relevant
+from cairn.graph.callsites import Note, NoteType, ShownNotes, detail_hash, note_of_call, relevant
 from tests.conformance import conforms
 from tests.graph.trees import graph_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cairn.graph.passage import FileText, passage
+from cairn.graph.outline import FileText, passage
 from tests.graph.code import code_view, file_of
 
 SOURCE = "class Lease:\n    def steal(self):\n        return 1\n\n\nLIMIT = 3\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from cairn.core import limits
-from cairn.graph.references import Graph, References
+from cairn.graph.references import Graph, SymbolUses
 from cairn.graph.scopes import Tier
 from tests.graph.trees import graph_of, place
 from tests.support.faults import Faults
@@ -19,7 +19,7 @@ TREE = {
 }
 
 
-def everything(graph: Graph) -> dict[str, References]:
+def everything(graph: Graph) -> dict[str, SymbolUses]:
     return {
         f"{path}:{number}": graph.references(each, list_name_only=True)
         for path in sorted(TREE)

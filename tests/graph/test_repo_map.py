@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cairn.core.limits import MAX_MAP_TOKENS, MIN_MAP_TOKENS
-from cairn.graph.entry_points import Way
+from cairn.graph.entry_points import EntryKind
 from cairn.graph.repo_map import RepoMap
 from cairn.search.budget import tokens_in
 from tests.conformance import conforms
@@ -63,7 +63,7 @@ def test_a_map_shows_languages_folders_entry_points_and_what_others_lean_on() ->
     )
     assert (found.tokens, found.max_tokens, found.total_files) == (tokens_in(found.text), 1_000, 5)
     assert (found.folders_left, found.entry_points_left, found.files_left, found.definitions_left) == (0, 0, 0, 0)
-    assert [(one.way, one.name) for one in found.entry_points] == [(Way.COMMAND, "say")]
+    assert [(one.way, one.name) for one in found.entry_points] == [(EntryKind.COMMAND, "say")]
     assert [one.importers for one in found.files][:2] == [3, 0]
 
 

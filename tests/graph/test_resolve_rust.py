@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cairn.core.types import Import
-from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, Target
+from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, ImportTarget
 from tests.graph.test_modules import lead, modules_of
 
 CRATE = dict.fromkeys(
@@ -13,7 +13,7 @@ CRATE = dict.fromkeys(
 )
 
 
-def led(tree: dict[str, str], path: str, words: str, within: tuple[str, ...] = ()) -> tuple[str, str] | Target:
+def led(tree: dict[str, str], path: str, words: str, within: tuple[str, ...] = ()) -> tuple[str, str] | ImportTarget:
     """The file and the name in it that a path leads to."""
     found = modules_of({**tree, path: tree.get(path, "")}).resolve(path, Import(words, "", "", 0, 1), within)
     return (found.files[0], found.name) if found.files else found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from itertools import permutations
 
-from cairn.graph.walks import MOST_DEPTH, Kept, Walk
+from cairn.graph.names import MOST_DEPTH, Kept, Walk
 
 
 class Tower:

@@ -18,7 +18,7 @@ from cairn.store.publish.lease import RunKind
 from cairn.store.publish.publish import publish
 from cairn.store.publish.staging import Draft, Layer
 from cairn.store.publish.writer import Writer, open_writer
-from cairn.syntax.versions import CHUNKER_VERSION
+from cairn.syntax.identity import CHUNKER_VERSION
 from tests.search.trees import viewed
 from tests.store.disks import MemoryDisk
 from tests.store.little import DIMENSION, FINGERPRINT, GIT, IGNORE, ROOT, STORE_ID, FewProcesses, contents

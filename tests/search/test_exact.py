@@ -9,8 +9,8 @@ import pytest
 from cairn.engine.scan import Texts
 from cairn.errors import InvalidPattern, QueryTimeout
 from cairn.search.exact import exact
-from cairn.search.found import ExactFound
 from cairn.search.pattern import Case, compiled
+from cairn.search.types import ExactFound
 from tests.conformance import conforms
 from tests.search.trees import texts_of
 from tests.support.clock import ManualClock

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cairn.search.excerpts import Excerpts
-from cairn.search.found import LineMatch
+from cairn.search.snippets import Excerpts
+from cairn.search.types import LineMatch
 from tests.search.trees import texts_of
 
 FILES = {

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cairn.search.filters import file_filter
-from cairn.search.pathtable import PathTable
-from cairn.search.places import places
+from cairn.search.places import PathTable, places
 from cairn.search.query import parse
 
 FILES = [

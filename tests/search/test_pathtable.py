@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn.search.pathtable import PathTable, glob_pattern
+from cairn.search.places import PathTable, glob_pattern
 
 PATHS = [
     "README.md",

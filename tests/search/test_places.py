@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn.search.pathtable import PathTable
 from cairn.search.places import (
-    Place,
-    Scope,
+    FileRole,
+    PathTable,
+    SearchScope,
     in_scope,
     is_test,
     place_of,
@@ -245,12 +245,12 @@ i   core/package.scala
 -   src/words.txt
 -   include/lexer.hpp
 """
-LETTERS = dict(zip("tedcvgi", Place, strict=True))
+LETTERS = dict(zip("tedcvgi", FileRole, strict=True))
 ROWS = [tuple(line.split(maxsplit=1)) for line in TABLE.strip().splitlines()]
 
 
-def expected(letters: str) -> Place:
-    found = Place(0)
+def expected(letters: str) -> FileRole:
+    found = FileRole(0)
     for letter in letters.strip("-"):
         found |= LETTERS[letter]
     return found
@@ -269,19 +269,19 @@ def test_the_table_is_large_and_has_both_kinds_and_many_languages() -> None:
 @pytest.mark.parametrize(("letters", "path"), ROWS)
 def test_a_path_says_what_part_its_file_plays(letters: str, path: str) -> None:
     assert place_of(path) == expected(letters)
-    assert is_test(path) is (Place.TEST in expected(letters))
+    assert is_test(path) is (FileRole.TEST in expected(letters))
 
 
 def test_all_paths_at_once_give_what_each_gives_alone() -> None:
     paths = sorted(path for _, path in ROWS)
     together = places(PathTable(paths))
-    assert [Place(int(found)) for found in together] == [place_of(path) for path in paths]
+    assert [FileRole(int(found)) for found in together] == [place_of(path) for path in paths]
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=12), max_size=6))
 def test_any_names_whatever_they_hold_are_judged_one_by_one(names: list[str]) -> None:
     together = places(PathTable(names))
-    assert [Place(int(found)) for found in together] == [place_of(name) for name in names]
+    assert [FileRole(int(found)) for found in together] == [place_of(name) for name in names]
 
 
 def test_letter_case_of_a_folder_does_not_matter_but_humps_do() -> None:
@@ -294,27 +294,27 @@ def test_letter_case_of_a_folder_does_not_matter_but_humps_do() -> None:
 @pytest.mark.parametrize(
     ("path", "scope"),
     [
-        ("src/lease.py", Scope.RUNTIME),
-        ("vendor/zlib/inflate.c", Scope.RUNTIME),
-        ("tests/test_lease.py", Scope.TESTS),
-        ("tests/README.md", Scope.TESTS),
-        ("examples/tests/test_hello.py", Scope.TESTS),
-        ("docs/mkdocs.yml", Scope.DOCS),
-        ("examples/hello.py", Scope.DOCS),
-        ("pyproject.toml", Scope.CONFIG),
+        ("src/lease.py", SearchScope.RUNTIME),
+        ("vendor/zlib/inflate.c", SearchScope.RUNTIME),
+        ("tests/test_lease.py", SearchScope.TESTS),
+        ("tests/README.md", SearchScope.TESTS),
+        ("examples/tests/test_hello.py", SearchScope.TESTS),
+        ("docs/mkdocs.yml", SearchScope.DOCS),
+        ("examples/hello.py", SearchScope.DOCS),
+        ("pyproject.toml", SearchScope.CONFIG),
     ],
 )
-def test_every_file_is_in_one_scope_and_in_all(path: str, scope: Scope) -> None:
+def test_every_file_is_in_one_scope_and_in_all(path: str, scope: SearchScope) -> None:
     assert scope_of(path) is scope
     found = np.array([place_of(path)], np.uint8)
-    assert {each for each in Scope if in_scope(found, each)[0]} == {scope, Scope.ALL}
+    assert {each for each in SearchScope if in_scope(found, each)[0]} == {scope, SearchScope.ALL}
 
 
 def test_every_combination_of_parts_is_in_exactly_one_scope() -> None:
     every = np.arange(128, dtype=np.uint8)
-    taken = sum(in_scope(every, scope).astype(int) for scope in Scope if scope is not Scope.ALL)
+    taken = sum(in_scope(every, scope).astype(int) for scope in SearchScope if scope is not SearchScope.ALL)
     assert np.array_equal(taken, np.ones(128))
-    assert in_scope(every, Scope.ALL).all()
+    assert in_scope(every, SearchScope.ALL).all()
 
 
 def test_a_path_of_twelve_thousand_characters_is_judged_in_no_time() -> None:

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from cairn.core.limits import MAX_QUERY_CHARS
 from cairn.core.tokens import terms
 from cairn.errors import InvalidQuery, UsageError
-from cairn.search.places import Scope
-from cairn.search.query import parse
-from cairn.search.shapes import Kind
+from cairn.search.places import SearchScope
+from cairn.search.query import Kind, parse
 
 
 def refusal(text: str, **options: object) -> str:
@@ -30,7 +29,7 @@ def test_every_operator_is_taken_out_of_the_text() -> None:
     assert query.text == "lease renewal as it stands steal"
     assert query.words == ("lease", "renewal")
     assert query.phrases == ("as it stands",)
-    assert (query.languages, query.kinds, query.scope) == (("python",), ("class",), Scope.TESTS)
+    assert (query.languages, query.kinds, query.scope) == (("python",), ("class",), SearchScope.TESTS)
     assert (query.include, query.exclude) == (("src/**",), ("**/old",))
     assert (query.must, query.excluded) == (("steal",), ("mock",))
     assert query.terms == tuple(dict.fromkeys(terms("lease renewal stands steal")))
@@ -168,9 +167,9 @@ def test_a_long_wrong_value_is_shown_in_part() -> None:
 def test_options_count_like_operators_and_the_text_wins_for_the_scope() -> None:
     query = parse("x lang:go path:a scope:docs", languages=["py"], include=["b", ""], exclude=["c"], scope="tests")
     assert query.languages == ("python", "go")
-    assert (query.include, query.exclude, query.scope) == (("b", "a"), ("c",), Scope.DOCS)
-    assert parse("x", scope="test").scope is Scope.TESTS
-    assert parse("x").scope is Scope.ALL
+    assert (query.include, query.exclude, query.scope) == (("b", "a"), ("c",), SearchScope.DOCS)
+    assert parse("x", scope="test").scope is SearchScope.TESTS
+    assert parse("x").scope is SearchScope.ALL
     assert "nothing that `scope:` knows" in refusal("x", scope="everywhere")
 
 

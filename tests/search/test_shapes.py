@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cairn.search.shapes import Identifier, Kind, identifier_of, is_path_word, looks_like_regex, shape
+from cairn.search.query import Identifier, Kind, identifier_of, is_path_word, looks_like_regex, shape
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from cairn.engine.local import LocalEngine
-from cairn.search import filenames, signals
+from cairn.search import signals
+from cairn.search import signals as filenames
 from cairn.search.query import parse
-from cairn.search.signals import SIGNALS, Evidence, factors
+from cairn.search.signals import SIGNALS, FileEvidence, factors
 from cairn.search.weights import PENALTIES, WEIGHTS, WITHOUT_NAMES
 from tests.search.corpora import MODEL, engine_of, project, questions
 from tests.support.faults import Faults
@@ -40,7 +41,7 @@ def engine() -> Iterator[LocalEngine]:
 
 def seen(engine: LocalEngine, asked: str, name: str) -> dict[str, float]:
     """The files for which a signal says anything, the strongest first."""
-    values = SIGNALS[name](Evidence(engine, parse(asked), MODEL))
+    values = SIGNALS[name](FileEvidence(engine, parse(asked), MODEL))
     order = np.argsort(-values, kind="stable")
     return {engine.paths[place]: round(float(values[place]), 4) for place in order if values[place]}
 
@@ -55,7 +56,7 @@ def test_signals_lie_between_nothing_and_one() -> None:
     tree = project(11, 40)
     with engine_of(tree) as engine:
         for asked in questions(11, tree, 40):
-            evidence = Evidence(engine, parse(asked), MODEL)
+            evidence = FileEvidence(engine, parse(asked), MODEL)
             for name, signal in SIGNALS.items():
                 values = signal(evidence)
                 assert values.shape == (len(engine.paths),)
@@ -66,17 +67,17 @@ def test_signals_lie_between_nothing_and_one() -> None:
 def test_text_is_in_the_body_and_in_the_path_unless_names_are_off(engine: LocalEngine) -> None:
     query = parse("readonly")
     place = engine.find("src/readonly.py")
-    assert Evidence(engine, query, None).text[place] > 0
-    assert not Evidence(engine, query, None, by_name=False).text.any()
+    assert FileEvidence(engine, query, None).text[place] > 0
+    assert not FileEvidence(engine, query, None, by_name=False).text.any()
 
 
 def test_meaning_needs_a_model_and_gives_the_nearest_file_one(engine: LocalEngine) -> None:
     exact = TREE["src/readonly.py"].decode()
-    evidence = Evidence(engine, parse("x"), MODEL)
+    evidence = FileEvidence(engine, parse("x"), MODEL)
     # The made-up model knows a text only when it is given as it stands.
     object.__setattr__(evidence.query, "text", exact)
     assert engine.paths[int(np.argmax(signals.meaning(evidence)))] == "src/readonly.py"
-    assert not signals.meaning(Evidence(engine, parse("x"), None)).any()
+    assert not signals.meaning(FileEvidence(engine, parse("x"), None)).any()
 
 
 def test_coverage_is_the_share_of_the_query_that_one_chunk_holds(engine: LocalEngine) -> None:
@@ -87,7 +88,7 @@ def test_coverage_is_the_share_of_the_query_that_one_chunk_holds(engine: LocalEn
 
 
 def test_vague_words_count_less_than_others(engine: LocalEngine) -> None:
-    evidence = Evidence(engine, parse("fix lease"), None)
+    evidence = FileEvidence(engine, parse("fix lease"), None)
     assert evidence.shares[0] < evidence.shares[1] == 1
 
 
@@ -154,14 +155,14 @@ def test_of_two_phrases_a_file_may_hold_one_and_small_words_are_words_too(engine
 
 
 def test_a_path_in_the_query_is_found_at_the_end_or_inside_of_paths(engine: LocalEngine) -> None:
-    assert seen(engine, "store/publish/lease.py:12", "path") == {"src/store/lease.py": 1.0}
+    assert seen(engine, "store/lease.py:12", "path") == {"src/store/lease.py": 1.0}
     assert seen(engine, "./src/store/", "path") == {"src/store/lease.py": 0.5, "src/store/other.py": 0.5}
     assert seen(engine, "lease.py", "path") == {"src/store/lease.py": 1.0, "vendor/lease.py": 1.0}
 
 
 def test_files_that_are_rarely_meant_have_a_factor_and_a_query_that_asks_for_them_lifts_it(engine: LocalEngine) -> None:
     def of(asked: str) -> dict[str, float]:
-        return dict(zip(engine.paths, factors(Evidence(engine, parse(asked), None)).tolist(), strict=True))
+        return dict(zip(engine.paths, factors(FileEvidence(engine, parse(asked), None)).tolist(), strict=True))
 
     plain = of("lease")
     assert plain["src/store/lease.py"] == 1
@@ -176,7 +177,7 @@ def test_files_that_are_rarely_meant_have_a_factor_and_a_query_that_asks_for_the
 
 
 def test_without_names_a_test_is_known_by_what_it_defines(engine: LocalEngine) -> None:
-    plain, asked = (Evidence(engine, parse(one), None, by_name=False) for one in ("lease", "lease tests"))
+    plain, asked = (FileEvidence(engine, parse(one), None, by_name=False) for one in ("lease", "lease tests"))
     found = dict(zip(engine.paths, factors(plain).tolist(), strict=True))
     assert found.pop("tests/test_lease.py") == PENALTIES["tests"]
     assert set(found.values()) == {1.0}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from cairn.engine.local import LocalEngine
-from cairn.search.similar import Alike, alike
+from cairn.search.searcher import Alike, alike
 from tests.graph.code import code_view
 
 LEASE = "def steal_lease(victim, clock):\n    lease = read_lease(victim)\n    return write_lease(lease, clock)\n"

@@ -18,7 +18,7 @@ from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.editing import FileStateService, Verdict
 from cairn.semantic.model import Family
 from cairn.semantic.rename import RenamePlan, Replacement, checked_name, file_patch, plan_rename
-from cairn.syntax.named import places_of_name
+from cairn.syntax.occurrences import places_of_name
 from tests.conformance import conforms
 from tests.semantic.small_indexer import Memory, refresh
 

@@ -22,7 +22,7 @@ from cairn.store.publish.staging import Draft, Layer
 from cairn.store.publish.writer import Writer, open_writer
 from cairn.store.read.snapshot import SnapshotView, open_view
 from cairn.syntax.analyze import cut_by_lines
-from cairn.syntax.versions import CHUNKER_VERSION
+from cairn.syntax.identity import CHUNKER_VERSION
 from tests.store.disks import MemoryDisk
 from tests.support.clock import ManualClock
 

@@ -28,8 +28,7 @@ from cairn.store.format.build import SegmentBuilder
 from cairn.store.format.rows import REFERENCE_KINDS, STATES, SYMBOL_KINDS
 from cairn.store.format.segment import Segment
 from cairn.syntax.analyze import analyze
-from cairn.syntax.identity import chunk_hash, chunk_id
-from cairn.syntax.versions import CHUNKER_VERSION
+from cairn.syntax.identity import CHUNKER_VERSION, chunk_hash, chunk_id
 from tests.store.disks import MemoryDisk
 
 DIMENSION = 4

@@ -17,8 +17,7 @@ from cairn.core.types import Chunk, FileFacts, Import, Reference, SkipReason, Sy
 from cairn.store.format.build import MOST_CHUNK_BYTES, SegmentBuilder
 from cairn.store.format.columns import read_container
 from cairn.store.format.postings import Postings
-from cairn.syntax.identity import chunk_hash, chunk_id
-from cairn.syntax.versions import CHUNKER_VERSION
+from cairn.syntax.identity import CHUNKER_VERSION, chunk_hash, chunk_id
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
 from tests.store.segments import (

@@ -25,8 +25,7 @@ from cairn.store.read.snapshot import Part
 from cairn.store.tend import merge as merge_plan
 from cairn.store.tend import merge as merge_postings
 from cairn.store.tend.merge import Merged, merge
-from cairn.syntax.identity import chunk_hash, chunk_id
-from cairn.syntax.versions import CHUNKER_VERSION
+from cairn.syntax.identity import CHUNKER_VERSION, chunk_hash, chunk_id
 from tests.lengths import at_length
 from tests.store.disks import MemoryDisk
 from tests.store.segments import (

@@ -25,7 +25,7 @@ from cairn.store.format.columns import read_container, write_container
 from cairn.store.format.document import CHUNK_ROWS
 from cairn.store.format.segment import Segment
 from cairn.syntax import identity
-from cairn.syntax.versions import CHUNKER_VERSION
+from cairn.syntax.identity import CHUNKER_VERSION
 from tests.conformance import conforms
 from tests.store.disks import FAULTS, FailingDisk, Fault, MemoryDisk
 from tests.store.segments import (

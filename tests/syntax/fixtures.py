@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cairn.syntax.languages import load
 from cairn.syntax.parse import broken_lines, parse
-from cairn.syntax.symbols import Facts, extract
+from cairn.syntax.symbols import Extracted, extract
 
 FOLDER = Path(__file__).parent.parent / "golden" / "syntax"
 
@@ -16,7 +16,7 @@ def samples() -> list[Path]:
     return sorted(FOLDER.glob("*/sample*"))
 
 
-def facts_of(data: bytes, language: str) -> Facts:
+def facts_of(data: bytes, language: str) -> Extracted:
     grammar = load(language)
     assert grammar is not None, language
     tree = parse(data, grammar)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from cairn.core.limits import MAX_DOC_CHARS
-from cairn.syntax.docs import clean
+from cairn.syntax.describe import clean
 from tests.syntax.fixtures import facts_of
 
 

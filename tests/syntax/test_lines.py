@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from cairn.core.limits import MAX_LINE_BYTES
-from cairn.syntax.lines import MAX_ROWS, line_cost, measure
+from cairn.syntax.chunks import MAX_ROWS, line_cost, measure
 
 LONG = b"x" * (MAX_LINE_BYTES * 2 + 5)
 

@@ -8,7 +8,7 @@ import pytest
 
 from cairn.core.filetypes import language_of
 from cairn.syntax.languages import traits_of
-from cairn.syntax.locals import MOST_PLACES, local_names
+from cairn.syntax.occurrences import MOST_PLACES, local_names
 from tests.conformance import conforms
 
 _ROLES = {"p": "parameter", "d": "definition", "w": "write", "r": "read"}

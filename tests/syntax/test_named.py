@@ -6,7 +6,7 @@ import pytest
 
 from cairn.core.limits import MAX_PARSE_BYTES
 from cairn.core.types import NamePlace, Shorthand
-from cairn.syntax.named import places_of_name
+from cairn.syntax.occurrences import places_of_name
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,14 @@ import pytest
 
 from cairn.core.limits import MAX_CONFIG_BYTES
 from cairn.graph.modules import files_of
-from cairn.syntax.resolver import MOST_FILES, UNRESOLVED, Files, Lead, above, below, inside, normal, parent
+from cairn.syntax.resolver import MOST_FILES, UNRESOLVED, Lead, SnapshotFiles, above, below, inside, normal, parent
 from tests.graph.code import code_view
 
 TEXTS = {"a/b/x.py": b"one\ntwo\n", "a/y.py": b"", "z.toml": b"k = 1\n", "c/big.json": b" " * (MAX_CONFIG_BYTES + 1)}
 
 
-def files(order: list[str] | None = None) -> Files:
-    return Files(dict.fromkeys(order or list(TEXTS), "python"), TEXTS.get)
+def files(order: list[str] | None = None) -> SnapshotFiles:
+    return SnapshotFiles(dict.fromkeys(order or list(TEXTS), "python"), TEXTS.get)
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,16 @@ from __future__ import annotations
 import time
 
 from cairn.core.types import Symbol
-from cairn.syntax.symbols import Facts
+from cairn.syntax.symbols import Extracted
 from tests.syntax.fixtures import facts_of
 
 
-def named(facts: Facts, name: str) -> Symbol:
+def named(facts: Extracted, name: str) -> Symbol:
     (found,) = [symbol for symbol in facts.symbols if symbol.name == name]
     return found
 
 
-def scopes(facts: Facts) -> dict[str, str]:
+def scopes(facts: Extracted) -> dict[str, str]:
     return {r.name: facts.symbols[r.scope].name if r.scope >= 0 else "" for r in facts.references}
 
 

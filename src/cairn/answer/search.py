@@ -24,7 +24,7 @@ from cairn.core.text import plain
 from cairn.errors import CairnError
 from cairn.search.continuation import Continuation
 from cairn.search.continuation import encode as token_of
-from cairn.search.excerpts import shortened_to
+from cairn.search.snippets import shortened_to
 from cairn.search.types import Hit
 from cairn.sync.proof import ProofReason
 

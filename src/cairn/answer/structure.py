@@ -19,15 +19,13 @@ from cairn.ask.values import Reply, Similar, Symbols
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, DEFAULT_GRAPH_NOTES, MAX_ENVELOPE_BYTES
 from cairn.core.text import plain
 from cairn.graph.calls import CallGraph, Edge, Node
+from cairn.graph.callsites import NOTES_TRUNCATED, Note, ShownNotes, relevant
 from cairn.graph.entry_points import EntryPoint
-from cairn.graph.local_uses import Locals, LocalVariable
 from cairn.graph.modules import are_imports_followed
-from cairn.graph.notes import NOTES_TRUNCATED, Note, ShownNotes, relevant
-from cairn.graph.outline import Definition, FileOutline
-from cairn.graph.passage import FileText
+from cairn.graph.outline import Definition, FileOutline, FileText
 from cairn.graph.repo_map import MapFile, RepoMap
 from cairn.graph.scopes import SYNTACTIC
-from cairn.graph.uses import Use, Uses
+from cairn.graph.uses import Locals, LocalVariable, Use, Uses
 from cairn.search.budget import ESTIMATOR
 from cairn.search.continuation import Continuation
 from cairn.search.continuation import encode as token_of

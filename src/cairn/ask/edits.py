@@ -43,7 +43,7 @@ from cairn.semantic.rename import RenamePlan, checked_name, plan_rename
 from cairn.semantic.state import state_of
 from cairn.source.beneath import Tree
 from cairn.source.fresh import DiskState, disk_state, spellings
-from cairn.syntax.named import places_of_name
+from cairn.syntax.occurrences import places_of_name
 
 T = TypeVar("T")
 _NOT_SET_UP = "No indexer has read this codebase: `cairn semantic refresh` runs those that are installed."

@@ -17,8 +17,7 @@ from cairn.ask.values import Reply, Told
 from cairn.core.options import Face
 from cairn.core.progress import Progress
 from cairn.graph.calls import CallGraph, Direction
-from cairn.graph.outline import Definition, FileOutline
-from cairn.graph.passage import FileText
+from cairn.graph.outline import Definition, FileOutline, FileText
 from cairn.graph.repo_map import RepoMap
 from cairn.graph.uses import Uses
 from cairn.search.types import Hit, SearchRequest

@@ -29,19 +29,18 @@ from cairn.graph.atlas import Atlas
 from cairn.graph.calls import CallGraph, Direction, calls_around
 from cairn.graph.callsites import CallSites
 from cairn.graph.facts import CLASSES, Place
-from cairn.graph.local_uses import Binding, Locals, locals_of
 from cairn.graph.outline import Definition, has_outline
 from cairn.graph.references import Graph
 from cairn.graph.repo_map import RepoMap, draw_map
 from cairn.graph.scopes import Tier
-from cairn.graph.uses import Uses, uses_of
+from cairn.graph.uses import Binding, Locals, Uses, locals_of, uses_of
 from cairn.search.continuation import decode, question_digest
 from cairn.search.searcher import Searcher
 from cairn.search.types import Hit, SearchRequest
 from cairn.source.root import printable
 from cairn.syntax.languages import has_uses, traits_of
 from cairn.syntax.languages.pins import PINS
-from cairn.syntax.locals import local_names
+from cairn.syntax.occurrences import local_names
 
 _NO_FUNCTIONS = CLASSES | {SymbolKind.MODULE, SymbolKind.NAMESPACE}
 

@@ -19,12 +19,11 @@ from cairn.ask.values import Miss, Reply, Similar, Symbols, Told
 from cairn.core.limits import DEFAULT_RESULTS
 from cairn.core.types import SKIP_SENTENCES, SkipReason, StoredFile
 from cairn.errors import Ambiguous, NotFound, Unsupported, UsageError
-from cairn.graph.naming import Outcome, nearest, resolve
-from cairn.graph.outline import Definition, FileOutline, Lines, definition_of, has_outline, outline
-from cairn.graph.passage import FileText, passage
+from cairn.graph.naming import NamingOutcome, nearest, resolve
+from cairn.graph.outline import Definition, FileOutline, FileText, Lines, definition_of, has_outline, outline, passage
 from cairn.search.continuation import decode, question_digest
-from cairn.search.found import SymbolMatch
 from cairn.search.searcher import Searcher
+from cairn.search.types import SymbolMatch
 from cairn.source.beneath import Tree
 from cairn.source.fresh import disk_state, spellings
 from cairn.source.root import path_key, printable, relative_to_root
@@ -256,10 +255,10 @@ def one_definition(searcher: Searcher, name: str, path: str | None) -> Definitio
         return [_matched(one) for one in searcher.symbols(part, within=within, limit=_MOST_NEAR).symbols]
 
     found = resolve(searcher.view, name, path=path, near=lambda wanted: nearest(near, wanted))
-    if found.outcome is Outcome.OK:
+    if found.outcome is NamingOutcome.OK:
         return found.definitions[0]
     shown = _shown(name[:_MOST_SHOWN])
-    if found.outcome is Outcome.AMBIGUOUS:
+    if found.outcome is NamingOutcome.AMBIGUOUS:
         error = Ambiguous(count=found.total, name=shown, place=_shown(found.definitions[0].place))
         return Miss(error, found.definitions, found.total)
     where = f" in {_shown(path)}" if path else ""

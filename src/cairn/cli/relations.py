@@ -32,10 +32,9 @@ from cairn.core.text import plain
 from cairn.errors import UsageError
 from cairn.graph.calls import CallGraph, Direction, Edge, Node
 from cairn.graph.callsites import EdgeKind
-from cairn.graph.local_uses import Locals
 from cairn.graph.pictures import dot, mermaid
 from cairn.graph.scopes import SEMANTIC, Tier
-from cairn.graph.uses import Use, Uses
+from cairn.graph.uses import Locals, Use, Uses
 
 # --- `cairn graph`: who calls a definition and what it calls, as a tree for people, an envelope, or a picture
 # to draw.

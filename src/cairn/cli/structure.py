@@ -24,8 +24,7 @@ from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.options import Face
 from cairn.core.text import plain
 from cairn.errors import UsageError
-from cairn.graph.outline import Definition, FileOutline
-from cairn.graph.passage import FileText
+from cairn.graph.outline import Definition, FileOutline, FileText
 from cairn.source.root import printable
 
 # --- Asking about structure, and how the answers look: an envelope for programs, `path:line` and some words for

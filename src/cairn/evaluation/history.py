@@ -20,7 +20,7 @@ from cairn.core.filetypes import language_of
 from cairn.core.limits import MIB
 from cairn.errors import BadPathKey, UsageError
 from cairn.evaluation.scoring import JudgedQuestion, Lines
-from cairn.search.places import Place, place_of
+from cairn.search.places import FileRole, place_of
 from cairn.source.git import GitChange, GitCommit, GitFile, GitHistory
 from cairn.source.root import path_key
 
@@ -290,7 +290,7 @@ def _source(raw: bytes) -> str | None:
         key = path_key(raw)
     except BadPathKey:
         return None
-    own = language_of(raw.rpartition(b"/")[2]) not in _NO_SOURCE and not place_of(key) & ~Place.PACKAGE_INDEX
+    own = language_of(raw.rpartition(b"/")[2]) not in _NO_SOURCE and not place_of(key) & ~FileRole.PACKAGE_INDEX
     return key if own else None
 
 

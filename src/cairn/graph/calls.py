@@ -8,9 +8,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cairn.core.types import ParseState, Reference
-from cairn.graph.callsites import Call, CallSites, EdgeKind
+from cairn.graph.callsites import Call, CallSites, EdgeKind, Note, NoteType, note_of_call
 from cairn.graph.facts import Facts, Place
-from cairn.graph.notes import Note, NoteType, note_of_call
 from cairn.graph.outline import Definition, definition_of
 from cairn.graph.references import Graph
 from cairn.graph.scopes import SEMANTIC, SYNTACTIC, Tier

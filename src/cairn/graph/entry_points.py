@@ -13,7 +13,7 @@ from typing import NamedTuple
 from cairn.core.types import Symbol
 from cairn.store import SnapshotView
 from cairn.syntax.languages import traits_of
-from cairn.syntax.resolver import Files, above, below, normal, parent
+from cairn.syntax.resolver import SnapshotFiles, above, below, normal, parent
 from cairn.syntax.settings import json_of, mapping, text, toml_of
 from cairn.syntax.traits import Main
 
@@ -22,7 +22,7 @@ _MOST = 1_000
 _MOST_OF_A_FILE = 50
 
 
-class Way(StrEnum):
+class EntryKind(StrEnum):
     """How a program is begun, the surest way first."""
 
     COMMAND = "command"
@@ -32,8 +32,8 @@ class Way(StrEnum):
     SCRIPT = "script"
 
 
-WAYS = tuple(Way)
-DECLARED = frozenset({Way.COMMAND, Way.LIBRARY})
+WAYS = tuple(EntryKind)
+DECLARED = frozenset({EntryKind.COMMAND, EntryKind.LIBRARY})
 
 
 class EntryPoint(NamedTuple):
@@ -42,13 +42,13 @@ class EntryPoint(NamedTuple):
     `line` is that of the definition, 0 where the whole file is meant.
     """
 
-    way: Way
+    way: EntryKind
     path: str
     line: int
     name: str
 
 
-def entry_points(view: SnapshotView, files: Files) -> tuple[EntryPoint, ...]:
+def entry_points(view: SnapshotView, files: SnapshotFiles) -> tuple[EntryPoint, ...]:
     """Every place where a program begins, the declared ones first, then by path."""
     found: dict[EntryPoint, None] = {}
     known: set[str] = set()
@@ -63,23 +63,23 @@ def entry_points(view: SnapshotView, files: Files) -> tuple[EntryPoint, ...]:
 # --- what settings declare --------------------------------------------------------------------------------------------
 
 
-def _declared(view: SnapshotView, files: Files) -> Iterator[EntryPoint]:
+def _declared(view: SnapshotView, files: SnapshotFiles) -> Iterator[EntryPoint]:
     for name, read in (("pyproject.toml", _of_pyproject), ("package.json", _of_package), ("Cargo.toml", _of_cargo)):
         for settings in files.by_name.get(name, ())[:_MOST]:
             yield from list(read(view, files, settings))[:_MOST_OF_A_FILE]
 
 
-def _of_pyproject(view: SnapshotView, files: Files, settings: str) -> Iterator[EntryPoint]:
+def _of_pyproject(view: SnapshotView, files: SnapshotFiles, settings: str) -> Iterator[EntryPoint]:
     tables = toml_of(files.settings(settings) or "")
     project, poetry = mapping(tables.get("project")), mapping(mapping(tables.get("tool")).get("poetry"))
     for table in (project.get("scripts"), project.get("gui-scripts"), poetry.get("scripts")):
         for command, target in mapping(table).items():
             module, _, name = text(target).partition(":")
             path = _python_file(files, settings, module)
-            yield EntryPoint(Way.COMMAND, path or settings, _line(view, path, name.strip()), command)
+            yield EntryPoint(EntryKind.COMMAND, path or settings, _line(view, path, name.strip()), command)
 
 
-def _python_file(files: Files, settings: str, module: str) -> str:
+def _python_file(files: SnapshotFiles, settings: str, module: str) -> str:
     """The file of a dotted module: beside the settings or in `src`, there or in a folder around; else the nearest."""
     whole = module.strip().replace(".", "/")
     if not whole:
@@ -95,25 +95,25 @@ def _python_file(files: Files, settings: str, module: str) -> str:
     return min(fitting, key=lambda path: (path.count("/"), path), default="")
 
 
-def _of_package(view: SnapshotView, files: Files, settings: str) -> Iterator[EntryPoint]:
+def _of_package(view: SnapshotView, files: SnapshotFiles, settings: str) -> Iterator[EntryPoint]:
     package = mapping(json_of(files.settings(settings) or ""))
     commands = package.get("bin")
     if isinstance(commands, str):
         commands = {text(package.get("name")): commands}
     for command, target in mapping(commands).items():
-        yield EntryPoint(Way.COMMAND, _pointed_at(files, settings, text(target)), 0, command)
+        yield EntryPoint(EntryKind.COMMAND, _pointed_at(files, settings, text(target)), 0, command)
     main = text(package.get("main")) or text(package.get("module"))
     if main:
-        yield EntryPoint(Way.LIBRARY, _pointed_at(files, settings, main), 0, text(package.get("name")) or main)
+        yield EntryPoint(EntryKind.LIBRARY, _pointed_at(files, settings, main), 0, text(package.get("name")) or main)
 
 
-def _pointed_at(files: Files, settings: str, target: str) -> str:
+def _pointed_at(files: SnapshotFiles, settings: str, target: str) -> str:
     """The file that settings point at; the settings themselves when it is not in the snapshot: it may be built."""
     path = normal(parent(settings), target) or ""
     return next((each for each in (path, f"{path}.js", below(path, "index.js")) if each in files), settings)
 
 
-def _of_cargo(view: SnapshotView, files: Files, settings: str) -> Iterator[EntryPoint]:
+def _of_cargo(view: SnapshotView, files: SnapshotFiles, settings: str) -> Iterator[EntryPoint]:
     tables = toml_of(files.settings(settings) or "")
     bins = tables.get("bin")
     for each in bins if isinstance(bins, list) else ():
@@ -122,11 +122,11 @@ def _of_cargo(view: SnapshotView, files: Files, settings: str) -> Iterator[Entry
         inner = text(one.get("path")) or f"src/bin/{name}.rs"
         path = normal(parent(settings), inner) or ""
         if path in files:
-            yield EntryPoint(Way.COMMAND, path, _line(view, path, "main"), name)
+            yield EntryPoint(EntryKind.COMMAND, path, _line(view, path, "main"), name)
     package = text(mapping(tables.get("package")).get("name"))
     path = below(parent(settings), "src/main.rs")
     if package and path in files:
-        yield EntryPoint(Way.COMMAND, path, _line(view, path, "main"), package)
+        yield EntryPoint(EntryKind.COMMAND, path, _line(view, path, "main"), package)
 
 
 def _line(view: SnapshotView, path: str, name: str) -> int:
@@ -138,11 +138,11 @@ def _line(view: SnapshotView, path: str, name: str) -> int:
 # --- what the code says -----------------------------------------------------------------------------------------------
 
 
-def _mains(view: SnapshotView, files: Files) -> Iterator[EntryPoint]:
+def _mains(view: SnapshotView, files: SnapshotFiles) -> Iterator[EntryPoint]:
     for name in ("main", "Main"):
         for path, symbol in sorted(view.symbols_named(name), key=lambda found: (found[0], found[1].start_byte)):
             if _begins_a_program(view, path, traits_of(files.languages.get(path, "")).main, symbol):
-                yield EntryPoint(Way.MAIN, path, symbol.start_line, "")
+                yield EntryPoint(EntryKind.MAIN, path, symbol.start_line, "")
 
 
 def _begins_a_program(view: SnapshotView, path: str, main: Main, symbol: Symbol) -> bool:
@@ -156,18 +156,18 @@ def _begins_a_program(view: SnapshotView, path: str, main: Main, symbol: Symbol)
     return symbol.name == "main" and (symbol.parent < 0 or main is Main.ANYWHERE)
 
 
-def _run_as_they_are(view: SnapshotView, files: Files) -> Iterator[EntryPoint]:
+def _run_as_they_are(view: SnapshotView, files: SnapshotFiles) -> Iterator[EntryPoint]:
     for path, language in files.languages.items():
         traits = traits_of(language)
         if traits.run_as_module and path.rpartition("/")[2] == traits.run_as_module:
-            yield EntryPoint(Way.MODULE, path, 0, _package(files, parent(path), traits.package_file))
+            yield EntryPoint(EntryKind.MODULE, path, 0, _package(files, parent(path), traits.package_file))
         elif traits.script_marks:
             written = bytes(view.text(path) or b"")
             if any(mark in written for mark in traits.script_marks):
-                yield EntryPoint(Way.SCRIPT, path, 0, "")
+                yield EntryPoint(EntryKind.SCRIPT, path, 0, "")
 
 
-def _package(files: Files, folder: str, package_file: str) -> str:
+def _package(files: SnapshotFiles, folder: str, package_file: str) -> str:
     """The dotted name of a package, from the outermost folder that is one."""
     outer = folder
     while outer and below(parent(outer), package_file) in files:

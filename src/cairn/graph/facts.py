@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from cairn.core.types import Import, Reference, Symbol
-from cairn.graph.blocks import Spot, bound_in_blocks, depth_at
+from cairn.graph.shadows import Spot, bound_in_blocks, depth_at
 from cairn.store import SnapshotView
 from cairn.syntax.languages import resolver_of, traits_of
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cairn.core.types import Import
 from cairn.graph.facts import Place
-from cairn.graph.names import Names
+from cairn.graph.names import SnapshotNames
 from cairn.syntax.resolver import WHOLE, Lead
 
 _NAMELESS = frozenset({"", "*", "default", WHOLE})
@@ -28,7 +28,7 @@ class ImportSite(NamedTuple):
 class Importers:
     """The imports of one snapshot, all of them read when the first question needs it."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: SnapshotNames) -> None:
         self._names = names
         self._view = names.view
 

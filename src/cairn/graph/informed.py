@@ -13,7 +13,7 @@ from cairn.core.types import Reference
 from cairn.graph.facts import CLASSES, Place
 from cairn.graph.importers import ImportSite, name_in_list
 from cairn.graph.outline import has_outline
-from cairn.graph.references import Graph, References, Site
+from cairn.graph.references import Graph, Site, SymbolUses
 from cairn.graph.scopes import Bound, Tier
 from cairn.semantic.facts import FileSyntax, SemanticFacts
 from cairn.semantic.model import Occurrence, OccurrenceRole
@@ -113,7 +113,7 @@ class InformedGraph(Graph):
         """The byte at a line and a column."""
         return self._line_starts(path)[line - 1] + column
 
-    def _references(self, place: Place, list_name_only: bool) -> References:
+    def _references(self, place: Place, list_name_only: bool) -> SymbolUses:
         found = super()._references(place, list_name_only)
         symbols = self.symbols_of(place)
         if not symbols:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from cairn.core.types import Import
 from cairn.store import SnapshotView
 from cairn.syntax.languages import resolver_of, traits_of
-from cairn.syntax.resolver import UNRESOLVED, Files, Resolver, Target
+from cairn.syntax.resolver import UNRESOLVED, ImportTarget, Resolver, SnapshotFiles
 from cairn.syntax.traits import Traits
 
 # A longer name of a module is no name.
 _MOST_CHARS = 4_096
 
 
-def files_of(view: SnapshotView) -> Files:
+def files_of(view: SnapshotView) -> SnapshotFiles:
     """The files of a snapshot that have facts."""
     languages = {path: record.language for path, record in view.records().items() if record.skip is None}
 
@@ -20,7 +20,7 @@ def files_of(view: SnapshotView) -> Files:
         text = view.text(path)
         return None if text is None else bytes(text)
 
-    return Files(languages, read)
+    return SnapshotFiles(languages, read)
 
 
 def are_imports_followed(language: str) -> bool:
@@ -31,11 +31,11 @@ def are_imports_followed(language: str) -> bool:
 class Modules:
     """Resolves the imports of one snapshot. The tables of a resolver are built once, when the first import asks."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: SnapshotFiles) -> None:
         self.files = files
         self._resolvers: dict[type[Resolver], Resolver] = {}
 
-    def resolve(self, path: str, imported: Import, within: tuple[str, ...] = ()) -> Target:
+    def resolve(self, path: str, imported: Import, within: tuple[str, ...] = ()) -> ImportTarget:
         """Where an import of this file leads; a language without a resolver leads nowhere that can be shown.
 
         `within` are the modules that are written inside the file around the import, outermost first.

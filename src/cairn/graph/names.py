@@ -7,17 +7,120 @@ little.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from cairn.core.types import Import, Reference
 from cairn.graph.facts import CLASSES, Facts, Place
 from cairn.graph.modules import Modules, files_of
-from cairn.graph.walks import MOST_DEPTH, Kept, Walk
 from cairn.store import SnapshotView
-from cairn.syntax.resolver import WHOLE, Lead, Target
+from cairn.syntax.resolver import WHOLE, ImportTarget, Lead
 from cairn.syntax.traits import Bases
+
+# --- What walks through names have found, kept in such a way that no answer depends on what was asked before.
+
+
+MOST_DEPTH = 40
+_MOST_KEPT = 200_000
+_NOWHERE = 1 << 30
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+_Asked = tuple[int, Hashable]
+
+
+class _Passing(NamedTuple):
+    """Found on a round: what, how deep the walk went and was when it began, and the first question it depends on."""
+
+    found: object
+    reach: int
+    depth: int
+    back_to: int
+
+
+class Walk:
+    """How deep the walk is now, and how deep it has been; which questions are open, by the number of each."""
+
+    def __init__(self) -> None:
+        self.depth = self.deepest = 0
+        self.open: dict[_Asked, int] = {}
+        self.asked = 0
+        # The first of the open questions that the walk came back to.
+        self.back_to = _NOWHERE
+        # In the order in which they were found, so that those of one round are the last when it ends.
+        self.passing: dict[_Asked, _Passing] = {}
+
+    def is_too_deep(self) -> bool:
+        """Whether it ends here."""
+        self.deepest = max(self.deepest, self.depth)
+        return self.depth > MOST_DEPTH
+
+
+class Kept(Generic[Key, Value]):
+    """What was found for each key, by walks of one kind."""
+
+    def __init__(self, walk: Walk, find: Callable[[Key], Value], nothing: Value) -> None:
+        self._walk = walk
+        self._find = find
+        self._nothing = nothing
+        # What was found, how deep it went, and all that was asked on rounds that came back to it.
+        self._found: dict[Key, tuple[Value, int, frozenset[_Asked]]] = {}
+
+    def __call__(self, key: Key) -> Value:
+        walk = self._walk
+        depth = walk.depth
+        known = self._found.get(key)
+        if known is not None and (not depth or depth + known[1] <= MOST_DEPTH) and known[2].isdisjoint(walk.open):
+            walk.deepest = max(walk.deepest, depth + known[1])
+            return known[0]
+        asked = id(self), key
+        if asked in walk.open:
+            walk.back_to = min(walk.back_to, walk.open[asked])
+            return self._nothing
+        passing = walk.passing.get(asked)
+        if passing is not None and (depth >= passing.depth or depth + passing.reach <= MOST_DEPTH):
+            walk.deepest = max(walk.deepest, depth + passing.reach)
+            walk.back_to = min(walk.back_to, passing.back_to)
+            return passing.found  # type: ignore[return-value]
+        return self._look(asked, key)
+
+    def _look(self, asked: _Asked, key: Key) -> Value:
+        walk, depth, is_start, mark = self._walk, self._walk.depth, not self._walk.open, len(self._walk.passing)
+        before, walk.deepest = walk.deepest, depth
+        back_to, walk.back_to = walk.back_to, _NOWHERE
+        walk.asked += 1
+        number = walk.open[asked] = walk.asked
+        try:
+            found = self._find(key)
+            is_cut = walk.deepest > MOST_DEPTH
+            if not is_start and (is_cut or walk.back_to < number):
+                self._remember(asked, _Passing(found, walk.deepest - depth, depth, 0 if is_cut else walk.back_to))
+            elif not depth or not is_cut:
+                # At the very start it is as good as it gets, cut short or not.
+                self._keep(key, found, walk.deepest - depth, frozenset([*walk.passing][mark:]))
+            return found
+        finally:
+            del walk.open[asked]
+            if is_start or walk.back_to >= number:
+                while len(walk.passing) > mark:
+                    walk.passing.popitem()
+                walk.back_to = _NOWHERE
+            walk.deepest = max(before, walk.deepest)
+            walk.back_to = min(back_to, walk.back_to)
+
+    def _remember(self, asked: _Asked, passing: _Passing) -> None:
+        """For as long as the round lasts; what is found again, from less deep, belongs to the round of before too."""
+        walk = self._walk
+        earlier = walk.passing.get(asked)
+        walk.back_to = min(passing.back_to, earlier.back_to) if earlier else passing.back_to
+        walk.passing[asked] = passing._replace(back_to=walk.back_to)
+
+    def _keep(self, key: Key, found: Value, reach: int, round_trip: frozenset[_Asked]) -> None:
+        if len(self._found) >= _MOST_KEPT:
+            self._found.clear()
+        self._found[key] = found, reach, round_trip
+
 
 _MOST_STEPS = 500
 _MOST_FACTS = 4_000
@@ -28,18 +131,18 @@ _MOST_TARGETS = 200_000
 Seen = set[tuple[str, int, str]]
 
 
-class Found(NamedTuple):
+class DefinedAt(NamedTuple):
     """Where a name is defined; none of them and `outside`: in something that is not in the snapshot, for sure."""
 
     places: tuple[Place, ...] = ()
     outside: bool = False
 
 
-UNKNOWN = Found()
-OUTSIDE = Found(outside=True)
+UNKNOWN = DefinedAt()
+OUTSIDE = DefinedAt(outside=True)
 
 
-class Names:
+class SnapshotNames:
     """The names of one snapshot. Keeps the facts of the files it has looked at lately."""
 
     def __init__(self, view: SnapshotView) -> None:
@@ -48,12 +151,14 @@ class Names:
         # Set by whoever knows how a use of a name is bound: the bases of a class are such uses.
         self.bind_base: Callable[[str, Reference], tuple[Place, ...]] = lambda _path, _reference: ()
         self._facts: OrderedDict[str, Facts] = OrderedDict()
-        self._targets: dict[tuple[str, Import], Target] = {}
+        self._targets: dict[tuple[str, Import], ImportTarget] = {}
         self._reached: dict[str, frozenset[str]] = {}
         # The same names are asked for again and again.
         self.files_defining = lru_cache(_MOST_NAMES)(self._files_defining)
         self.walk = Walk()
-        self._led: Kept[Target, Found] = Kept(self.walk, lambda target: self._found_at(target, set()), UNKNOWN)
+        self._led: Kept[ImportTarget, DefinedAt] = Kept(
+            self.walk, lambda target: self._found_at(target, set()), UNKNOWN
+        )
         self._bases: Kept[tuple[str, Reference], tuple[Place, ...]] = Kept(
             self.walk, lambda key: self.bind_base(*key), ()
         )
@@ -70,7 +175,7 @@ class Names:
             self._facts.move_to_end(path)
         return found
 
-    def target(self, path: str, imported: Import) -> Target:
+    def target(self, path: str, imported: Import) -> ImportTarget:
         """The files that an import leads to."""
         found = self._targets.get((path, imported))
         if found is None:
@@ -80,26 +185,26 @@ class Names:
             found = self._targets[path, imported] = self.modules.resolve(path, imported, within)
         return found
 
-    def leads_to(self, path: str, imported: Import) -> Found:
+    def leads_to(self, path: str, imported: Import) -> DefinedAt:
         """What an import names, through every file that only hands it on."""
         # Many files import the same.
         return self._led(self.target(path, imported))
 
-    def _found_at(self, target: Target, seen: Seen) -> Found:
+    def _found_at(self, target: ImportTarget, seen: Seen) -> DefinedAt:
         if target.lead is not Lead.INSIDE:
             return OUTSIDE if target.lead is Lead.EXTERNAL else UNKNOWN
         if not target.name:
             whole = [place for each in target.files for place in self._whole(each, seen)]
-            return Found(_unique(whole) or tuple(Place(each, -1) for each in target.files))
+            return DefinedAt(_unique(whole) or tuple(Place(each, -1) for each in target.files))
         places = self._in_files(target, seen)
-        return Found(places or tuple(Place(each, -1) for each in target.module))
+        return DefinedAt(places or tuple(Place(each, -1) for each in target.module))
 
     def _whole(self, path: str, seen: Seen) -> tuple[Place, ...]:
         """What a file exports in place of itself."""
         facts = self.facts(path)
         return self.exported(path, WHOLE, seen) if WHOLE in facts.exported_as else ()
 
-    def _in_files(self, target: Target, seen: Seen) -> tuple[Place, ...]:
+    def _in_files(self, target: ImportTarget, seen: Seen) -> tuple[Place, ...]:
         first, *rest = target.name.split(".")
         if first == "*":
             return ()

@@ -24,7 +24,7 @@ _PLACE = re.compile(r"(?P<path>.+):(?P<line>[0-9]{1,9})")
 _LEAST_LETTERS = 3
 
 
-class Outcome(StrEnum):
+class NamingOutcome(StrEnum):
     """What became of a name."""
 
     OK = "ok"
@@ -36,7 +36,7 @@ class Outcome(StrEnum):
 class Resolution:
     """The one definition; or of all that fit, by path and line, the first hundred; or the nearest. `total` fit."""
 
-    outcome: Outcome
+    outcome: NamingOutcome
     definitions: tuple[Definition, ...]
     total: int
 
@@ -46,7 +46,7 @@ def resolve(view: SnapshotView, wanted: str, *, path: str | None = None, near: N
     wanted = wanted.strip()
     here = _at_line(view, wanted, path)
     if here is not None:
-        return Resolution(Outcome.OK, (here,), 1)
+        return Resolution(NamingOutcome.OK, (here,), 1)
     holder, mark, name = wanted.partition("#")
     # As the ids of a call graph write the name of a file.
     holder = holder.replace("%23", "#").replace("%25", "%")
@@ -54,10 +54,10 @@ def resolve(view: SnapshotView, wanted: str, *, path: str | None = None, near: N
         wanted, path = name, holder
     found = _named(view, wanted, path)
     if not found:
-        return Resolution(Outcome.NOT_FOUND, tuple(near(wanted)), 0)
+        return Resolution(NamingOutcome.NOT_FOUND, tuple(near(wanted)), 0)
     languages = {key: file.language for key in {key for key, _ in found} if (file := view.file(key))}
     shown = tuple(definition_of(key, languages[key], symbol) for key, symbol in found[:MOST_CANDIDATES])
-    return Resolution(Outcome.OK if len(found) == 1 else Outcome.AMBIGUOUS, shown, len(found))
+    return Resolution(NamingOutcome.OK if len(found) == 1 else NamingOutcome.AMBIGUOUS, shown, len(found))
 
 
 def _at_line(view: SnapshotView, wanted: str, path: str | None) -> Definition | None:

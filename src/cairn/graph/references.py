@@ -10,7 +10,7 @@ from cairn.core.types import Reference, Symbol
 from cairn.graph.binding import Binder
 from cairn.graph.facts import CALLABLES, MEMBERS, Facts, Place
 from cairn.graph.importers import Importers, ImportSite
-from cairn.graph.names import Names
+from cairn.graph.names import SnapshotNames
 from cairn.graph.scopes import Bound, Tier
 from cairn.search.places import is_test
 from cairn.store import SnapshotView
@@ -38,14 +38,14 @@ class Site(NamedTuple):
     scope: int
 
 
-class Definition(NamedTuple):
+class WrittenDefinition(NamedTuple):
     """A symbol and the file that holds it."""
 
     path: str
     symbol: Symbol
 
 
-class References(NamedTuple):
+class SymbolUses(NamedTuple):
     """All that is known of the uses of one symbol. `name_only` has its sites only when they were asked for.
 
     `name_only_count` are uses of the same name that may or may not mean it; `elsewhere_count` are uses of the same
@@ -53,7 +53,7 @@ class References(NamedTuple):
     at: they are counted and never listed. `semantic` are the places, by file and byte, that an indexer says mean it.
     """
 
-    definitions: tuple[Definition, ...]
+    definitions: tuple[WrittenDefinition, ...]
     proven: tuple[Site, ...]
     likely: tuple[Site, ...]
     name_only: tuple[Site, ...]
@@ -73,7 +73,7 @@ class Graph:
 
     def __init__(self, view: SnapshotView) -> None:
         self.view = view
-        self.names = Names(view)
+        self.names = SnapshotNames(view)
         self.binder = Binder(self.names)
         self.importers = Importers(self.names)
         self._only_file = lru_cache(_MOST_NAMES)(self._the_only_file)
@@ -96,11 +96,11 @@ class Graph:
             return bound
         return self._by_uniqueness(path, reference) or bound
 
-    def references(self, place: Place, *, list_name_only: bool = False) -> References:
+    def references(self, place: Place, *, list_name_only: bool = False) -> SymbolUses:
         """The uses of one definition in the whole snapshot, in order of path and place."""
         return self._answers(place, list_name_only)
 
-    def _references(self, place: Place, list_name_only: bool) -> References:
+    def _references(self, place: Place, list_name_only: bool) -> SymbolUses:
         wanted = self.names.facts(place.path).symbols[place.number]
         imports, aliases = self.importers.of(place)
         used = list(self.view.references_named(wanted.name))
@@ -122,7 +122,7 @@ class Graph:
                 sites[tier].append(self._site(path, reference))
         proven, likely, listed = (tuple(sites[tier]) for tier in (Tier.PROVEN, Tier.LIKELY, Tier.NAME_ONLY))
         written = self._definitions(place)
-        return References(written, proven, likely, listed, imports, name_only, elsewhere, not_looked_at)
+        return SymbolUses(written, proven, likely, listed, imports, name_only, elsewhere, not_looked_at)
 
     def dependencies(self) -> dict[str, tuple[str, ...]]:
         """For every file the files that its imports lead to, in order; files without any are left out."""
@@ -195,10 +195,10 @@ class Graph:
         around = facts.qualified(use.scope) if use.scope >= 0 else ""
         return Site(path, use.line, use.column, use.kind, use.name, use.receiver, around, use.start_byte, use.scope)
 
-    def _definitions(self, place: Place) -> tuple[Definition, ...]:
+    def _definitions(self, place: Place) -> tuple[WrittenDefinition, ...]:
         facts = self.names.facts(place.path)
         numbers = facts.written_as[facts.qualified(place.number)]
-        return tuple(Definition(place.path, facts.symbols[number]) for number in numbers)
+        return tuple(WrittenDefinition(place.path, facts.symbols[number]) for number in numbers)
 
 
 def _nearest(used: list[tuple[str, Reference]], near: set[str], most: int) -> list[tuple[str, Reference]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cairn.graph.atlas import Atlas, Folder, Offered, Worth
-from cairn.graph.entry_points import EntryPoint, Way
+from cairn.graph.entry_points import EntryKind, EntryPoint
 from cairn.graph.outline import Definition
 from cairn.search.budget import UNITS, token_units
 
@@ -28,11 +28,11 @@ _FILE_HEAD, _DEFINITION_HEAD = 4, 2
 _SHARES = (0.12, 0.08, 0.80)
 _AS_MUCH_AS_POSSIBLE = 9_999_999
 _SAID = {
-    Way.COMMAND: "command",
-    Way.LIBRARY: "main file of",
-    Way.MODULE: "python -m",
-    Way.MAIN: "main function",
-    Way.SCRIPT: "run as a script",
+    EntryKind.COMMAND: "command",
+    EntryKind.LIBRARY: "main file of",
+    EntryKind.MODULE: "python -m",
+    EntryKind.MAIN: "main function",
+    EntryKind.SCRIPT: "run as a script",
 }
 
 # A signature that was written on several lines has blanks after what opens it.

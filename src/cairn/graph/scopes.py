@@ -7,11 +7,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cairn.core.types import Reference, Symbol
-from cairn.graph.blocks import Spot, depth_at, is_in_reach
 from cairn.graph.facts import CALLABLES, CLASSES, MEMBERS, Facts, Place
-from cairn.graph.names import Names, Seen
-from cairn.graph.shadows import assigns, binds, type_parameters
-from cairn.graph.walks import Kept
+from cairn.graph.names import Kept, Seen, SnapshotNames
+from cairn.graph.shadows import Spot, assigns, binds, depth_at, is_in_reach, type_parameters
 
 # Scopes around one use that are looked into: a hostile file nests them a thousand deep.
 _MOST_SCOPES = 50
@@ -50,7 +48,7 @@ ELSEWHERE = Bound(Tier.NAME_ONLY, elsewhere=True)
 class Scopes:
     """The scopes of one snapshot."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: SnapshotNames) -> None:
         self.names = names
         self._tops: Kept[tuple[str, str], Bound] = Kept(
             names.walk, lambda key: self._look_at_top(names.facts(key[0]), key[1]), UNBOUND

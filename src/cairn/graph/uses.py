@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cairn.core.limits import MAX_SHOWN_LINE_CHARS
 from cairn.graph.facts import Place
 from cairn.graph.importers import ImportSite, name_in_list
 from cairn.graph.outline import Definition, definition_of
-from cairn.graph.references import Graph, References, Site
+from cairn.graph.references import Graph, Site, SymbolUses
 from cairn.graph.scopes import SEMANTIC, SYNTACTIC, Tier
 
 IMPORT = "import"
@@ -114,7 +115,7 @@ def _tier_of(graph: Graph, site: ImportSite) -> Tier:
     return bound.tier if bound else Tier.LIKELY
 
 
-def _definitions(graph: Graph, place: Place, found: References) -> tuple[Definition, ...]:
+def _definitions(graph: Graph, place: Place, found: SymbolUses) -> tuple[Definition, ...]:
     written = [(each.path, each.symbol) for each in found.definitions]
     if graph.names.facts(place.path).traits.includes:
         # A prototype in a header is written of it too.
@@ -157,3 +158,57 @@ def shown_line(data: bytes, at: int) -> tuple[int, str]:
     text = before + data[at : last if last >= 0 else len(data)].decode("utf-8", "replace").removesuffix("\r")
     begins = max(0, len(before) - MAX_SHOWN_LINE_CHARS // 2) if len(text) > MAX_SHOWN_LINE_CHARS else 0
     return len(before) + 1, text[begins : begins + MAX_SHOWN_LINE_CHARS]
+
+
+# --- The local names of one function as answers show them: each place with its line, its column and what is
+# done there.
+
+
+class Binding(NamedTuple):
+    """A local name by bytes: where its scope begins, and its places with their roles."""
+
+    name: str
+    scope: int
+    places: Iterable[tuple[int, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalUse:
+    """A place that names something local; `column` counts characters from 1."""
+
+    line: int
+    column: int
+    start_byte: int
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LocalVariable:
+    """A local name, the line on which its scope begins, and where it stands."""
+
+    name: str
+    scope_line: int
+    places: tuple[LocalUse, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Locals:
+    """A function and its local names, in the order in which they first stand."""
+
+    definition: Definition
+    names: tuple[LocalVariable, ...]
+
+
+def locals_of(definition: Definition, text: bytes, found: Iterable[Binding]) -> Locals:
+    """The local names of a function of this text."""
+    names = []
+    for name, scope, places in found:
+        shown = tuple(_local_use(text, at, role) for at, role in places)
+        names.append(LocalVariable(name, text.count(b"\n", 0, scope) + 1, shown))
+    return Locals(definition, tuple(names))
+
+
+def _local_use(text: bytes, at: int, role: str) -> LocalUse:
+    column, line = shown_line(text, at)
+    return LocalUse(text.count(b"\n", 0, at) + 1, column, at, role, line)

@@ -12,7 +12,7 @@ from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.limits import MAX_SHOWN_LINE_CHARS, QUERY_TIMEOUT_MS
 from cairn.engine.scan import LineSpans, Texts, Wanted
 from cairn.errors import QueryTimeout
-from cairn.search.found import Coverage, ExactFound, FileMatches, LineMatch
+from cairn.search.types import Coverage, ExactFound, FileMatches, LineMatch
 
 Within = Callable[[str, str], bool]
 """Whether a file is to be searched, by its path and its language."""

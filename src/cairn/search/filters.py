@@ -6,8 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cairn.search.pathtable import Flags, PathPattern, PathTable, glob_pattern
-from cairn.search.places import Places, Scope, in_scope, place_of, places
+from cairn.search.places import (
+    Flags,
+    PathPattern,
+    PathTable,
+    Places,
+    SearchScope,
+    glob_pattern,
+    in_scope,
+    place_of,
+    places,
+)
 from cairn.search.query import Query
 
 
@@ -23,7 +32,7 @@ class FileFilter:
     @property
     def takes_all(self) -> bool:
         """Nothing is left out, so nobody need be asked."""
-        return not (self._languages or self._include or self._exclude) and self._scope is Scope.ALL
+        return not (self._languages or self._include or self._exclude) and self._scope is SearchScope.ALL
 
     @property
     def asks_language(self) -> bool:
@@ -51,7 +60,7 @@ class FileFilter:
             kept &= table.matching(self._include)
         if self._exclude:
             kept &= ~table.matching(self._exclude)
-        if self._scope is not Scope.ALL:
+        if self._scope is not SearchScope.ALL:
             kept &= in_scope(places(table) if known is None else known, self._scope)
         return kept
 

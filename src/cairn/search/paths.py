@@ -9,8 +9,8 @@ from cairn.core.limits import MAX_PATH_KEY_BYTES
 from cairn.engine.scan import Texts
 from cairn.errors import InvalidPattern
 from cairn.search.exact import Within, chosen_files, coverage_of
-from cairn.search.found import PathMatch, PathsFound
-from cairn.search.fuzzy import NameTable, Numbers, Way, one_slip
+from cairn.search.symbols import NameFit, NameTable, Numbers, one_slip
+from cairn.search.types import PathMatch, PathsFound
 
 # Each step is more than all the points that letters can give.
 _STEP = 1 << 20
@@ -50,44 +50,44 @@ class PathFinder:
         )
 
     def _match(self, place: int, ways: Numbers, scores: Numbers) -> PathMatch:
-        way = Way(int(ways[place])).name.lower()
+        way = NameFit(int(ways[place])).name.lower()
         return PathMatch(self._texts.paths[place], self._texts.languages[place], way, int(scores[place]))
 
     def _fit(self, word: str) -> tuple[Numbers, Numbers]:
         """Points of every path for one word, -1 for one that does not fit, and in which way it does."""
         table = self._table
         scores = np.full(len(table.ends), -1, np.int64)
-        ways = np.full(len(table.ends), int(Way.SLIP), np.int64)
+        ways = np.full(len(table.ends), int(NameFit.SLIP), np.int64)
 
-        def credit(names: Numbers, points: NDArray[np.int64] | int, way: Way) -> None:
+        def credit(names: Numbers, points: NDArray[np.int64] | int, way: NameFit) -> None:
             # A path may stand in it more than once.
-            np.maximum.at(scores, names, (Way.SLIP - way) * _STEP + points)
+            np.maximum.at(scores, names, (NameFit.SLIP - way) * _STEP + points)
             ways[names] = np.minimum(ways[names], int(way))
 
         names, places = table.pieces(word)
         if not len(names) and (slip := one_slip(word)) is not None:
-            credit(table.matching(f"(?:.*/)?(?:{slip})(?:[.][^/]*)?"), 0, Way.SLIP)
+            credit(table.matching(f"(?:.*/)?(?:{slip})(?:[.][^/]*)?"), 0, NameFit.SLIP)
         fit = table.letters(word, np.arange(len(scores)), table.starts)
-        credit(fit.names, fit.scores, Way.LETTERS)
+        credit(fit.names, fit.scores, NameFit.LETTERS)
         fit = table.letters(word, fit.names, self._name_starts[fit.names])
-        credit(fit.names, fit.scores + _IN_NAME, Way.LETTERS)
+        credit(fit.names, fit.scores + _IN_NAME, NameFit.LETTERS)
         # The first place of a letter is not always its best.
         fit = table.letters(word, fit.names, self._name_starts[fit.names], initials=True)
-        credit(fit.names, fit.scores + _IN_NAME, Way.LETTERS)
+        credit(fit.names, fit.scores + _IN_NAME, NameFit.LETTERS)
         ends = places + len(word.encode("utf-8", "surrogatepass"))
         own = self._name_starts[names]
-        credit(names, _IN_NAME * (places >= own), Way.PART)
+        credit(names, _IN_NAME * (places >= own), NameFit.PART)
         # From the start of a folder or of the file, and on into the file's own name.
         begins = (places == table.starts[names]) | (table.byte(np.maximum(places - 1, 0)) == _SLASH)
         begins &= ends > own
-        credit(names[begins], _IN_NAME, Way.PREFIX)
+        credit(names[begins], _IN_NAME, NameFit.PREFIX)
         stem = begins & (table.byte(ends) == _DOT)
-        credit(names[stem], _IN_NAME, Way.CASE)
+        credit(names[stem], _IN_NAME, NameFit.CASE)
         whole = begins & (ends == table.ends[names])
-        credit(names[whole], _IN_NAME + _IN_NAME * (places == table.starts[names])[whole], Way.EXACT)
+        credit(names[whole], _IN_NAME + _IN_NAME * (places == table.starts[names])[whole], NameFit.EXACT)
         parts = [part for part in word.split("/") if part]
         if len(parts) > 1:
             # Scattered letters say little: folders that hold their part of it in one piece say more.
-            held = sum(np.maximum(self._fit(part)[0], 0) for part in parts) // (len(parts) * 2 * Way.SLIP)
-            scores += np.where(ways == int(Way.LETTERS), held, 0)
+            held = sum(np.maximum(self._fit(part)[0], 0) for part in parts) // (len(parts) * 2 * NameFit.SLIP)
+            scores += np.where(ways == int(NameFit.LETTERS), held, 0)
         return scores, ways

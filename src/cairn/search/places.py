@@ -6,19 +6,126 @@ and the penalties of the ranking both ask here. A file may be several of these t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntFlag, StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import re2  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-from cairn.search.pathtable import Flags, PathPattern, PathTable
+# --- All paths of a view as one text, so that a pattern is tried on sixty thousand of them in one pass of
+# linear time.
+
+
+Flags = NDArray[np.bool_]
+
+
+class PathPattern:
+    """What a whole path must look like, written after its leading slash; nothing in it may match a NUL."""
+
+    def __init__(self, *bodies: str) -> None:
+        body = "|".join(bodies)
+        # Neighbours that match are taken as one: a match costs a hundred times what a byte does.
+        self._runs = re2.compile(f"(?s)(?:\0/(?:{body}))+\0".encode())
+
+    def matches(self, path: str) -> bool:
+        """Say whether this one path does."""
+        return self._runs.search(f"\0/{path}\0".encode()) is not None
+
+    def spans(self, text: bytes) -> list[tuple[int, int]]:
+        return [match.span() for match in self._runs.finditer(text)]
+
+
+class PathTable:
+    """Paths, ready to be matched together. Make it once for a view."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self.paths = paths
+        encoded = [path.encode() for path in paths]
+        self._text = b"".join(b"\0/" + path for path in encoded) + b"\0"
+        sizes = np.fromiter(map(len, encoded), np.int64, len(encoded)) + 2
+        self._starts = np.cumsum(sizes) - sizes
+
+    def matching(self, pattern: PathPattern) -> Flags:
+        """For each path, whether it matches."""
+        edges = np.zeros(len(self.paths) + 1, np.int8)
+        if spans := pattern.spans(self._text):
+            ends = np.array(spans, np.int64)
+            edges[np.searchsorted(self._starts, ends[:, 0])] += 1
+            # A run ends with the NUL that begins the path after it.
+            edges[np.searchsorted(self._starts, ends[:, 1] - 1)] -= 1
+        return np.cumsum(edges[:-1]) > 0
+
+
+def glob_pattern(*globs: str) -> PathPattern:
+    """The paths that one of these globs takes in, as people write them in a query.
+
+    `*` and `?` stay inside a name, `**` crosses folders, `[ab]` is one of these. Without a slash it is the name of a
+    file or a folder anywhere; a slash at its start ties it to the root. A folder stands for all that is in it.
+    """
+    return PathPattern(*map(_glob, globs))
+
+
+def _glob(written: str) -> str:
+    body = written.removeprefix("./").strip("/")
+    anchored = written.startswith(("/", "./")) or "/" in body
+    anywhere = "" if anchored else r"(?:[^\x00]*/)?"
+    return f"{anywhere}{_translated(body)}(?:/[^\\x00]*)?"
+
+
+def _translated(written: str) -> str:
+    found: list[str] = []
+    at = 0
+    while at < len(written):
+        if written.startswith("**/", at):
+            found.append(r"(?:[^\x00]*/)?")
+            at += 3
+        elif written.startswith("**", at):
+            found.append(r"[^\x00]*")
+            at += 2
+        elif written[at] == "*":
+            found.append(r"[^/\x00]*")
+            at += 1
+        elif written[at] == "?":
+            found.append(r"[^/\x00]")
+            at += 1
+        elif written[at] == "[" and (end := written.find("]", at + 2)) > 0:
+            found.append(_one_of(written[at + 1 : end]))
+            at = end + 1
+        else:
+            found.append(re2.escape(written[at]))
+            at += 1
+    return "".join(found)
+
+
+def _one_of(members: str) -> str:
+    """A class of characters; `!` or `^` at its start takes all others, and `a-z` is a range when it is in order."""
+    negated = members[0] in "!^" and len(members) > 1
+    members = members[negated:]
+    parts: list[str] = []
+    at = 0
+    while at < len(members):
+        end = members[at + 2] if members[at + 1 : at + 2] == "-" and at + 2 < len(members) else ""
+        if end >= members[at] and end:
+            parts.append(f"{_quoted(members[at])}-{_quoted(end)}")
+            at += 3
+        else:
+            parts.append(_quoted(members[at]))
+            at += 1
+    # A negated class must not cross a name's border, nor a path's.
+    return f"[^/\\x00{''.join(parts)}]" if negated else f"[{''.join(parts)}]"
+
+
+def _quoted(char: str) -> str:
+    return f"\\x{{{ord(char):x}}}"
+
 
 Places = NDArray[np.uint8]
 
 
-class Place(IntFlag):
+class FileRole(IntFlag):
     """The parts a file can play."""
 
     TEST = 1
@@ -30,7 +137,7 @@ class Place(IntFlag):
     PACKAGE_INDEX = 64
 
 
-class Scope(StrEnum):
+class SearchScope(StrEnum):
     """Which files are searched: `runtime` are those that are neither tests, documents and examples, nor settings."""
 
     RUNTIME = "runtime"
@@ -72,7 +179,7 @@ def _any_case(*names: str) -> str:
 class _Rule(NamedTuple):
     """`sure` is enough; `likely` is, unless the file is prose or data: `tests.yml` sets up a run, `specs/` explain."""
 
-    place: Place
+    place: FileRole
     sure: PathPattern
     likely: PathPattern | None = None
 
@@ -82,7 +189,7 @@ _PROSE_OR_DATA = PathPattern(
 )
 _RULES = (
     _Rule(
-        Place.TEST,
+        FileRole.TEST,
         PathPattern(
             _folder(
                 "tests?", "testing", "__tests?__", "__mocks__", "mocks?", "__fixtures__", "fixtures?", "testdata",
@@ -106,7 +213,7 @@ _RULES = (
         ),
     ),
     _Rule(
-        Place.EXAMPLE,
+        FileRole.EXAMPLE,
         PathPattern(
             _folder(
                 "_?examples?", "samples?", "demos?", "tutorials?", "playgrounds?", "cookbooks?", "quickstarts?",
@@ -121,7 +228,7 @@ _RULES = (
         ),
     ),
     _Rule(
-        Place.DOC,
+        FileRole.DOC,
         PathPattern(
             _folder(
                 "docs?", "documentation", "manuals?", "wiki", "guides?", "adrs?", "man", "javadocs?",
@@ -136,7 +243,7 @@ _RULES = (
         ),
     ),
     _Rule(
-        Place.CONFIG,
+        FileRole.CONFIG,
         PathPattern(
             rf"{_ANYWHERE}\.[^\x00]+",
             _any_case(
@@ -154,7 +261,7 @@ _RULES = (
         ),
     ),
     _Rule(
-        Place.VENDORED,
+        FileRole.VENDORED,
         PathPattern(
             _folder(
                 "_?vendor(?:ed|s)?", "third[-_]?party", "3rd[-_]?party", "node_modules", "bower_components", "pods",
@@ -163,7 +270,7 @@ _RULES = (
         ),
     ),
     _Rule(
-        Place.GENERATED,
+        FileRole.GENERATED,
         PathPattern(
             _folder("_*generated_*", "autogen", "gen", "dist", "generated[-_.]sources", f"{_IN_NAME}[-_.]generated"),
             _any_case(
@@ -176,7 +283,7 @@ _RULES = (
         ),
     ),
     _Rule(
-        Place.PACKAGE_INDEX,
+        FileRole.PACKAGE_INDEX,
         PathPattern(
             _named(
                 r"__init__\.pyi?", r"index\.(?:[cm]?[jt]sx?|vue|svelte)", r"(?:mod|lib)\.rs", r"doc\.go", r"init\.lua",
@@ -191,7 +298,7 @@ _RULES = (
 
 
 def places(table: PathTable) -> Places:
-    """For each path, the parts its file plays, as bits of `Place`."""
+    """For each path, the parts its file plays, as bits of `FileRole`."""
     found = np.zeros(len(table.paths), np.uint8)
     neither = ~table.matching(_PROSE_OR_DATA)
     for place, sure, likely in _RULES:
@@ -203,32 +310,32 @@ def places(table: PathTable) -> Places:
 
 
 @lru_cache(4096)
-def place_of(path: str) -> Place:
+def place_of(path: str) -> FileRole:
     """The parts that one file plays."""
-    return Place(int(places(PathTable([path]))[0]))
+    return FileRole(int(places(PathTable([path]))[0]))
 
 
-def in_scope(found: Places, scope: Scope) -> Flags:
+def in_scope(found: Places, scope: SearchScope) -> Flags:
     """Which of these files a scope takes in. Tests come first, then documents and examples, then settings."""
-    tests = found & Place.TEST != 0
-    docs = (found & (Place.DOC | Place.EXAMPLE) != 0) & ~tests
-    config = (found & Place.CONFIG != 0) & ~tests & ~docs
-    by_scope: dict[Scope, Flags] = {
-        Scope.TESTS: tests,
-        Scope.DOCS: docs,
-        Scope.CONFIG: config,
-        Scope.RUNTIME: ~(tests | docs | config),
-        Scope.ALL: np.ones(len(found), np.bool_),
+    tests = found & FileRole.TEST != 0
+    docs = (found & (FileRole.DOC | FileRole.EXAMPLE) != 0) & ~tests
+    config = (found & FileRole.CONFIG != 0) & ~tests & ~docs
+    by_scope: dict[SearchScope, Flags] = {
+        SearchScope.TESTS: tests,
+        SearchScope.DOCS: docs,
+        SearchScope.CONFIG: config,
+        SearchScope.RUNTIME: ~(tests | docs | config),
+        SearchScope.ALL: np.ones(len(found), np.bool_),
     }
     return by_scope[scope]
 
 
-def scope_of(path: str) -> Scope:
+def scope_of(path: str) -> SearchScope:
     """The one scope, other than `all`, that takes this file in."""
     found = np.array([place_of(path)], np.uint8)
-    return next(scope for scope in Scope if in_scope(found, scope)[0])
+    return next(scope for scope in SearchScope if in_scope(found, scope)[0])
 
 
 def is_test(path: str) -> bool:
     """A test, or what only tests use: fixtures, mocks, helpers."""
-    return Place.TEST in place_of(path)
+    return FileRole.TEST in place_of(path)

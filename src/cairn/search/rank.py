@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cairn.embedding.model import Embedder
 from cairn.engine.local import LocalEngine
 from cairn.search.query import Query
-from cairn.search.signals import SIGNALS, TYPES, Evidence, Signal, factors
+from cairn.search.signals import SIGNALS, TYPES, FileEvidence, Signal, factors
 from cairn.search.weights import WEIGHTS, WITHOUT_NAMES
 
 RANKING_VERSION = "1"
@@ -68,7 +68,7 @@ def rank(
     """
     off = without.union(*(GROUPS.get(name, frozenset()) for name in without))
     by_name = "filename" not in without
-    seen = Evidence(engine, query, None if mode == "lexical" or "meaning" in off else embedder, by_name=by_name)
+    seen = FileEvidence(engine, query, None if mode == "lexical" or "meaning" in off else embedder, by_name=by_name)
     weights = WEIGHTS if by_name else WITHOUT_NAMES
     chosen = {"meaning"} if mode == "semantic" else set(weights)
     names = [name for name in weights if name in chosen - off]
@@ -131,7 +131,7 @@ def _best(scores: Signal, files: NDArray[np.int64], count: int) -> NDArray[np.in
     return files[np.argsort(-own, kind="stable")][:count]
 
 
-def _rows(seen: Evidence, files: NDArray[np.int64], defining: Signal | None) -> list[int]:
+def _rows(seen: FileEvidence, files: NDArray[np.int64], defining: Signal | None) -> list[int]:
     """The row of each file that shows best why it was found: where it defines what was named, if it does.
 
     Else by words, names of definitions and meaning together.
@@ -151,7 +151,7 @@ def _rows(seen: Evidence, files: NDArray[np.int64], defining: Signal | None) -> 
     return rows
 
 
-def _defined_at(seen: Evidence, place: int) -> int | None:
+def _defined_at(seen: FileEvidence, place: int) -> int | None:
     """The row where the file defines an identifier of the query: as a type rather than as a member of one."""
     names = {identifier.name for identifier in seen.query.identifiers}
     found = [(kind not in TYPES, start) for name in names for kind, start in seen.engine.defined_in(place, name)]

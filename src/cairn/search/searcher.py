@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cairn.core.fingerprint import Canonical
 from cairn.core.limits import DEFAULT_RESULTS, MAX_MATCH_LINES, SNIPPET_LINES
+from cairn.core.tokens import terms
 from cairn.embedding.model import Embedder
 from cairn.engine.local import LocalEngine
 from cairn.engine.scan import Texts
@@ -21,26 +23,70 @@ from cairn.errors import EmbeddingFailed, EngineError, InvalidQuery
 from cairn.search.budget import fit, tokens_in
 from cairn.search.continuation import question_digest
 from cairn.search.exact import Within, deadline, exact
-from cairn.search.excerpts import Excerpts, shortened_to
 from cairn.search.filters import FileFilter, file_filter
-from cairn.search.found import FileMatches, SymbolsFound
-from cairn.search.fuzzy import Way
-from cairn.search.lexical import bm25
+from cairn.search.lexical import bm25, idf
 from cairn.search.paths import PathFinder
-from cairn.search.pathtable import PathTable
 from cairn.search.pattern import Case, compiled
+from cairn.search.places import PathTable
 from cairn.search.query import Query, parse
 from cairn.search.rank import GROUPS, PENALTIES, Parts, Ranked, Ranking, rank
-from cairn.search.similar import alike
-from cairn.search.snippets import Snippet, Snippets
-from cairn.search.symbols import SymbolFinder
-from cairn.search.types import ChunkSpan, Found, Group, Hit, Mode, SearchRequest
+from cairn.search.snippets import Excerpts, Snippet, Snippets, shortened_to
+from cairn.search.symbols import NameFit, SymbolFinder
+from cairn.search.types import ChunkSpan, FileMatches, Found, Group, Hit, Mode, SearchRequest, SymbolsFound
 from cairn.search.weights import WEIGHTS
 from cairn.store import FIELDS, SnapshotView
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cairn.engine.contract import RowSearch
+
+
+# --- Which rows are like a row: by the nearness of their vectors and by the words that they share, half each.
+
+
+# The words that say most; the others stand everywhere.
+_MOST_TERMS = 64
+_FIELDS = {"symbol": 1.0, "comment": 1.0, "body": 1.0}
+
+
+class Alike(NamedTuple):
+    """The most similar rows with their scores, best first, how many are similar at all, and the words compared."""
+
+    rows: tuple[tuple[int, float], ...]
+    total: int
+    terms: tuple[str, ...]
+
+
+def alike(engine: LocalEngine, row: int, *, same_file: bool, limit: int) -> Alike:
+    """The rows most like this one, without itself; of its own file only with `same_file`."""
+    place = int(engine.file_of_row[row])
+    words = _telling(engine, engine.passage(place, row).data.decode())
+    scores = bm25(engine, engine.matches(words), _FIELDS)
+    near = engine.similarity(engine.vector(row))
+    both = (_shares(scores, row) + _shares(near, row)) / 2
+    first, after = (row, row + 1) if same_file else engine.first_row[place : place + 2].tolist()
+    both[first:after] = 0
+    found = np.flatnonzero(both > 0)
+    best = found[np.argsort(-both[found], kind="stable")][:limit]
+    return Alike(tuple(zip(best.tolist(), both[best].tolist(), strict=True)), len(found), words)
+
+
+def _telling(engine: LocalEngine, text: str) -> tuple[str, ...]:
+    """The words of a text that fewest rows hold, each once."""
+    every = sorted(set(terms(text)))
+    matches = engine.matches(every)
+    held = [max((len(match.rows) for match in fields.values()), default=0) for fields in matches]
+    known = sorted((-float(idf(engine.rows, count)), term) for count, term in zip(held, every, strict=True) if count)
+    return tuple(term for _, term in known[:_MOST_TERMS])
+
+
+def _shares(values: NDArray[np.float32], row: int) -> NDArray[np.float64]:
+    """Each value as a share of the row's own, from 0 to 1."""
+    own = float(values[row])
+    if own <= 0:
+        return np.zeros(len(values))
+    return np.asarray(np.clip(values.astype(np.float64) / own, 0, 1))
+
 
 Flags = NDArray[np.bool_]
 
@@ -261,7 +307,7 @@ class Searcher:
         )
         hits = []
         for match in found.symbols[request.offset :]:
-            score = 1.0 - Way[match.way.upper()] / len(Way)
+            score = 1.0 - NameFit[match.way.upper()] / len(NameFit)
             hits.append(self._excerpts.of_symbol(match.path, match.symbol, score, request.context))
         return Found(tuple(hits), found.total, request.offset, found.coverage.files, exhaustive=True)
 

@@ -1,7 +1,7 @@
 """The signals of the ranking: each says of every file how well it fits the query, by one kind of evidence.
 
-A signal is a pure function from `Evidence` to one number for each file, 0 where there is no such evidence and about 1
-at best. What several of them need stands in the evidence and is computed once for a query, when it is first asked for.
+A signal is a pure function from `FileEvidence` to one number for each file, 0 where there is no such evidence and about
+1 at best. What several of them need stands in the evidence and is computed once for a query, when somebody asks for it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, proxy
 
 import numpy as np
@@ -20,13 +20,97 @@ from cairn.core.tokens import stem, terms, terms_of, words
 from cairn.core.types import SymbolKind
 from cairn.embedding.model import Embedder
 from cairn.engine.local import LocalEngine, Match
-from cairn.search.filenames import FileNames, Named
 from cairn.search.lexical import Scores, best_of_files, best_rows, bm25, each_once, idf
 from cairn.search.nearness import Nearness
-from cairn.search.pathtable import PathPattern, PathTable
-from cairn.search.places import Place, Places, Scope, places
+from cairn.search.places import FileRole, PathPattern, PathTable, Places, SearchScope, places
 from cairn.search.query import Query
 from cairn.search.weights import FALLING, PENALTIES, TEXT_FIELDS, VAGUE_SHARE, VAGUE_WORDS
+
+# --- What the names of files and folders say: which files have a word in their name, and in how many words it
+# is written.
+
+
+FileNumbers = NDArray[np.int64]
+
+# Terms that are remembered at once; a long session with ever new words starts again.
+_MOST_REMEMBERED = 1 << 12
+
+
+class Named(NamedTuple):
+    """The files with a word as a part of their name, those whose whole name it is, both, and those in such a folder."""
+
+    part: FileNumbers
+    whole: FileNumbers
+    either: FileNumbers
+    folder: FileNumbers
+
+
+_NOBODY = Named(*(np.zeros(0, np.int64) for _ in Named._fields))
+
+
+class FileNames:
+    """The names of an engine's files. Make it once for an engine."""
+
+    def __init__(self, engine: LocalEngine) -> None:
+        self._engine = engine
+        self._known: dict[str, Named] = {}
+        self._folders: dict[str, frozenset[str]] = {}
+        self._sizes = np.zeros(len(engine.paths), np.int64)
+
+    def named(self, term: str, match: Match | None) -> Named:
+        """The files that are named by a term, which stands in these rows of the path field."""
+        if match is None:
+            return _NOBODY
+        found = self._known.get(term)
+        if found is None:
+            if len(self._known) >= _MOST_REMEMBERED:
+                self._known.clear()
+            found = self._known[term] = self._look(term, match)
+        return found
+
+    def sizes(self, files: FileNumbers) -> FileNumbers:
+        """How many words the names of these files have; only for files that were `named`."""
+        return self._sizes[files]
+
+    def _look(self, term: str, match: Match) -> Named:
+        part, whole, folder = [], [], []
+        for place in np.unique(self._engine.file_of_row[match.rows]).tolist():
+            above, _, name = self._engine.paths[place].rpartition("/")
+            complete, inner = _name_terms(name)
+            self._sizes[place] = len(inner)
+            if term in inner:
+                part.append(place)
+            if term == complete:
+                whole.append(place)
+            if above and term in self._folder_terms(above):
+                folder.append(place)
+        either = sorted({*part, *whole})
+        return Named(*(np.array(places, np.int64) for places in (part, whole, either, folder)))
+
+    def _folder_terms(self, folder: str) -> frozenset[str]:
+        found = self._folders.get(folder)
+        if found is None:
+            found = self._folders[folder] = frozenset(part for word in words(folder) for part in parts_of(word))
+        return found
+
+
+def stem_of(name: str) -> str:
+    """The name of a file without its last ending: `a.test.js` is `a.test`, `.bashrc` stays."""
+    return name.rpartition(".")[0] or name
+
+
+def parts_of(word: str) -> tuple[str, ...]:
+    """The terms of a word's parts; the whole is none of them, unless the word has only one part."""
+    found = terms_of(word)
+    return found[1:] if len(found) > 2 else found
+
+
+def _name_terms(name: str) -> tuple[str | None, frozenset[str]]:
+    """The term of a file's whole name, if it is one word, and the terms of its parts."""
+    found = words(stem_of(name))
+    whole = terms_of(found[0])[:1] if len(found) == 1 else ()
+    return (whole[0] if whole else None), frozenset(part for word in found for part in parts_of(word))
+
 
 Signal = NDArray[np.float64]
 
@@ -49,7 +133,7 @@ _MOST_INSIDE = 64
 _MOST_READ = 400
 
 
-class Files:
+class FileTable:
     """What does not depend on the query: the names, the parts in the project and the in-degree of each file."""
 
     def __init__(self, engine: LocalEngine) -> None:
@@ -74,12 +158,12 @@ class Files:
         found = self._factors.get(rarely_meant)
         if found is None:
             own = self.places
-            tests = own & Place.TEST != 0
+            tests = own & FileRole.TEST != 0
             kinds = {
                 "tests": tests,
-                "docs": (own & (Place.EXAMPLE | Place.DOC) != 0) & ~tests,
-                "vendored": own & (Place.VENDORED | Place.GENERATED) != 0,
-                "config": own & Place.CONFIG != 0,
+                "docs": (own & (FileRole.EXAMPLE | FileRole.DOC) != 0) & ~tests,
+                "vendored": own & (FileRole.VENDORED | FileRole.GENERATED) != 0,
+                "config": own & FileRole.CONFIG != 0,
                 "old": self.old,
             }
             found = self._factors[rarely_meant] = np.ones(len(own))
@@ -105,19 +189,19 @@ class Files:
         return np.minimum(degree / spread, 1) if spread else np.zeros(len(degree))
 
 
-_FILES: WeakKeyDictionary[LocalEngine, Files] = WeakKeyDictionary()
+_FILES: WeakKeyDictionary[LocalEngine, FileTable] = WeakKeyDictionary()
 
 
-def files_of(engine: LocalEngine) -> Files:
+def files_of(engine: LocalEngine) -> FileTable:
     """What is known of an engine's files; made once for each engine."""
     found = _FILES.get(engine)
     if found is None:
         # By a proxy: what is kept for an engine must not keep the engine.
-        found = _FILES[engine] = Files(proxy(engine))
+        found = _FILES[engine] = FileTable(proxy(engine))
     return found
 
 
-class Evidence:
+class FileEvidence:
     """A query and what the index says about it. `by_name` is False when no word of a path may count."""
 
     def __init__(self, engine: LocalEngine, query: Query, embedder: Embedder | None, *, by_name: bool = True) -> None:
@@ -195,7 +279,7 @@ class Evidence:
         if found is None:
             return Nearness(self.engine, vector, FALLING)
         # Only where a server searches, which most do without.
-        from cairn.search.nearby import Nearby  # noqa: PLC0415
+        from cairn.search.nearness import Nearby  # noqa: PLC0415
 
         return Nearby(found, vector, FALLING)
 
@@ -236,17 +320,17 @@ class Evidence:
 # --- the signals ------------------------------------------------------------------------------------------------------
 
 
-def text(seen: Evidence) -> Signal:
+def text(seen: FileEvidence) -> Signal:
     """The words stand in the text: the best chunks by BM25."""
     return seen.text
 
 
-def meaning(seen: Evidence) -> Signal:
+def meaning(seen: FileEvidence) -> Signal:
     """The text is about the same: the best chunks by the model."""
     return seen.zeros() if seen.nearness is None else seen.nearness.of(np.arange(len(seen.engine.paths)))
 
 
-def coverage(seen: Evidence) -> Signal:
+def coverage(seen: FileEvidence) -> Signal:
     """How much of the query stands together in one chunk, by what each word says."""
     together = np.zeros(seen.engine.rows)
     for match, worth in zip(seen.matches, seen.worth, strict=True):
@@ -259,45 +343,45 @@ def coverage(seen: Evidence) -> Signal:
     return found / whole if whole else found
 
 
-def symbols(seen: Evidence) -> Signal:
+def symbols(seen: FileEvidence) -> Signal:
     """The words are in names of what is defined there."""
     if not any("symbol" in match for match in seen.matches):
         return seen.nothing
     return _of_best(best_of_files(seen.engine, seen.symbol_rows, FALLING))
 
 
-def joined(seen: Evidence) -> Signal:
+def joined(seen: FileEvidence) -> Signal:
     """Neighbours in the query stand there as one name: `event loop` as `EventLoop`."""
     pairs = [one + other for one, other in pairwise(_plain_words(seen.query.text)) if one and other]
     matches = seen.engine.matches(tuple(dict.fromkeys(map(stem, pairs))))
     return _of_best(best_of_files(seen.engine, bm25(seen.engine, matches, {"body": 1.0}), FALLING))
 
 
-def name_said(seen: Evidence) -> Signal:
+def name_said(seen: FileEvidence) -> Signal:
     """How much of the file's name the query says."""
     return seen.name_said
 
 
-def name_matched(seen: Evidence) -> Signal:
+def name_matched(seen: FileEvidence) -> Signal:
     """The same, times how much of the query that is: one common word of a long question names no file."""
     if seen.name_held is seen.nothing:
         return seen.nothing
     return seen.name_said * seen.name_held
 
 
-def name_in_text(seen: Evidence) -> Signal:
+def name_in_text(seen: FileEvidence) -> Signal:
     """How much of the query the name holds, where the text agrees: a name alone may be another's."""
     if seen.name_held is seen.nothing:
         return seen.nothing
     return seen.name_held * seen.text
 
 
-def folder(seen: Evidence) -> Signal:
+def folder(seen: FileEvidence) -> Signal:
     """How much of the query the names of the folders hold."""
     return _share(seen, [one.folder for one in seen.named])
 
 
-def named_so(seen: Evidence) -> Signal:
+def named_so(seen: FileEvidence) -> Signal:
     """The file has the name that the query gives as an identifier."""
     found = seen.zeros() if seen.query.identifiers else seen.nothing
     for identifier in seen.query.identifiers:
@@ -307,7 +391,7 @@ def named_so(seen: Evidence) -> Signal:
     return found
 
 
-def definition(seen: Evidence) -> Signal:
+def definition(seen: FileEvidence) -> Signal:
     """The file defines an identifier of the query: types more than their members; with the container that was named."""
     found = seen.zeros() if seen.query.identifiers else seen.nothing
     for identifier in seen.query.identifiers:
@@ -322,12 +406,12 @@ def definition(seen: Evidence) -> Signal:
     return found
 
 
-def used(seen: Evidence) -> Signal:
+def used(seen: FileEvidence) -> Signal:
     """Other files use what is defined there."""
     return seen.files.used
 
 
-def phrase(seen: Evidence) -> Signal:
+def phrase(seen: FileEvidence) -> Signal:
     """The file holds the quoted phrases, word by word; a share of them where there are several."""
     found = seen.zeros() if seen.query.phrases else seen.nothing
     for one in seen.query.phrases:
@@ -343,7 +427,7 @@ def phrase(seen: Evidence) -> Signal:
     return found
 
 
-def path(seen: Evidence) -> Signal:
+def path(seen: FileEvidence) -> Signal:
     """The path ends like a path in the query, or has it inside."""
     found = seen.zeros() if seen.query.path_words else seen.nothing
     for word in seen.query.path_words:
@@ -362,7 +446,7 @@ def path(seen: Evidence) -> Signal:
     return found
 
 
-SIGNALS: Mapping[str, Callable[[Evidence], Signal]] = {
+SIGNALS: Mapping[str, Callable[[FileEvidence], Signal]] = {
     one.__name__: one
     for one in (
         text, meaning, name_said, name_matched, name_in_text, folder, named_so, symbols, definition, used, coverage,
@@ -371,7 +455,7 @@ SIGNALS: Mapping[str, Callable[[Evidence], Signal]] = {
 }  # fmt: skip
 
 
-def factors(seen: Evidence) -> Signal:
+def factors(seen: FileEvidence) -> Signal:
     """What each score is multiplied by: less than 1 for tests, examples, prose, settings, and others' or old code.
 
     A query that asks for such files, by its words or its scope, lifts that. Where no name may count, tests are known by
@@ -384,7 +468,7 @@ def factors(seen: Evidence) -> Signal:
         "tests": query.wants_tests,
         "docs": query.wants_examples or query.wants_docs,
         "vendored": _FOREIGN.search(query.text),
-        "config": query.scope is Scope.CONFIG or _SETTINGS.search(query.text),
+        "config": query.scope is SearchScope.CONFIG or _SETTINGS.search(query.text),
         "old": _PAST.search(query.text),
     }
     return seen.files.factors(tuple(name for name, is_asked_for in asked_for.items() if not is_asked_for))
@@ -406,7 +490,7 @@ def _plain_words(text: str) -> list[str]:
     return [re.sub("[-_]", "", word).lower() if terms_of(word) else "" for word in words(text)]
 
 
-def _share(seen: Evidence, files: Iterable[NDArray[Any]]) -> Signal:
+def _share(seen: FileEvidence, files: Iterable[NDArray[Any]]) -> Signal:
     """For each file, how much is said by the terms that it is among the files of."""
     said = [(own, worth) for own, worth in zip(files, seen.worth, strict=True) if len(own)]
     if not said:
@@ -418,7 +502,7 @@ def _share(seen: Evidence, files: Iterable[NDArray[Any]]) -> Signal:
     return found / whole if whole else found
 
 
-def _around(seen: Evidence, place: int) -> tuple[str, ...]:
+def _around(seen: FileEvidence, place: int) -> tuple[str, ...]:
     """What a file is a container by: its name, and that of its folder; nothing when names may not count."""
     if not seen.by_name:
         return ()

@@ -14,7 +14,7 @@ from cairn.store.format.build import SegmentBuilder
 from cairn.store.fs import Fs
 from cairn.store.publish.staging import Batch, Staging
 from cairn.sync.report import FailedFile
-from cairn.syntax.versions import CHUNKER_VERSION
+from cairn.syntax.identity import CHUNKER_VERSION
 
 
 @dataclass(slots=True)

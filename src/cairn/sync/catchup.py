@@ -61,7 +61,7 @@ from cairn.sync.memory import TreeMemory, load_memory, rules_of, save_memory
 from cairn.sync.pool import extract_all
 from cairn.sync.report import Changes, FailedFile, Gap, gap_of
 from cairn.sync.scope import Seen, SeenTree, seen_tree
-from cairn.syntax.versions import CHUNKER_VERSION
+from cairn.syntax.identity import CHUNKER_VERSION
 
 # --- Segments that a run writes again in the same publish: to forget a text at once, or to make room.
 

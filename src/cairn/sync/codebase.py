@@ -21,8 +21,8 @@ from cairn.source.root import find_root, store_id
 from cairn.store.disk import Disk
 from cairn.store.format.document import CHUNK_ROWS, MANIFEST
 from cairn.store.sharing import make_disk, modes_of, open_disk
+from cairn.syntax.identity import CHUNKER_VERSION, EXTRACTOR_VERSION
 from cairn.syntax.languages import identities
-from cairn.syntax.versions import CHUNKER_VERSION, EXTRACTOR_VERSION
 
 
 class Codebase(NamedTuple):

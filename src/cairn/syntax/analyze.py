@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from cairn.core.collector import no_cycle_collection
 from cairn.core.types import Chunk, ParseState, Syntax
-from cairn.syntax.chunks import split
+from cairn.syntax.chunks import line_starts, split
 from cairn.syntax.identity import interface_hash
 from cairn.syntax.languages import load
-from cairn.syntax.lines import line_starts
 from cairn.syntax.parse import broken_lines, parse
 from cairn.syntax.symbols import extract
 

@@ -64,3 +64,14 @@ def _is_passed_on(item: Import, exports: set[str]) -> bool:
 def _record(*fields: str) -> str:
     """Every text with its length: a name or a signature may hold any character."""
     return "".join([f"{len(field)}:{field}" for field in fields])
+
+
+# --- What the facts and chunks of a file depend on besides its grammar; raised when the same bytes would give
+# others.
+
+
+CHUNKER_VERSION = "1"
+# 1: first shipped form. Target 1,500 characters without blanks, see chunks.py.
+
+EXTRACTOR_VERSION = "1"
+# 1: first shipped form.

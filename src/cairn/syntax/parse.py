@@ -13,8 +13,8 @@ from tree_sitter import Node, Tree
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.limits import MAX_PARSE_BYTES, MAX_PARTIAL_RANGES, PARSE_CPU_SECONDS
+from cairn.syntax.chunks import line_starts
 from cairn.syntax.languages import Grammar
-from cairn.syntax.lines import line_starts
 
 # Error recovery can be cubic: 24 KiB of `x=>` in a .c file parse for 80 s. At this size that is a few milliseconds.
 _SMALL_BYTES = 1024

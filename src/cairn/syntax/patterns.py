@@ -27,7 +27,7 @@ _ROLES = frozenset({"def", "ref", "import", "export", "exported", "comment", "at
 _ESCAPE = re.compile(r"\\(.)")
 
 
-class Question(NamedTuple):
+class TextQuestion(NamedTuple):
     """What the text of a capture must be, or with `negated` must not be: one of `words`, like `regex`, as `other`."""
 
     capture: str
@@ -48,7 +48,7 @@ class Pattern(NamedTuple):
     family: str
     capture: str
     kind: str
-    questions: tuple[Question, ...]
+    questions: tuple[TextQuestion, ...]
     text: str
     root: str
 
@@ -94,14 +94,14 @@ def role_of(pattern: str) -> tuple[str, str, str]:
     raise ValueError(f"a pattern without a role: {pattern}")
 
 
-def _question(negated: str | None, how: str, capture: str, arguments: str) -> Question:
+def _question(negated: str | None, how: str, capture: str, arguments: str) -> TextQuestion:
     found = [(other, _ESCAPE.sub(r"\1", word)) for other, word in _ARGUMENT.findall(arguments)]
     other, word = found[0]
     words = frozenset() if other else frozenset(word for _, word in found)
-    return Question(capture, bool(negated), words, re.compile(word) if how == "match" else None, other)
+    return TextQuestion(capture, bool(negated), words, re.compile(word) if how == "match" else None, other)
 
 
-def passes(questions: tuple[Question, ...], captures: Captures, text: Callable[[Node], str]) -> bool:
+def passes(questions: tuple[TextQuestion, ...], captures: Captures, text: Callable[[Node], str]) -> bool:
     """Whether every node of every capture asked for answers; a capture that is not there has nothing to say."""
     for capture, negated, words, regex, other in questions:
         for node in captures.get(capture, ()):

@@ -1,7 +1,7 @@
 """Where imports lead and what binds a name: what only code can say of a language, the same for all until one differs.
 
 A language's `resolver.py` holds one subclass of `Resolver`, called `RESOLVER`. It sees the files of a snapshot as
-`Files`: paths, languages, folders and, for settings, their text.
+`SnapshotFiles`: paths, languages, folders and, for settings, their text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Lead(StrEnum):
     UNRESOLVED = "unresolved"
 
 
-class Target(NamedTuple):
+class ImportTarget(NamedTuple):
     """What an import leads to. `name` is to be found in one of `files`; empty means the files themselves.
 
     `name` is `*` for everything, and dotted for what is inside a definition. `module` are the files that the name is
@@ -40,16 +40,16 @@ class Target(NamedTuple):
     module: tuple[str, ...] = ()
 
 
-EXTERNAL = Target(Lead.EXTERNAL)
-UNRESOLVED = Target(Lead.UNRESOLVED)
+EXTERNAL = ImportTarget(Lead.EXTERNAL)
+UNRESOLVED = ImportTarget(Lead.UNRESOLVED)
 
 
-def inside(files: tuple[str, ...], name: str = "", module: tuple[str, ...] = ()) -> Target:
+def inside(files: tuple[str, ...], name: str = "", module: tuple[str, ...] = ()) -> ImportTarget:
     """A target in the snapshot; one without any file is `UNRESOLVED`."""
-    return Target(Lead.INSIDE, files[:MOST_FILES], name, module[:MOST_FILES]) if files or module else UNRESOLVED
+    return ImportTarget(Lead.INSIDE, files[:MOST_FILES], name, module[:MOST_FILES]) if files or module else UNRESOLVED
 
 
-class Files:
+class SnapshotFiles:
     """The paths of a snapshot and what can be asked of them. Nothing depends on the order in which they were given."""
 
     def __init__(self, languages: Mapping[str, str], read: Callable[[str], bytes | None]) -> None:
@@ -136,17 +136,17 @@ _PARAMETER = re.compile(r"\s*[,:=)]")
 class Resolver:
     """The default: imports lead nowhere, and names are bound as in most languages. One object serves one snapshot."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: SnapshotFiles) -> None:
         self._files = files
 
-    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> Target:
+    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> ImportTarget:
         """Where an import of this file leads.
 
         `within` are the modules that are written inside the file around the import, outermost first.
         """
         return UNRESOLVED
 
-    def find(self, path: str, parts: list[str], within: tuple[str, ...]) -> Target:
+    def find(self, path: str, parts: list[str], within: tuple[str, ...]) -> ImportTarget:
         """Where a path of names leads that begins with one of the language's `path_roots`."""
         return UNRESOLVED
 

@@ -7,32 +7,109 @@ than a bisection.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tree_sitter import Node
 
-from cairn.core.limits import MAX_SYMBOLS_PER_FILE
+from cairn.core.limits import MAX_REFERENCES_PER_FILE, MAX_SYMBOLS_PER_FILE
 from cairn.core.types import Import, Reference, Symbol
-from cairn.syntax.docs import CommentIndex, clean
-from cairn.syntax.harvest import Harvest
+from cairn.syntax.chunks import line_starts
+from cairn.syntax.describe import CommentIndex, clean, signature
+from cairn.syntax.harvest import FoundDefinition, Harvest, innermost, whole
 from cairn.syntax.languages import Grammar
-from cairn.syntax.lines import line_starts
-from cairn.syntax.references import imports_of, references_of
-from cairn.syntax.signature import signature
-from cairn.syntax.spans import Definition, innermost, whole
 from cairn.syntax.traits import Traits
 from cairn.syntax.visibility import CALLABLE, is_exported
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+    from cairn.syntax.harvest import Harvest
+
+
+# --- The uses of names and the imports of a file, in order of place.
+
+
+_LONG_RECEIVER = 80
+_new = tuple.__new__
+
+
+def imports_of(harvest: Harvest, lines: list[int]) -> tuple[Import, ...]:
+    """Imports in order of place; `local x = require "y"` is one import, though the call alone would be another."""
+    if not harvest.imports:
+        return ()
+    found = [
+        Import(module, name, alias, at, bisect_right(lines, at))
+        for at, module, name, alias in sorted(set(harvest.imports))
+    ]
+    bound = {(each.module, each.line) for each in found if each.name or each.alias}
+    return tuple(each for each in found if each.name or each.alias or (each.module, each.line) not in bound)
+
+
+def references_of(harvest: Harvest, symbols: tuple[Symbol, ...], lines: list[int]) -> tuple[Reference, ...]:
+    """Uses in order of place, each with the definition around it; one sweep over both sorted lists."""
+    letters, between = harvest.letters, None if harvest.is_ascii else harvest.between
+    found = harvest.references
+    references: list[Reference] = []
+    open_at: list[int] = []
+    following = 0
+    begins = [symbol.start_byte for symbol in symbols]
+    end_of_file = len(letters) + 1
+    begins.append(end_of_file)
+    line = line_start = next_line = next_change = name_byte = 0
+    scope = -1
+    # A name where it is defined is no use of it, and loading a file (`require "x"`) is an import, not a call.
+    told = harvest.definitions.keys() | {at for at, *_ in harvest.imports}
+    # This loop runs once for every use in a repository: what stays the same from one to the next is not asked again.
+    for start in sorted(found)[:MAX_REFERENCES_PER_FILE]:
+        _, end, kind, receiver = found[start]
+        # The parser puts an empty name where one is missing.
+        if start in told or start == end or kind == "none":
+            continue
+        if start >= next_change:
+            while begins[following] <= start:
+                open_at.append(following)
+                following += 1
+            while open_at and symbols[open_at[-1]].end_byte <= start:
+                open_at.pop()
+            scope, name_byte, next_change = -1, 0, begins[following]
+            if open_at:
+                scope = open_at[-1]
+                name_byte = symbols[scope].name_byte
+                next_change = min(next_change, symbols[scope].end_byte)
+        if start >= next_line:
+            line = bisect_right(lines, start, line)
+            line_start = lines[line - 1]
+            next_line = lines[line] if line < len(lines) else end_of_file
+        name = letters[start:end] if between is None else between(start, end)
+        before = _receiver(receiver[0], letters, between) if receiver else ""
+        owner = scope
+        if start < name_byte:
+            # In `a = f(), b = g()` both names have the whole span: the use belongs to the last name before it.
+            while owner > 0 and symbols[owner].name_byte > start and symbols[owner - 1][5:7] == symbols[owner][5:7]:
+                owner -= 1
+        # What the constructor of a NamedTuple does, less a frame: the most frequent value of all.
+        references.append(_new(Reference, (kind, name, before, start, line, start - line_start, owner)))
+    return tuple(references)
+
+
+def _receiver(node: Node, letters: str, between: Callable[[int, int], str] | None) -> str:
+    """The text before the dot; `?` for an expression too long to be a name."""
+    start, end = node.start_byte, node.end_byte
+    if end - start > _LONG_RECEIVER:
+        return "?"
+    text = letters[start:end] if between is None else between(start, end)
+    return "?" if "\n" in text else text.strip(".!")
+
 
 # Kinds as plain text: looking up the member of an Enum costs more than the comparison.
 _CLASS_LIKE = frozenset({"class", "interface", "struct", "enum", "union", "trait", "object", "impl"})
 _MEMBERS = frozenset({"property", "field"})
 _REFINED = frozenset({"function", "method", "variable"})
 _LONG_CONTAINER = 1_000
-_new = tuple.__new__
 
 
-class Facts(NamedTuple):
+class Extracted(NamedTuple):
     """What one pass over a tree gives."""
 
     symbols: tuple[Symbol, ...]
@@ -41,7 +118,7 @@ class Facts(NamedTuple):
     exports: tuple[str, ...]
 
 
-def extract(data: bytes, root: Node, grammar: Grammar, lines: list[int] | None = None) -> Facts:
+def extract(data: bytes, root: Node, grammar: Grammar, lines: list[int] | None = None) -> Extracted:
     """Everything the query of this grammar finds in the tree, related. `lines` are the line starts, if known."""
     harvest = Harvest(data, grammar.traits)
     harvest.take(grammar, root)
@@ -53,7 +130,7 @@ def extract(data: bytes, root: Node, grammar: Grammar, lines: list[int] | None =
     definitions = whole(found, data, harvest.around)
     symbols = _Builder(harvest, grammar, lines).build(definitions[:MAX_SYMBOLS_PER_FILE])
     references = references_of(harvest, symbols, lines)
-    return Facts(symbols, references, imports_of(harvest, lines), tuple(sorted(harvest.exports)))
+    return Extracted(symbols, references, imports_of(harvest, lines), tuple(sorted(harvest.exports)))
 
 
 class _Builder:
@@ -69,7 +146,7 @@ class _Builder:
         self.needs_before = not grammar.traits.visibility.by_name
         self.last_signature: tuple[object, str] = (None, "")
 
-    def build(self, definitions: Sequence[Definition]) -> tuple[Symbol, ...]:
+    def build(self, definitions: Sequence[FoundDefinition]) -> tuple[Symbol, ...]:
         symbols = self.symbols
         open_at: list[int] = []
         for definition in definitions:
@@ -90,7 +167,7 @@ class _Builder:
             self._give_docs()
         return tuple(symbols)
 
-    def _symbol(self, found: Definition, parent: int) -> Symbol:
+    def _symbol(self, found: FoundDefinition, parent: int) -> Symbol:
         start, end, _, kind, name, name_byte, owner, _, _, _, _, _ = found
         lines, traits = self.lines, self.traits
         line = bisect_right(lines, start)
@@ -113,7 +190,7 @@ class _Builder:
         fields = (kind, name, container, written, doc, start, end, line, last_line, name_byte, exported, parent)
         return _new(Symbol, fields)
 
-    def _signature(self, found: Definition, kind: str) -> str:
+    def _signature(self, found: FoundDefinition, kind: str) -> str:
         """The signature of a definition; thousands of names may share one node, whose header is read once."""
         shared = (found.node.id, found.stop, kind, found.part)
         if self.last_signature[0] != shared:

@@ -19,7 +19,7 @@ _WORDS = re.compile(r"[A-Za-z_]+")
 _HALF_HIDDEN = re.compile(r"\b(?:file)?private\s*(?:\(set\)|\[[^\]]*\])")
 
 
-class Found(Protocol):
+class OwnExports(Protocol):
     """What a file says itself of its exports."""
 
     exports: set[str]
@@ -33,13 +33,13 @@ class Visibility(NamedTuple):
     says it belongs to, in place of the name.
     """
 
-    rule: Callable[[str, str, str, Symbol | None, Found], bool]
+    rule: Callable[[str, str, str, Symbol | None, OwnExports], bool]
     by_name: bool = False
     by_owner: bool = False
 
 
 def is_exported(
-    visibility: Visibility, kind: str, name: str, before: str, above: Symbol | None, owner: str, found: Found
+    visibility: Visibility, kind: str, name: str, before: str, above: Symbol | None, owner: str, found: OwnExports
 ) -> bool:
     """Can a definition of this name, below `above`, be named from another file?
 
@@ -50,34 +50,34 @@ def is_exported(
     return visibility.rule(kind, owner or name if visibility.by_owner else name, before, above, found)
 
 
-def _all(_kind: str, _name: str, _before: str, _above: Symbol | None, _found: Found) -> bool:
+def _all(_kind: str, _name: str, _before: str, _above: Symbol | None, _found: OwnExports) -> bool:
     return True
 
 
-def _underscore(_kind: str, name: str, _before: str, _above: Symbol | None, found: Found) -> bool:
+def _underscore(_kind: str, name: str, _before: str, _above: Symbol | None, found: OwnExports) -> bool:
     return not name.startswith("_") or name in found.exports or (name.startswith("__") and name.endswith("__"))
 
 
-def _capital(kind: str, name: str, _before: str, _above: Symbol | None, _found: Found) -> bool:
+def _capital(kind: str, name: str, _before: str, _above: Symbol | None, _found: OwnExports) -> bool:
     return name[:1].isupper() or kind == "module"
 
 
-def _export_statement(_kind: str, name: str, before: str, above: Symbol | None, found: Found) -> bool:
+def _export_statement(_kind: str, name: str, before: str, above: Symbol | None, found: OwnExports) -> bool:
     if above is not None:
         return not name.startswith("#") and not has_word(before, "private")
     # What is declared to be somewhere else can be named from anywhere.
     return name in found.exports or name in found.exported or has_word(before, "declare")
 
 
-def _not_static(_kind: str, _name: str, before: str, above: Symbol | None, _found: Found) -> bool:
+def _not_static(_kind: str, _name: str, before: str, above: Symbol | None, _found: OwnExports) -> bool:
     return (above is not None and above.kind != "namespace") or not has_word(before, "static")
 
 
-def _not_private(_kind: str, _name: str, before: str, _above: Symbol | None, _found: Found) -> bool:
+def _not_private(_kind: str, _name: str, before: str, _above: Symbol | None, _found: OwnExports) -> bool:
     return not has_word(before, "private", "fileprivate")
 
 
-def _not_local(_kind: str, name: str, before: str, _above: Symbol | None, found: Found) -> bool:
+def _not_local(_kind: str, name: str, before: str, _above: Symbol | None, found: OwnExports) -> bool:
     return name in found.exports or not has_word(before, "local")
 
 

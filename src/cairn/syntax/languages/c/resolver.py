@@ -7,8 +7,8 @@ from cairn.syntax.resolver import (
     EXTERNAL,
     MOST_FILES,
     UNRESOLVED,
+    ImportTarget,
     Resolver,
-    Target,
     above,
     below,
     follows_a_type,
@@ -22,7 +22,7 @@ from cairn.syntax.resolver import (
 class CModules(Resolver):
     """Finds the files that includes name."""
 
-    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> Target:
+    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> ImportTarget:
         """The included file; what fits several files equally well is unresolved."""
         if imported.name:
             # `using a::b` names what some include has brought; it leads to no file by itself.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from cairn.core.types import Symbol
 from cairn.syntax.traits import Main, Traits, words
-from cairn.syntax.visibility import Found, Visibility, has_word
+from cairn.syntax.visibility import OwnExports, Visibility, has_word
 
 _OPEN = frozenset({"interface", "enum", "namespace"})
 
 
-def _csharp(_kind: str, _name: str, before: str, above: Symbol | None, _found: Found) -> bool:
+def _csharp(_kind: str, _name: str, before: str, above: Symbol | None, _found: OwnExports) -> bool:
     # The properties of `record Point(int X)` carry no modifier and are public.
     if above is None or above.kind in _OPEN or " record " in f" {above.signature}":
         return not has_word(before, "private", "file")

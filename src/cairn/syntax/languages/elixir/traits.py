@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from cairn.core.types import Symbol
 from cairn.syntax.names import text_of
 from cairn.syntax.traits import ImportedName, Traits
-from cairn.syntax.visibility import Found, Visibility, has_word
+from cairn.syntax.visibility import OwnExports, Visibility, has_word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-def _elixir(_kind: str, _name: str, before: str, _above: Symbol | None, _found: Found) -> bool:
+def _elixir(_kind: str, _name: str, before: str, _above: Symbol | None, _found: OwnExports) -> bool:
     return not has_word(before, "defp", "defmacrop", "defguardp", "typep")
 
 

@@ -6,7 +6,7 @@ import re
 from functools import cached_property
 
 from cairn.core.types import Import
-from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, Files, Resolver, Target, below, inside, parent
+from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, ImportTarget, Resolver, SnapshotFiles, below, inside, parent
 
 _MODULE = re.compile(r'^[ \t]*module[ \t]+"?([^\s"]+)', re.MULTILINE)
 _DECLARED_BEFORE = re.compile(r"(?:\bvar\s+[\w\s,]*|(?:^|\n|\bif|\bfor|\bswitch|[;{])\s*[\w\s,]*)$")
@@ -18,11 +18,11 @@ _CLOSURE_AFTER = re.compile(r"\s+[\w*\[.]|\s*,")
 class GoModules(Resolver):
     """Finds packages by their import paths."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: SnapshotFiles) -> None:
         super().__init__(files)
         self._beside: dict[str, frozenset[str]] = {}
 
-    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> Target:
+    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> ImportTarget:
         """The files of the package, its tests left out."""
         words = imported.module
         vendored = self._package(below("vendor", words))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from cairn.core.types import Symbol
 from cairn.syntax.names import text_of
 from cairn.syntax.traits import ImportedName, Main, Traits
-from cairn.syntax.visibility import Found, Visibility
+from cairn.syntax.visibility import OwnExports, Visibility
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-def _export_list(kind: str, name: str, _before: str, above: Symbol | None, found: Found) -> bool:
+def _export_list(kind: str, name: str, _before: str, above: Symbol | None, found: OwnExports) -> bool:
     """Instances have no name to hide; what is inside a type goes with its type."""
     inside = above is not None and above.kind != "module"
     if not found.exports or inside or kind in ("impl", "module"):

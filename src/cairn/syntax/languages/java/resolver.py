@@ -6,7 +6,7 @@ import re
 from functools import cached_property
 
 from cairn.core.types import Import
-from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, Files, Resolver, Target, follows_a_type, inside
+from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, ImportTarget, Resolver, SnapshotFiles, follows_a_type, inside
 
 LANGUAGES = frozenset({"java", "kotlin", "scala"})
 _HEAD_BYTES = 16_384
@@ -19,11 +19,11 @@ _OWNER_PARTS = 3
 class JvmModules(Resolver):
     """Finds packages by name, and in them the files that are called like a class."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: SnapshotFiles) -> None:
         super().__init__(files)
         self._beside: dict[str, frozenset[str]] = {}
 
-    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> Target:
+    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> ImportTarget:
         """The files of the longest package that the import begins with; the rest is a name in one of them."""
         words = imported.module.replace("`", "")
         whole = f"{words}.{imported.name}" if imported.name and words else imported.name or words
@@ -45,7 +45,7 @@ class JvmModules(Resolver):
             self._beside[package] = frozenset(self._packages.get(package, ()))
         return self._beside[package]
 
-    def _longest(self, whole: str, beyond: int = 0) -> Target | None:
+    def _longest(self, whole: str, beyond: int = 0) -> ImportTarget | None:
         """The package with the most parts; one that has no more than `beyond` is meant only for a class of its own."""
         parts = whole.split(".")[:_MOST_PARTS]
         for size in range(len(parts) - 1, 0, -1):

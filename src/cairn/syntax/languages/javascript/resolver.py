@@ -11,9 +11,9 @@ from cairn.syntax.resolver import (
     EXTERNAL,
     UNRESOLVED,
     WHOLE,
-    Files,
+    ImportTarget,
     Resolver,
-    Target,
+    SnapshotFiles,
     above,
     below,
     inside,
@@ -46,7 +46,7 @@ _ARROW = re.compile(r"[^()]*\)\s*(?::[^=;{]*)?=>")
 _INNER_PARAMETER = re.compile(r"\s*[?,:=)}]")
 
 
-class Config(NamedTuple):
+class TsConfig(NamedTuple):
     """What a tsconfig says of paths: the folder of plain names, and patterns with the places they stand for."""
 
     base: str | None
@@ -56,12 +56,12 @@ class Config(NamedTuple):
 class TypeScriptModules(Resolver):
     """Finds modules by the words in an import."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: SnapshotFiles) -> None:
         super().__init__(files)
-        self._known: dict[str, Config | None] = {}
-        self._nearest: dict[str, Config | None] = {}
+        self._known: dict[str, TsConfig | None] = {}
+        self._nearest: dict[str, TsConfig | None] = {}
 
-    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> Target:
+    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> ImportTarget:
         """Where this import leads. A relative path that is not there is unresolved, an unknown package external."""
         words = imported.module.partition("?")[0]
         folder = parent(path)
@@ -106,14 +106,14 @@ class TypeScriptModules(Resolver):
         based = normal(config.base, words) if config.base is not None else None
         return known, self._at(based) if based is not None else ()
 
-    def _config_in(self, folder: str) -> Config | None:
+    def _config_in(self, folder: str) -> TsConfig | None:
         if folder not in self._known:
             paths = (below(folder, name) for name in _CONFIGS)
             path = next((each for each in paths if each in self._files), None)
             self._known[folder] = self._read(path) if path else None
         return self._known[folder]
 
-    def _read(self, path: str | None) -> Config:
+    def _read(self, path: str | None) -> TsConfig:
         """The path settings of a tsconfig, or of the first one it extends that has any."""
         base: str | None = None
         patterns: list[tuple[str, tuple[str, ...]]] = []
@@ -128,7 +128,7 @@ class TypeScriptModules(Resolver):
             if not patterns:
                 patterns = _patterns(options.get("paths"), folder if own is None else own)
             path = self._extended(folder, config.get("extends"))
-        return Config(base, tuple(patterns))
+        return TsConfig(base, tuple(patterns))
 
     def _extended(self, folder: str, extends: object) -> str | None:
         if isinstance(extends, list):

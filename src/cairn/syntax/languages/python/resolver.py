@@ -7,7 +7,17 @@ import sys
 from functools import cached_property
 
 from cairn.core.types import Import
-from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, Files, Resolver, Target, above, below, inside, parent
+from cairn.syntax.resolver import (
+    EXTERNAL,
+    UNRESOLVED,
+    ImportTarget,
+    Resolver,
+    SnapshotFiles,
+    above,
+    below,
+    inside,
+    parent,
+)
 
 _INIT = ("__init__.py", "__init__.pyi")
 _MOST_ROOTS = 64
@@ -22,15 +32,15 @@ _TIGHT = re.compile(r"=(?!=)[^\n]*[^,(\s)]\s*(?:#[^\n]*)?(?:\n|$)")
 class PythonModules(Resolver):
     """Finds modules by their dotted names."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: SnapshotFiles) -> None:
         super().__init__(files)
         self._searches: dict[str, list[str]] = {}
         self._known_roots: dict[tuple[str, str], str | None] = {}
 
-    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> Target:
+    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> ImportTarget:
         """Where this import leads; a name may be a module of the package, or what the package's own file defines."""
         found = self._module(path, imported.module, imported.name)
-        if isinstance(found, Target):
+        if isinstance(found, ImportTarget):
             return found
         own, folder = found
         if not imported.name:
@@ -44,7 +54,7 @@ class PythonModules(Resolver):
         """The module of this name in the package whose own file this is."""
         return self._at(below(parent(path), name)) if path.endswith(_INIT) else ()
 
-    def _module(self, path: str, module: str, name: str) -> Target | tuple[tuple[str, ...], str | None]:
+    def _module(self, path: str, module: str, name: str) -> ImportTarget | tuple[tuple[str, ...], str | None]:
         """The files of a module and its folder if it is a package; else the final answer."""
         rest = module.lstrip(".")
         dots = len(module) - len(rest)

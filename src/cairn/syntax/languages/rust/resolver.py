@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from cairn.core.types import Import
-from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, Resolver, Target, above, below, inside, parent
+from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, ImportTarget, Resolver, above, below, inside, parent
 from cairn.syntax.settings import mapping, toml_of
 
 _ROOTS = ("lib.rs", "main.rs", "mod.rs")
@@ -30,14 +30,14 @@ class Module(NamedTuple):
 class RustModules(Resolver):
     """Finds modules by their paths."""
 
-    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> Target:
+    def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> ImportTarget:
         """Where a `use` leads: the file as far as there are files, the rest as a name in it."""
         parts = [part.strip() for part in imported.module.split("::") if part.strip()]
         if imported.name:
             parts.append(imported.name)
         return self.find(path, parts[:_MOST_PARTS], within)
 
-    def find(self, path: str, parts: list[str], within: tuple[str, ...]) -> Target:
+    def find(self, path: str, parts: list[str], within: tuple[str, ...]) -> ImportTarget:
         """Where a path of names leads from a file."""
         start, rest, sure = self._start(path, parts, within)
         if start is None:

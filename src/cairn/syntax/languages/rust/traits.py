@@ -20,7 +20,7 @@ from cairn.syntax.traits import (
     each,
     words,
 )
-from cairn.syntax.visibility import Found, Visibility, has_word
+from cairn.syntax.visibility import OwnExports, Visibility, has_word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -32,7 +32,7 @@ _OPEN = frozenset({"impl", "macro", "module"})
 _CLOSED = frozenset({"module", "struct", "union", "impl"})
 
 
-def _pub(kind: str, _name: str, before: str, above: Symbol | None, _found: Found) -> bool:
+def _pub(kind: str, _name: str, before: str, above: Symbol | None, _found: OwnExports) -> bool:
     # A module without `pub` is closed to other crates only.
     if kind in _OPEN or has_word(before, "pub"):
         return True

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from cairn.core.types import Symbol
 from cairn.syntax.traits import Traits
-from cairn.syntax.visibility import Found, Visibility, has_word
+from cairn.syntax.visibility import OwnExports, Visibility, has_word
 
 
-def _zig(kind: str, _name: str, before: str, _above: Symbol | None, _found: Found) -> bool:
+def _zig(kind: str, _name: str, before: str, _above: Symbol | None, _found: OwnExports) -> bool:
     return kind in ("field", "enum_member") or has_word(before, "pub", "export")
 
 
