@@ -14,7 +14,7 @@ TESTS = Path(__file__).parent.parent
 def test_a_suite_is_a_folder_of_the_tests_or_the_files_beside_them() -> None:
     assert suite_of("tests/source/test_walk.py::test_a[tests/b]") == "source"
     assert suite_of("tests/install/test_plans.py::test_a") == "install"
-    assert suite_of("tests/core/test_limits.py::test_a") == "."
+    assert suite_of("tests/test_thin.py::test_a") == "."
 
 
 def test_every_suite_has_a_budget() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cairn.watch.event_loop import Ears
+from cairn.watch.event_loop import EventLoop
 from tests.support.waiting import PATIENCE
 
 
@@ -22,16 +22,16 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 @pytest.fixture(params=["epoll", "none"])
-def ears(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ears[str]]:
+def ears(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[EventLoop[str]]:
     if request.param == "none":
         monkeypatch.delattr(select, "epoll")
-    found: Ears[str] = Ears()
+    found: EventLoop[str] = EventLoop()
     yield found
     found.close()
     found.close()
 
 
-def test_whoever_is_woken_goes_on(ears: Ears[str]) -> None:
+def test_whoever_is_woken_goes_on(ears: EventLoop[str]) -> None:
     heard: list[list[str]] = []
     thread = threading.Thread(target=lambda: heard.append(ears.wait(2 * PATIENCE)))
     thread.start()
@@ -42,7 +42,7 @@ def test_whoever_is_woken_goes_on(ears: Ears[str]) -> None:
 
 
 def test_a_descriptor_that_has_something_to_say_is_heard(pipe: tuple[int, int]) -> None:
-    ears: Ears[str] = Ears()
+    ears: EventLoop[str] = EventLoop()
     try:
         ears.listen("a", pipe[0])
         ears.listen("a", pipe[0])

@@ -9,7 +9,7 @@ import pytest
 from cairn.core.limits import MAX_HINTED_FILES, WATCH_DEBOUNCE_MS
 from cairn.errors import WatchFailed
 from cairn.source.watch import Hints
-from cairn.watch.pending_changes import Hearing
+from cairn.watch.pending_changes import PendingChanges
 from tests.support.clock import ManualClock
 
 QUIET = WATCH_DEBOUNCE_MS / 1000
@@ -51,9 +51,9 @@ def teller() -> Teller:
 
 
 @pytest.fixture
-def hearing(teller: Teller) -> Hearing:
+def hearing(teller: Teller) -> PendingChanges:
     """One that has compared everything once."""
-    found = Hearing("/here", ManualClock(monotonic=1_000.0))
+    found = PendingChanges("/here", ManualClock(monotonic=1_000.0))
     found.listen(teller)
     assert found.take() is None
     found.done()
@@ -64,13 +64,13 @@ def told(*raws: bytes, overflow: bool = False) -> Hints:
     return Hints(frozenset(raws), overflow)
 
 
-def clock_of(hearing: Hearing) -> ManualClock:
+def clock_of(hearing: PendingChanges) -> ManualClock:
     clock = hearing._clock
     assert isinstance(clock, ManualClock)
     return clock
 
 
-def test_names_wait_until_the_tree_is_quiet_for_a_moment(hearing: Hearing, teller: Teller) -> None:
+def test_names_wait_until_the_tree_is_quiet_for_a_moment(hearing: PendingChanges, teller: Teller) -> None:
     assert (hearing.waits, hearing.due()) == (False, None)
     teller.next = [told(b"a"), told(b"b")]
     hearing.hear()
@@ -80,7 +80,7 @@ def test_names_wait_until_the_tree_is_quiet_for_a_moment(hearing: Hearing, telle
     assert (hearing.pending, hearing.take(), hearing.waits) == (2, frozenset({b"a", b"b"}), False)
 
 
-def test_a_tree_that_is_never_quiet_is_due_all_the_same(hearing: Hearing, teller: Teller) -> None:
+def test_a_tree_that_is_never_quiet_is_due_all_the_same(hearing: PendingChanges, teller: Teller) -> None:
     began = clock_of(hearing).monotonic()
     for _ in range(200):
         teller.next = [told(b"a")]
@@ -94,14 +94,14 @@ def test_a_tree_that_is_never_quiet_is_due_all_the_same(hearing: Hearing, teller
 @pytest.mark.parametrize(
     "hints", [told(overflow=True), told(*(b"%d" % number for number in range(MAX_HINTED_FILES + 1)))]
 )
-def test_lost_events_and_very_many_mean_everything(hearing: Hearing, teller: Teller, hints: Hints) -> None:
+def test_lost_events_and_very_many_mean_everything(hearing: PendingChanges, teller: Teller, hints: Hints) -> None:
     teller.next = [hints]
     hearing.hear()
     assert (hearing.waits, hearing.pending, hearing.take()) == (True, 0, None)
     assert hearing.overflows == hints.overflow
 
 
-def test_what_failed_waits_again_and_longer_each_time(hearing: Hearing) -> None:
+def test_what_failed_waits_again_and_longer_each_time(hearing: PendingChanges) -> None:
     clock = clock_of(hearing)
     rests = []
     for _ in range(12):
@@ -118,7 +118,7 @@ def test_what_failed_waits_again_and_longer_each_time(hearing: Hearing) -> None:
     assert hearing.take() is None
 
 
-def test_a_folder_that_was_not_watched_means_everything(hearing: Hearing, teller: Teller) -> None:
+def test_a_folder_that_was_not_watched_means_everything(hearing: PendingChanges, teller: Teller) -> None:
     hearing.cover(frozenset({b"src"}))
     assert not hearing.waits
     teller.new_folder = True
@@ -126,7 +126,7 @@ def test_a_folder_that_was_not_watched_means_everything(hearing: Hearing, teller
     assert (hearing.waits, hearing.take()) == (True, None)
 
 
-def test_a_watch_that_fails_is_closed_and_says_why(hearing: Hearing, teller: Teller) -> None:
+def test_a_watch_that_fails_is_closed_and_says_why(hearing: PendingChanges, teller: Teller) -> None:
     teller.next = [WatchFailed(path="here", why="it was moved or deleted")]
     hearing.hear()
     assert (hearing.watch, hearing.why, teller.closed) == (None, "it was moved or deleted", True)
@@ -136,6 +136,6 @@ def test_a_watch_that_fails_is_closed_and_says_why(hearing: Hearing, teller: Tel
     hearing.close()
 
 
-def test_no_watch_left_for_a_folder_ends_the_watching(hearing: Hearing, teller: Teller) -> None:
+def test_no_watch_left_for_a_folder_ends_the_watching(hearing: PendingChanges, teller: Teller) -> None:
     hearing.cover(frozenset({b"bad"}))
     assert (hearing.why, teller.closed) == ("no watch left", True)

@@ -372,13 +372,13 @@ def test_a_root_that_cannot_be_heard_is_compared_once_in_a_while_and_says_so(
     assert server.agent.desk.freshener.ensure(codebase, seconds=PATIENCE).changed == 1
     (server.tree / "c.py").write_text("x = 1\n")
     server.clock.ahead += WATCH_RECONCILE_SECONDS
-    server.watching._ears.wake()
+    server.watching._loop.wake()
     server.until(lambda: "c.py" in server.texts())
     assert server.watching.state()[server.root]["mode"] == "polling"
     # Each time it is tried again to hear it.
     monkeypatch.setattr(module, "watch_tree", watch_tree)
     server.clock.ahead += WATCH_RECONCILE_SECONDS
-    server.watching._ears.wake()
+    server.watching._loop.wake()
     server.until(lambda: server.watching.state()[server.root]["mode"] == "watching")
     assert server.watching.state()[server.root]["why"] is None
     (server.tree / "d.py").write_text("x = 1\n")

@@ -95,7 +95,7 @@ def dismiss(wire: socket.socket, seconds: float) -> bool:
             if SYSTEM_CLOCK.monotonic() > until:
                 return False
             SYSTEM_CLOCK.sleep(_TICK_SECONDS)
-            # A guest that has not said hello and says nothing else is not waited for.
+            # A client that has not said hello and says nothing else is not waited for.
             send(wire, {"ping": 0})
     except TimeoutError:
         return False

@@ -17,7 +17,7 @@ Message = dict[str, Any]
 _HELLO_SECONDS = 5.0
 
 
-class Guest:
+class ClientConnection:
     """A connection. `face` is empty until it has said hello; `tickets` are its requests that are not answered yet."""
 
     def __init__(self, wire: socket.socket, pid: int) -> None:
@@ -28,7 +28,7 @@ class Guest:
         self._sending = threading.Lock()
         patient(wire)
 
-    def read(self, handle: Callable[[Guest, Message], None]) -> None:
+    def read(self, handle: Callable[[ClientConnection, Message], None]) -> None:
         """Hand on every message until the end of the stream, or until what comes is none.
 
         What is no message, but has an end, is answered, and the next one is read.

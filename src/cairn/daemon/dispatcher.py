@@ -16,8 +16,8 @@ from cairn.ask.gate import Status
 from cairn.core.clock import Clock
 from cairn.daemon.admission import Admission, Ticket
 from cairn.daemon.client import LEAVING
-from cairn.daemon.connection import Guest, Message
-from cairn.daemon.executor import Workshop
+from cairn.daemon.connection import ClientConnection, Message
+from cairn.daemon.executor import Executor
 from cairn.daemon.frames import PROTOCOL
 from cairn.daemon.logs import Line, Log
 from cairn.daemon.requests import BadRequest, Request, name_of, request_of
@@ -68,7 +68,7 @@ def _quantile(ordered: list[float], part: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """What the reception can ask of the daemon around it."""
+    """What the dispatcher can ask of the daemon around it."""
 
     leave: Callable[[str], None]
     is_leaving: Callable[[], bool]
@@ -80,89 +80,89 @@ class House:
     ended: Callable[[], None]
 
 
-class Reception:
+class Dispatcher:
     """Hears every message of every client; each in the thread that reads for it."""
 
     def __init__(
-        self, house: House, settings: str, workshop: Workshop, admission: Admission, log: Log, clock: Clock
+        self, house: House, settings: str, executor: Executor, admission: Admission, log: Log, clock: Clock
     ) -> None:
         self.figures = Figures()
         self._house, self._settings = house, settings
-        self._workshop, self._admission, self._log, self._clock = workshop, admission, log, clock
+        self._executor, self._admission, self._log, self._clock = executor, admission, log, clock
 
-    def hear(self, guest: Guest, message: Message) -> None:
+    def hear(self, client: ClientConnection, message: Message) -> None:
         """Answer a message, or begin to."""
         if "hello" in message:
-            self._greet(guest, message["hello"])
+            self._greet(client, message["hello"])
         elif "cancel" in message:
-            self._cancel(guest, message["cancel"])
+            self._cancel(client, message["cancel"])
         elif "ping" in message:
-            guest.send({"pong": message["ping"]})
+            client.send({"pong": message["ping"]})
         else:
             try:
                 request = request_of(message)
             except BadRequest as problem:
                 number = message.get("id")
-                guest.refuse(number if isinstance(number, int) else None, "bad_frame", f"{problem}.")
+                client.refuse(number if isinstance(number, int) else None, "bad_frame", f"{problem}.")
                 return
-            self._take(guest, request)
+            self._take(client, request)
 
-    def goodbye(self, guest: Guest) -> None:
+    def goodbye(self, client: ClientConnection) -> None:
         """A client has gone: nobody waits for what it has asked."""
-        with guest.lock:
-            left = list(guest.tickets.values())
+        with client.lock:
+            left = list(client.tickets.values())
         for ticket in left:
             self._admission.cancel(ticket)
 
-    def _greet(self, guest: Guest, said: object) -> None:
+    def _greet(self, client: ClientConnection, said: object) -> None:
         told = said if isinstance(said, dict) else {}
         protocols = told.get("protocols")
         if not isinstance(protocols, list) or PROTOCOL not in protocols:
-            self._turn_away(guest, "version", f"This daemon speaks protocol {PROTOCOL}.")
+            self._turn_away(client, "version", f"This daemon speaks protocol {PROTOCOL}.")
         elif told.get("settings") != self._settings:
-            self._turn_away(guest, "settings", "This daemon was started with other settings (CAIRN_*, HOME).")
+            self._turn_away(client, "settings", "This daemon was started with other settings (CAIRN_*, HOME).")
         else:
-            guest.face = "mcp" if told.get("face") == "mcp" else "cli"
-            guest.send({"hello": {"protocol": PROTOCOL, "settings": self._settings, **who_we_are()}})
+            client.face = "mcp" if told.get("face") == "mcp" else "cli"
+            client.send({"hello": {"protocol": PROTOCOL, "settings": self._settings, **who_we_are()}})
 
-    def _turn_away(self, guest: Guest, code: str, why: str) -> None:
-        guest.send({"refused": {"code": code, "message": why, **who_we_are()}})
-        self._log.write(Line("client", action="hello", outcome="refused", code=code, client=guest.pid))
+    def _turn_away(self, client: ClientConnection, code: str, why: str) -> None:
+        client.send({"refused": {"code": code, "message": why, **who_we_are()}})
+        self._log.write(Line("client", action="hello", outcome="refused", code=code, client=client.pid))
 
-    def _cancel(self, guest: Guest, number: object) -> None:
-        with guest.lock:
-            ticket = guest.tickets.get(number) if isinstance(number, int) else None
+    def _cancel(self, client: ClientConnection, number: object) -> None:
+        with client.lock:
+            ticket = client.tickets.get(number) if isinstance(number, int) else None
         if ticket is not None:
             self._admission.cancel(ticket)
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
-    def _take(self, guest: Guest, request: Request) -> None:
+    def _take(self, client: ClientConnection, request: Request) -> None:
         number = request.number
         if request.kind == "leave":
-            guest.send({"id": number, "leave": {"pid": os.getpid()}})
+            client.send({"id": number, "leave": {"pid": os.getpid()}})
             self._house.leave("asked")
-        elif not guest.face:
-            guest.refuse(number, "bad_frame", "Say hello first.")
+        elif not client.face:
+            client.refuse(number, "bad_frame", "Say hello first.")
         elif request.kind == "status":
-            guest.send_text(number, "status", daemon_status(self._house.report()).to_json())
+            client.send_text(number, "status", daemon_status(self._house.report()).to_json())
         elif self._house.is_leaving():
-            guest.refuse(number, LEAVING, "The daemon is about to leave.")
+            client.refuse(number, LEAVING, "The daemon is about to leave.")
         else:
-            self._queue(guest, request)
+            self._queue(client, request)
 
-    def _queue(self, guest: Guest, request: Request) -> None:
-        work = _Accepted(self, guest, request, self._clock.monotonic())
+    def _queue(self, client: ClientConnection, request: Request) -> None:
+        work = _Accepted(self, client, request, self._clock.monotonic())
         # The lock is held until the ticket is noted, or an answer could come before it.
-        with guest.lock:
+        with client.lock:
             try:
-                if request.number in guest.tickets:
+                if request.number in client.tickets:
                     raise BadRequest
                 refusal = self._house.refusal()
                 if refusal is not None:
                     raise refusal
-                ticket = self._admission.submit(guest.pid, work.do, work.give_up, request.seconds)
-                guest.tickets[request.number] = ticket
+                ticket = self._admission.submit(client.pid, work.do, work.give_up, request.seconds)
+                client.tickets[request.number] = ticket
             except (BadRequest, DaemonBusy) as problem:
                 trouble: Exception | None = problem
             else:
@@ -170,43 +170,43 @@ class Reception:
         if isinstance(trouble, DaemonBusy):
             work.refuse(trouble)
         elif trouble is not None:
-            guest.refuse(request.number, "bad_frame", "A request with this id is not answered yet.")
+            client.refuse(request.number, "bad_frame", "A request with this id is not answered yet.")
         else:
             self._house.begun(request.seconds)
 
-    def over(self, guest: Guest, request: Request, began: float, done: Line) -> None:
+    def over(self, client: ClientConnection, request: Request, began: float, done: Line) -> None:
         """A request is answered, or given up."""
-        with guest.lock:
-            guest.tickets.pop(request.number, None)
+        with client.lock:
+            client.tickets.pop(request.number, None)
         took = round(1000 * (self._clock.monotonic() - began), 3)
         name = name_of(request)
         self.figures.add(name, took, failed=done.code is not None)
-        self._log.write(done._replace(action=name, ms=took, client=guest.pid))
+        self._log.write(done._replace(action=name, ms=took, client=client.pid))
         self._house.ended()
 
-    def perform(self, guest: Guest, request: Request, ticket: Ticket) -> tuple[Line, bytes]:
+    def perform(self, client: ClientConnection, request: Request, ticket: Ticket) -> tuple[Line, bytes]:
         """Do it; the line for the log and the frame of the answer."""
-        return self._workshop.perform(guest, request, ticket)
+        return self._executor.perform(client, request, ticket)
 
 
 @dataclass(frozen=True, slots=True)
 class _Accepted:
     """One request from its admission to its answer, which is given once."""
 
-    reception: Reception
-    guest: Guest
+    dispatcher: Dispatcher
+    client: ClientConnection
     request: Request
     began: float
 
     def do(self, ticket: Ticket) -> None:
-        line, frame = self.reception.perform(self.guest, self.request, ticket)
+        line, frame = self.dispatcher.perform(self.client, self.request, ticket)
         if ticket.settle():
-            self.reception.over(self.guest, self.request, self.began, line)
-            self.guest.send_frame(frame)
+            self.dispatcher.over(self.client, self.request, self.began, line)
+            self.client.send_frame(frame)
 
     def give_up(self, problem: CairnError) -> None:
         line = Line("request", outcome=Status.ERROR.value, code=problem.code)
-        self.reception.over(self.guest, self.request, self.began, line)
+        self.dispatcher.over(self.client, self.request, self.began, line)
         self.refuse(problem)
 
     def refuse(self, problem: CairnError) -> None:
@@ -218,9 +218,9 @@ class _Accepted:
         later = problem.fields.get("retry_after_ms")
         hints: dict[str, Any] = {} if later is None else {"retryAfterMs": later}
         if self.request.kind == "tool":
-            self.guest.send_text(number, "envelope", with_hints(error(problem), **hints).to_json())
+            self.client.send_text(number, "envelope", with_hints(error(problem), **hints).to_json())
         else:
-            self.guest.refuse(number, problem.code, problem.sentence, **hints)
+            self.client.refuse(number, problem.code, problem.sentence, **hints)
 
 
 def who_we_are() -> Message:

@@ -17,7 +17,7 @@ from cairn.core.clock import Clock
 from cairn.core.config import cairn_home
 from cairn.core.limits import MAX_FRAME_RESPONSE_BYTES
 from cairn.daemon.admission import Ticket
-from cairn.daemon.connection import Guest, text_frame
+from cairn.daemon.connection import ClientConnection, text_frame
 from cairn.daemon.frames import encode
 from cairn.daemon.logs import Line, Log
 from cairn.daemon.memory import give_back
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Done = tuple[Line, bytes]
 
 
-class Workshop:
+class Executor:
     """The workspace, opened when it is first needed."""
 
     def __init__(self, environ: Mapping[str, str], clock: Clock, log: Log, render: Render) -> None:
@@ -43,7 +43,7 @@ class Workshop:
         self._lock = threading.Lock()
         self._workspace: WatchedWorkspace | None = None
         self._closed = False
-        self._ways: dict[str, Callable[[Guest, Request, Ticket], Done]] = {
+        self._ways: dict[str, Callable[[ClientConnection, Request, Ticket], Done]] = {
             "tool": self._tool,
             "tools": self._tools,
             "roots": self._roots,
@@ -73,9 +73,9 @@ class Workshop:
             # Settings that cannot be read, which whoever asks is told.
             return
 
-    def perform(self, guest: Guest, request: Request, ticket: Ticket) -> Done:
+    def perform(self, client: ClientConnection, request: Request, ticket: Ticket) -> Done:
         """Do what is asked for: the line for the log, and the frame of the answer."""
-        return self._ways[request.kind](guest, request, ticket)
+        return self._ways[request.kind](client, request, ticket)
 
     def is_at_work(self) -> bool:
         """Whether a run goes on."""
@@ -110,12 +110,12 @@ class Workshop:
 
     # --- kinds of requests --------------------------------------------------------------------------------------------
 
-    def _tool(self, guest: Guest, request: Request, ticket: Ticket) -> Done:
+    def _tool(self, client: ClientConnection, request: Request, ticket: Ticket) -> Done:
         from cairn.tools.table import call  # noqa: PLC0415 - see above
 
         def tell(at: Progress) -> None:
             if not ticket.cancelled():
-                guest.send({"id": request.number, "progress": progress_message(at)})
+                client.send({"id": request.number, "progress": progress_message(at)})
 
         body = request.body
         view = self.workspace().serving(body.get("served", []))
@@ -124,23 +124,23 @@ class Workshop:
         line = Line("request", envelope.root, outcome=envelope.status.value, code=code)
         return line, text_frame(request.number, "envelope", envelope.to_json())
 
-    def _tools(self, _: Guest, request: Request, __: Ticket) -> Done:
+    def _tools(self, _: ClientConnection, request: Request, __: Ticket) -> Done:
         from cairn.tools.searching import is_set_up  # noqa: PLC0415 - see above
         from cairn.tools.table import listed  # noqa: PLC0415
 
         view = self.workspace().serving(request.body.get("served", []))
         return _plain(request, [_described(tool) for tool in listed(semantic=is_set_up(view.pool))])
 
-    def _roots(self, _: Guest, request: Request, __: Ticket) -> Done:
+    def _roots(self, _: ClientConnection, request: Request, __: Ticket) -> Done:
         return _plain(request, list(self.workspace().serving(request.body.get("served", [])).pool.allowed.roots()))
 
-    def _command(self, guest: Guest, request: Request, ticket: Ticket) -> Done:
+    def _command(self, client: ClientConnection, request: Request, ticket: Ticket) -> Done:
         number = request.number
 
         def emit(kind: str, text: str) -> None:
             if ticket.cancelled():
                 raise Cancelled
-            guest.send({"id": number, kind: text})
+            client.send({"id": number, kind: text})
 
         workspace, roots = self.workspace(), [""]
 

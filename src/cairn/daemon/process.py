@@ -20,9 +20,9 @@ from cairn.core.config import ServeConfig, cairn_home
 from cairn.core.limits import DAEMON_CLIENTS, DAEMON_DRAIN_SECONDS, MIB
 from cairn.daemon.address import peer, socket_id
 from cairn.daemon.admission import Admission
-from cairn.daemon.connection import Guest
-from cairn.daemon.dispatcher import House, Reception, who_we_are
-from cairn.daemon.executor import Workshop
+from cairn.daemon.connection import ClientConnection
+from cairn.daemon.dispatcher import Dispatcher, House, who_we_are
+from cairn.daemon.executor import Executor
 from cairn.daemon.frames import settings_digest
 from cairn.daemon.logs import Line, Log
 from cairn.daemon.memory import Ceiling, Pressure, open_handles, own_memory
@@ -56,12 +56,14 @@ class Daemon:
         self._began_at = rfc3339(clock.wall_ns())
         self._log = Log(self._home, environ, clock)
         self._admission = Admission(clock)
-        self._workshop = Workshop(environ, clock, self._log, render)
-        self._ceiling = Ceiling(settings.memory_mib * MIB, self._workshop.shed, held=held)
+        self._executor = Executor(environ, clock, self._log, render)
+        self._ceiling = Ceiling(settings.memory_mib * MIB, self._executor.shed, held=held)
         house = House(self.leave, self._is_leaving, self.report, self._refusal, self._expect, self._ended)
-        self._reception = Reception(house, settings_digest(environ), self._workshop, self._admission, self._log, clock)
+        self._dispatcher = Dispatcher(
+            house, settings_digest(environ), self._executor, self._admission, self._log, clock
+        )
         self._lock = threading.Lock()
-        self._guests: set[Guest] = set()
+        self._clients: set[ClientConnection] = set()
         self._nudged, self._looked = threading.Event(), 0.0
         self._why = ""
         self._wake, self._woken = socket.socketpair()
@@ -69,7 +71,7 @@ class Daemon:
     def serve(self, listener: socket.socket) -> None:
         """Serve until it is time to leave; then finish what was begun, and let go of everything."""
         self._log.write(Line("daemon", action="start", outcome=__version__))
-        for work in (self._keep_house, self._workshop.warm_up):
+        for work in (self._keep_house, self._executor.warm_up):
             threading.Thread(target=work, name="cairn house", daemon=True).start()
         try:
             self._accept(listener)
@@ -90,9 +92,9 @@ class Daemon:
     def report(self) -> DaemonReport:
         """How things stand."""
         with self._lock:
-            clients = len(self._guests)
+            clients = len(self._clients)
         load = self._admission.load()
-        figures = self._reception.figures
+        figures = self._dispatcher.figures
         return DaemonReport(
             pid=os.getpid(),
             version=__version__,
@@ -109,7 +111,7 @@ class Daemon:
             ceiling_bytes=self._ceiling.most,
             sheds=self._ceiling.sheds,
             log_lines_lost=self._log.lost,
-            roots=tuple(self._workshop.roots()),
+            roots=tuple(self._executor.roots()),
         )
 
     # --- clients ------------------------------------------------------------------------------------------------------
@@ -142,28 +144,28 @@ class Daemon:
                 self._log.write(Line("client", action="connect", outcome="refused", code="other_user", client=pid))
                 return
             wire.setblocking(True)
-            guest = Guest(wire, pid)
+            client = ClientConnection(wire, pid)
         except OSError:
             wire.close()
             return
         with self._lock:
-            room = len(self._guests) < DAEMON_CLIENTS
+            room = len(self._clients) < DAEMON_CLIENTS
             if room:
-                self._guests.add(guest)
+                self._clients.add(client)
         if room:
-            threading.Thread(target=self._entertain, args=(guest,), name="cairn client", daemon=True).start()
+            threading.Thread(target=self._entertain, args=(client,), name="cairn client", daemon=True).start()
         else:
-            guest.send({"refused": {"code": "busy", "message": "There are too many clients.", **who_we_are()}})
-            guest.release()
+            client.send({"refused": {"code": "busy", "message": "There are too many clients.", **who_we_are()}})
+            client.release()
 
-    def _entertain(self, guest: Guest) -> None:
+    def _entertain(self, client: ClientConnection) -> None:
         try:
-            guest.read(self._reception.hear)
+            client.read(self._dispatcher.hear)
         finally:
-            self._reception.goodbye(guest)
+            self._dispatcher.goodbye(client)
             with self._lock:
-                self._guests.discard(guest)
-            guest.release()
+                self._clients.discard(client)
+            client.release()
 
     # --- the house ----------------------------------------------------------------------------------------------------
 
@@ -188,7 +190,7 @@ class Daemon:
         if socket_id(self._home) != self._socket:
             # Somebody has removed the folder it was in: no command can find us, nor tell us to go.
             self.leave("lost")
-        if now - self._used >= self._idle_seconds and not self._workshop.is_at_work():
+        if now - self._used >= self._idle_seconds and not self._executor.is_at_work():
             self.leave("idle")
         return _LOOK_SECONDS if soonest is None else soonest
 
@@ -226,14 +228,14 @@ class Daemon:
         with contextlib.ExitStack() as last_first:
             last_first.callback(self._log.close)
             last_first.callback(self._log.write, Line("daemon", action="leave", outcome=outcome, code=self._why))
-            last_first.callback(self._workshop.close)
+            last_first.callback(self._executor.close)
             # All answers are out: nobody waits for what is let go of now.
             last_first.callback(self._dismiss)
 
     def _dismiss(self) -> None:
         with self._lock:
-            guests = list(self._guests)
-        for guest in guests:
-            guest.close()
+            clients = list(self._clients)
+        for client in clients:
+            client.close()
         self._wake.close()
         self._woken.close()

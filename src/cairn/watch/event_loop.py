@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 Who = TypeVar("Who")
 
 
-class Ears(Generic[Who]):
+class EventLoop(Generic[Who]):
     """One thread waits; any other may add a descriptor, or wake it, which is all where the system has no epoll."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ _LONGEST_WAIT_SECONDS = 1.0
 _FIRST_REST_SECONDS, _LONGEST_REST_SECONDS = 0.5, 60.0
 
 
-class Hearing:
+class PendingChanges:
     """The events of one root. Several threads ask: who waits for events, who searches, and the run that ends.
 
     `watch` is None where nothing can be heard; `why` says then why, and everything is compared once in a while.

@@ -27,8 +27,8 @@ from cairn.source.watch import Watch, watch_tree
 from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.report import Gap
 from cairn.sync.status import State, look
-from cairn.watch.event_loop import Ears
-from cairn.watch.pending_changes import Hearing
+from cairn.watch.event_loop import EventLoop
+from cairn.watch.pending_changes import PendingChanges
 
 # While another run is at work: how soon its end is looked for.
 _AGAIN_SECONDS = 0.02
@@ -47,24 +47,24 @@ class _WatchedRoot:
     """One root: its events, and who hears when a run of it ends. `caught_up` is set once the first has."""
 
     def __init__(self, watching: Watching, root: str, clock: Clock, *, create: bool) -> None:
-        self.hearing = Hearing(root, clock)
+        self.pending = PendingChanges(root, clock)
         self.create = create
         self.caught_up = threading.Event()
         self.reconcile_at = clock.monotonic() + WATCH_RECONCILE_SECONDS
         self._watching = watching
         # What the step before a search asks.
-        self.hear, self.take, self.put_back = self._hear, self.hearing.take, self.hearing.put_back
+        self.hear, self.take, self.put_back = self._hear, self.pending.take, self.pending.put_back
 
     @property
     def waits(self) -> bool:
-        return self.hearing.waits
+        return self.pending.waits
 
     def _hear(self) -> None:
-        self._watching.listen_anew(self, self.hearing.hear)
+        self._watching.listen_anew(self, self.pending.hear)
         self._watching.wait_for(self)
 
     def found(self, gap: Gap) -> None:
-        self._watching.gap(self.hearing.root, gap)
+        self._watching.gap(self.pending.root, gap)
 
     def ended(self, run: Run, hinted: Hinted) -> None:
         self._watching.ended(self, run, hinted)
@@ -88,7 +88,7 @@ class Watching:
         self._lock = threading.Lock()
         self._roots: dict[str, _WatchedRoot] = {}
         self._let_alone: dict[str, float] = {}
-        self._ears: Ears[_WatchedRoot] = Ears()
+        self._loop: EventLoop[_WatchedRoot] = EventLoop()
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="cairn watch", daemon=True)
         self._thread.start()
@@ -125,8 +125,8 @@ class Watching:
         if found is not None:
             self._workspace.freshener.unwatch(root)
             self._workspace.runs.forget(root)
-            self._ears.forget(found)
-            found.hearing.close()
+            self._loop.forget(found)
+            found.pending.close()
             found.caught_up.set()
 
     def caught_up(self, root: str, seconds: float) -> bool:
@@ -148,7 +148,7 @@ class Watching:
             roots = list(self._roots)
         for root in roots:
             self.remove(root)
-        self._ears.wake()
+        self._loop.wake()
         self._thread.join(_LAST_SECONDS)
 
     # --- a root begins ------------------------------------------------------------------------------------------------
@@ -157,15 +157,15 @@ class Watching:
         threading.Thread(target=self._subscribe, args=(found,), name="cairn watch begins", daemon=True).start()
 
     def _subscribe(self, found: _WatchedRoot) -> None:
-        root = found.hearing.root
+        root = found.pending.root
         try:
             codebase = open_codebase(root, self._workspace.pool.environ)
             if not self._may_be_watched(codebase, create=found.create):
                 self._leave(root)
                 return
-            found.hearing.listen(_watch(codebase, self._clock))
+            found.pending.listen(_watch(codebase, self._clock))
         except WatchFailed as problem:
-            found.hearing.fail(str(problem.fields["why"]))
+            found.pending.fail(str(problem.fields["why"]))
         except RootNotFound:
             # Should it come back, whoever asks about it has it watched again.
             self.remove(root)
@@ -177,10 +177,10 @@ class Watching:
         with self._lock:
             gone = self._roots.get(root) is not found
         if gone:
-            found.hearing.close()
+            found.pending.close()
             return
         self.wait_for(found)
-        self._ears.wake()
+        self._loop.wake()
 
     def _leave(self, root: str) -> None:
         """Not this one, nor soon again: each question about it would have us look."""
@@ -200,26 +200,26 @@ class Watching:
 
     def wait_for(self, found: _WatchedRoot) -> None:
         """Wait for events of this root too. After an overflow that is another descriptor."""
-        watch = found.hearing.watch
+        watch = found.pending.watch
         if watch is not None:
             # ValueError: it was closed in between.
             with contextlib.suppress(OSError, ValueError):
-                self._ears.listen(found, watch.fileno())
+                self._loop.listen(found, watch.fileno())
 
     def listen_anew(self, found: _WatchedRoot, step: Callable[[], None]) -> None:
         """Take a step in which a root may become deaf; then it is tried soon to hear it again."""
-        heard = found.hearing.watch is not None
+        heard = found.pending.watch is not None
         step()
-        if heard and found.hearing.watch is None:
+        if heard and found.pending.watch is None:
             found.reconcile_at = self._clock.monotonic() + _ANEW_SECONDS
-            self._ears.wake()
+            self._loop.wake()
 
     # --- the thread ---------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        with contextlib.closing(self._ears):
+        with contextlib.closing(self._loop):
             while not self._closed:
-                heard = self._ears.wait(min(_PLACE_SECONDS, self._until_next()))
+                heard = self._loop.wait(min(_PLACE_SECONDS, self._until_next()))
                 for one in heard or self._begun():
                     self._guarded(one, one.hear)
                 for one in self._due():
@@ -237,12 +237,12 @@ class Watching:
     def _begun(self) -> list[_WatchedRoot]:
         with self._lock:
             roots = list(self._roots.values())
-        return [one for one in roots if one.hearing.watch is not None or one.hearing.why]
+        return [one for one in roots if one.pending.watch is not None or one.pending.why]
 
     def _until_next(self) -> float:
         now, times = self._clock.monotonic(), [WATCH_RECONCILE_SECONDS]
         for one in self._begun():
-            due = one.hearing.due()
+            due = one.pending.due()
             times.append((one.reconcile_at if due is None else due) - now)
         return max(0.0, min(times))
 
@@ -251,61 +251,61 @@ class Watching:
         for one in self._begun():
             if now >= one.reconcile_at:
                 one.reconcile_at = now + WATCH_RECONCILE_SECONDS
-                if one.hearing.watch is None:
+                if one.pending.watch is None:
                     # There may be room for it by now. However that goes, everything is compared afterwards.
                     self._begin(one)
                 else:
-                    one.hearing.want_all()
-            due = one.hearing.due()
+                    one.pending.want_all()
+            due = one.pending.due()
             if due is not None and due <= now:
                 found.append(one)
         return found
 
     def _start(self, found: _WatchedRoot) -> None:
         try:
-            codebase = open_codebase(found.hearing.root, self._workspace.pool.environ)
+            codebase = open_codebase(found.pending.root, self._workspace.pool.environ)
         except RootNotFound:
             # Should it come back, whoever asks about it has it watched again.
-            self.remove(found.hearing.root)
+            self.remove(found.pending.root)
             return
         except (CairnError, OSError):
             # Its settings cannot be read: that may pass.
             found.put_back(frozenset())
             return
         if self._workspace.freshener.start(codebase, found) is None:
-            found.hearing.wait(_AGAIN_SECONDS)
+            found.pending.wait(_AGAIN_SECONDS)
 
     def ended(self, found: _WatchedRoot, run: Run, hinted: Hinted) -> None:
         """A run of this root is over; from now on, however it went, only what is told is compared."""
-        root = found.hearing.root
+        root = found.pending.root
         if isinstance(run.error, NotIndexed):
             # Somebody has cleared it.
             self.remove(root)
         else:
             if run.error is None:
-                found.hearing.done()
+                found.pending.done()
             if hinted is None:
                 self._cover(found)
             self._workspace.freshener.unwatch(root)
             with self._lock:
-                if self._roots.get(root) is found and found.hearing.watch is not None:
+                if self._roots.get(root) is found and found.pending.watch is not None:
                     self._workspace.freshener.watch(root, found)
         self._told(run)
         found.caught_up.set()
-        self._ears.wake()
+        self._loop.wake()
 
     def gap(self, root: str, gap: Gap) -> None:
         """A run over everything has something to do."""
         self._found(root, gap)
 
     def _cover(self, found: _WatchedRoot) -> None:
-        if found.hearing.watch is None:
+        if found.pending.watch is None:
             # Its time to be tried again stays.
             return
         found.reconcile_at = self._clock.monotonic() + WATCH_RECONCILE_SECONDS
-        seen = self._workspace.runs.remember(found.hearing.root).tree
+        seen = self._workspace.runs.remember(found.pending.root).tree
         if seen is not None:
-            self.listen_anew(found, partial(found.hearing.cover, seen.folders))
+            self.listen_anew(found, partial(found.pending.cover, seen.folders))
 
 
 def _watch(codebase: Codebase, clock: Clock) -> Watch:
@@ -322,16 +322,16 @@ def _watch(codebase: Codebase, clock: Clock) -> Watch:
 
 
 def _state(found: _WatchedRoot) -> dict[str, Any]:
-    hearing = found.hearing
-    watch = hearing.watch
-    mode = "watching" if watch is not None else "polling" if hearing.why else "starting"
+    pending = found.pending
+    watch = pending.watch
+    mode = "watching" if watch is not None else "polling" if pending.why else "starting"
     return {
         "mode": mode,
-        "why": hearing.why or None,
+        "why": pending.why or None,
         "folders": watch.folders if watch is not None else 0,
-        "pending": hearing.pending,
-        "lastEventAt": hearing.last_event_at,
-        "overflows": hearing.overflows,
+        "pending": pending.pending,
+        "lastEventAt": pending.last_event_at,
+        "overflows": pending.overflows,
         "caughtUp": found.caught_up.is_set(),
     }
 
