@@ -13,7 +13,7 @@ FILES = {
     "__main__.py": "from tiny.sync.run import main\n\nmain()\n",
     "plain.py": "x = 1\n",
     "store/__init__.py": "from tiny.store.snapshot import Snapshot\n",
-    "store/read/snapshot.py": (
+    "store/snapshot.py": (
         "class Base:\n"
         "    def close(self): ...\n"
         "    def _hidden(self): ...\n"
@@ -23,7 +23,7 @@ FILES = {
         "    def name(self): ...\n"
         "NEWEST = 1\n"
     ),
-    "store/fs.py": "import json\ndef names():\n    return []\ndef sizes(): ...\nclass Found: ...\n",
+    "store/files.py": "import json\ndef names():\n    return []\ndef sizes(): ...\nclass Found: ...\n",
     "sync/__init__.py": "",
     "sync/run.py": (
         "from __future__ import annotations\n"

@@ -140,7 +140,8 @@ def test_every_tool_answers_with_its_envelope_as_text(indexed: Agent, mode: str)
 
 
 def without_moment(found: Answer) -> Answer:
-    return {key: value for key, value in found.items() if key != "freshness"}
+    # Whether a run is at work just then is of the moment too: on a busy machine a look at the files takes longer.
+    return {key: value for key, value in found.items() if key not in ("freshness", "indexing")}
 
 
 def test_structured_answers_are_the_same_and_fit_the_schema_that_is_listed(indexed: Agent) -> None:

@@ -194,7 +194,7 @@ i   pkg/http/doc.go
 i   org/acme/package-info.java
 i   lua/plugin/init.lua
 i   core/package.scala
--   src/cairn/store/publish/lease.py
+-   src/cairn/store/lease.py
 -   src/latest.py
 -   src/contest.go
 -   src/attestation.rs

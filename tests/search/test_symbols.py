@@ -36,7 +36,7 @@ def _lease():
     pass
 """
 RUST = b"pub struct Vec {}\nimpl Vec {\n    pub fn push(&self) {}\n}\npub fn pushed() {}\n"
-TREE = {"store/publish/lease.py": LEASE, "vec/mod.rs": RUST, "other.py": b"def run():\n    pass\n"}
+TREE = {"store/lease.py": LEASE, "vec/mod.rs": RUST, "other.py": b"def run():\n    pass\n"}
 
 
 @contextmanager
@@ -55,26 +55,26 @@ def found(query: str, limit: int = 50) -> list[tuple[str, str, str]]:
 
 def test_better_ways_to_fit_come_first() -> None:
     assert found("lease") == [
-        ("store/publish/lease.py", "lease", "exact"),
-        ("store/publish/lease.py", "Lease", "case"),
-        ("store/publish/lease.py", "LeaseSteal", "prefix"),
-        ("store/publish/lease.py", "_lease", "letters"),
+        ("store/lease.py", "lease", "exact"),
+        ("store/lease.py", "Lease", "case"),
+        ("store/lease.py", "LeaseSteal", "prefix"),
+        ("store/lease.py", "_lease", "letters"),
     ]
 
 
 @pytest.mark.parametrize(
     ("query", "first"),
     [
-        ("LeaseSteal", ("store/publish/lease.py", "LeaseSteal", "exact")),
-        ("leasesteal", ("store/publish/lease.py", "LeaseSteal", "case")),
-        ("lseStl", ("store/publish/lease.py", "LeaseSteal", "letters")),
-        ("LS", ("store/publish/lease.py", "LeaseSteal", "letters")),
-        ("LeaseStela", ("store/publish/lease.py", "LeaseSteal", "slip")),
-        ("LeaseStaal", ("store/publish/lease.py", "LeaseSteal", "slip")),
-        ("Lease.run", ("store/publish/lease.py", "Lease.run", "exact")),
-        ("LeaseSteal.run", ("store/publish/lease.py", "LeaseSteal.run", "exact")),
-        ("lease::LeaseSteal::run", ("store/publish/lease.py", "LeaseSteal.run", "exact")),
-        ("store/lease#LeaseSteal", ("store/publish/lease.py", "LeaseSteal", "exact")),
+        ("LeaseSteal", ("store/lease.py", "LeaseSteal", "exact")),
+        ("leasesteal", ("store/lease.py", "LeaseSteal", "case")),
+        ("lseStl", ("store/lease.py", "LeaseSteal", "letters")),
+        ("LS", ("store/lease.py", "LeaseSteal", "letters")),
+        ("LeaseStela", ("store/lease.py", "LeaseSteal", "slip")),
+        ("LeaseStaal", ("store/lease.py", "LeaseSteal", "slip")),
+        ("Lease.run", ("store/lease.py", "Lease.run", "exact")),
+        ("LeaseSteal.run", ("store/lease.py", "LeaseSteal.run", "exact")),
+        ("lease::LeaseSteal::run", ("store/lease.py", "LeaseSteal.run", "exact")),
+        ("store/lease#LeaseSteal", ("store/lease.py", "LeaseSteal", "exact")),
         ("other.run", ("other.py", "run", "exact")),
         ("vec/mod#pushed", ("vec/mod.rs", "pushed", "exact")),
         ("vec::pushed", ("vec/mod.rs", "pushed", "exact")),
