@@ -23,9 +23,9 @@ from typing import Any
 from tests.engine.servers import RealServer, running
 
 from cairn.embedding.static import StaticEmbedder
-from cairn.engine import candidates, milvus_rows
-from cairn.engine.candidates import CandidateEngine
+from cairn.engine import local, milvus_rows
 from cairn.engine.contract import Near, Scope, Vector
+from cairn.engine.local import CandidateEngine
 from cairn.engine.milvus import Server
 from cairn.engine.milvus_rows import MilvusRows
 from cairn.engine.rows import scope_of, term_number
@@ -152,11 +152,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("repositories", nargs="+")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long a question may take here")
-    parser.add_argument(
-        "--sample", type=int, default=candidates.ENGINE_SAMPLE, help="rows that the middle is taken from"
-    )
+    parser.add_argument("--sample", type=int, default=local.ENGINE_SAMPLE, help="rows that the middle is taken from")
     options = parser.parse_args()
-    candidates.ENGINE_SAMPLE = options.sample
+    local.ENGINE_SAMPLE = options.sample
     milvus_rows.ENGINE_SEARCH_SECONDS = options.seconds
     with tempfile.TemporaryDirectory() as scratch, running(Path(scratch) / "server") as server:
         for root in options.repositories:

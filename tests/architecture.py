@@ -61,7 +61,6 @@ MAY_IMPORT: dict[str, set[str]] = {
 # The store is entered by its door, `cairn.store`, and nobody outside it imports a module below: rows are read through a
 # view, which knows what is live, so that no room can reach a segment, its tables or its columns.
 DOOR_OF_THE_STORE = frozenset(cairn.store.__all__)
-BELOW_THE_DOOR = {"sync"}
 
 
 # The rooms that ask for a trait of a language and never for its name (see `syntax/traits.py`).
@@ -184,7 +183,7 @@ DOORS = (
         " search/places.py search/places.py search/filters.py search/searcher.py"
         " embedding/cache.py store/format/build.py search/nearness.py search/snippets.py search/pattern.py"
         " engine/local.py search/signals.py search/lexical.py search/rank.py search/signals.py store/read/live.py"
-        " engine/scan.py engine/contract.py engine/rows.py engine/candidates.py engine/milvus_rows.py"
+        " engine/scan.py engine/contract.py engine/rows.py engine/milvus_rows.py"
         " search/nearness.py search/exact.py search/symbols.py search/paths.py search/symbols.py"
         " search/searcher.py graph/atlas.py",
     ),
@@ -230,7 +229,7 @@ def _directions(file: str, tree: ast.AST) -> Iterator[str]:
         target = parts[1] if len(parts) > 1 and parts[1] in MAY_IMPORT else "__init__"
         if target not in MAY_IMPORT[room] | {room} and len(parts) > 1:
             yield f"{file}:{line}: {room} may not import {name}"
-        elif target == "store" and room not in {"store", *BELOW_THE_DOOR} and not _is_by_the_door(parts):
+        elif target == "store" and room != "store" and not _is_by_the_door(parts):
             yield f"{file}:{line}: {room} may not reach {name}"
 
 

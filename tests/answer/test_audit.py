@@ -9,10 +9,11 @@ import pytest
 
 from cairn.answer import runs
 from cairn.answer.envelope import load_schema
-from cairn.store.repair import RepairScope
+from cairn.store import RepairPlan
+from cairn.store.repair import RepairAction, RepairScope
 from cairn.store.repair.salvage import FENCE, MEND, MOVE, POINT, RENEW
 from cairn.sync.repair import RepairReport
-from cairn.sync.report import Changes, FailedFile, HealthFinding, RepairAction, RepairPlan, Severity
+from cairn.sync.report import Changes, FailedFile, HealthFinding, Severity
 from tests.answer.test_envelope import valid
 from tests.conformance import conforms
 from tests.golden_files import GOLDEN, is_golden

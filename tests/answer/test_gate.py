@@ -15,8 +15,9 @@ import cairn
 from cairn.answer.gate import closed
 from cairn.ask.gate import GateFacts, NonOkReason, Status, decide, first_told, gate_error
 from cairn.errors import IndexingInProgressError, NotIndexed, NoValidSnapshot, RequiresReindex
+from cairn.store import WriterInfo
 from cairn.sync.proof import Proof, ProofOutcome, ProofReason
-from cairn.sync.status import State, WriterInfo
+from cairn.sync.status import State
 from tests.answer.test_envelope import valid
 from tests.conformance import conforms
 

@@ -19,8 +19,9 @@ from cairn.answer.envelope import Envelope, load_schema
 from cairn.ask.gate import Status
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.core.types import SkipReason
+from cairn.store import WriterInfo
 from cairn.sync.report import Changes, FailedFile, HealthFinding, RunReport, Severity
-from cairn.sync.status import SnapshotInfo, State, StoreStatus, WriterInfo
+from cairn.sync.status import SnapshotInfo, State, StoreStatus
 from tests.answer.test_envelope import MANY, VALIDATORS, WILD, valid
 from tests.golden_files import GOLDEN, is_golden
 

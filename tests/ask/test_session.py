@@ -16,9 +16,9 @@ from cairn.ask.session import Session, ask_all, find_targets, hold_page, whole
 from cairn.core.limits import LAST_USED_SECONDS, MAX_CODEBASES, RECENT_SYNC_SECONDS
 from cairn.errors import BadContinuation, NotIndexed, StoreError, UsageError
 from cairn.search.types import Mode, SearchRequest
+from cairn.store import WriterInfo
 from cairn.store.disk import Disk
 from cairn.sync.report import Freshness
-from cairn.sync.status import WriterInfo
 from tests.conformance import conforms
 from tests.support.clock import ManualClock
 from tests.support.faults import Faults

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cairn.cli.upkeep import plan_lines
-from cairn.store.repair import RepairScope
-from cairn.sync.report import RepairAction, RepairPlan
+from cairn.store import RepairPlan
+from cairn.store.repair import RepairAction, RepairScope
 from tests.conformance import conforms
 from tests.schemas import check
 from tests.support.commands import Person

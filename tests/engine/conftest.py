@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import cairn.engine.candidates as candidates_module
+import cairn.engine.local as candidates_module
 import cairn.engine.milvus as milvus_module
 import cairn.sync.remote.copy as remote_view_module
 from cairn.sync.proof import PROVEN

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cairn.engine.milvus import Server, schema_of
-from cairn.engine.milvus_shape import FIELDS, PROPERTY, collection_name, description
+from cairn.engine.milvus_rows import FIELDS, PROPERTY, collection_name, description
 from cairn.errors import (
     ConfigError,
     EngineError,

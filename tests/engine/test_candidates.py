@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-import cairn.engine.candidates as candidates_module
+import cairn.engine.local as candidates_module
 from cairn.core.limits import ENGINE_REST_SECONDS
-from cairn.engine.candidates import CandidateEngine
 from cairn.engine.contract import Held, Near, Scope, Vector
+from cairn.engine.local import CandidateEngine
 from cairn.errors import EngineDamaged, EngineUnreachable
 from tests.search.corpora import MODEL, engine_of, project
 from tests.support.clock import ManualClock

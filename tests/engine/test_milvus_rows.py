@@ -13,12 +13,11 @@ from pathlib import Path
 import pytest
 
 import cairn.engine.milvus_rows as milvus_rows_module
-import cairn.engine.milvus_shape as milvus_shape_module
+import cairn.engine.milvus_rows as milvus_shape_module
 from cairn.core.limits import ENGINE_PIECE_BYTES
 from cairn.engine.contract import RowSearch, Scope, SealedFile
 from cairn.engine.milvus import Server
-from cairn.engine.milvus_rows import MilvusRows
-from cairn.engine.milvus_shape import RECEIPT, collection_name
+from cairn.engine.milvus_rows import RECEIPT, MilvusRows, collection_name
 from cairn.engine.rows import SegmentRows, scope_of, segments_of
 from cairn.errors import EngineDamaged, EngineError, EngineForeign, EngineFull, EngineUnreachable
 from cairn.store.format.manifest import Completion
@@ -283,7 +282,7 @@ def test_a_collection_of_another_form_or_another_model_is_refused(server: RealSe
 
 def test_a_collection_that_was_left_half_made_is_finished(server: RealServer, view: SnapshotView) -> None:
     from cairn.engine.milvus import schema_of
-    from cairn.engine.milvus_shape import FIELDS, PROPERTY, description
+    from cairn.engine.milvus_rows import FIELDS, PROPERTY, description
 
     own = f"half__{STORE_ID}"
     door = Server(server.uri)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cairn.core.limits import ENGINE_PIECE_BYTES
 from cairn.engine.contract import Row, Scope
-from cairn.engine.milvus_shape import (
+from cairn.engine.milvus_rows import (
     FIELD_NAMES,
     PROPERTY,
     collection_name,

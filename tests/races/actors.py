@@ -37,10 +37,10 @@ from cairn.store.publish.writer import Writer, open_writer
 from cairn.store.read import snapshot
 from cairn.store.read.snapshot import Part, open_view
 from cairn.store.tend import collect as collecting
+from cairn.store.tend import compact as compacting
 from cairn.store.tend import compact as merging
 from cairn.store.tend.collect import Collected, collect
 from cairn.store.tend.merge import Merged, merge
-from cairn.sync import upkeep as compacting
 from cairn.sync.upkeep import CompactReport, compact_store
 from tests.races.scheduler import Actor, ActorDisk, Event
 from tests.store import disks, little

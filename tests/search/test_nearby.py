@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cairn.engine import candidates
-from cairn.engine.candidates import CandidateEngine
+from cairn.engine import local as candidates
+from cairn.engine.local import CandidateEngine
 from cairn.search.query import parse
 from cairn.search.rank import Ranking, rank
 from tests.search.corpora import MODEL, engine_of, project

@@ -15,7 +15,7 @@ from cairn.store.disk import Disk
 from cairn.store.format.layout import COMPACT_LOCK, LEASE_LOCK, READERS_LOCK, create_store
 from cairn.store.fs import Fs
 from cairn.store.publish.lease import LEASE, MOST_TTL_MS, RunKind, acquire, encode_lease, read_lease
-from cairn.store.tend.removal import alone, finish_removal, is_leftover, require_no_writer, retire
+from cairn.store.tend.collect import alone, finish_removal, is_leftover, require_no_writer, retire
 from tests.store.disks import Call, MemoryDisk, Mode, TracingDisk
 from tests.store.little import FewProcesses, save
 from tests.store.test_lease import RECORD

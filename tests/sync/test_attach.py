@@ -10,9 +10,9 @@ import pytest
 from cairn.core.config import EngineConfig
 from cairn.errors import EngineUnreachable
 from cairn.store.publish.lease import RunKind
-from cairn.store.publish.writer import open_writer
+from cairn.store.publish.writer import attached, open_writer
 from cairn.sync.remote import copy
-from cairn.sync.remote.copy import attached, attachment
+from cairn.sync.remote.copy import attachment
 from tests.support.clock import ManualClock
 from tests.sync.team import FILES, person
 

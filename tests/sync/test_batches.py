@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from typing import NamedTuple, cast
 
 import pytest
 
@@ -10,7 +11,8 @@ import cairn.sync.batches as batches_module
 from cairn.core.types import FileFacts, FileStat, SkipReason, SourceFile, StoredFile
 from cairn.store.format.layout import create_store
 from cairn.store.format.seal import Remembered
-from cairn.store.publish.staging import Staging, staged_records
+from cairn.store.publish.staging import BatchWriter, Staging, staged_records
+from cairn.store.publish.writer import Writer
 from cairn.sync.batches import Packer
 from cairn.syntax.analyze import analyze
 from tests.conformance import conforms
@@ -31,6 +33,16 @@ def skip(name: str) -> StoredFile:
     return StoredFile(name, FileStat(3, 1, 1, 1), "", "", "", SkipReason.BINARY, "", 3, 0, "")
 
 
+class Run(NamedTuple):
+    """What a packer needs of a run that writes."""
+
+    disk: MemoryDisk
+    staging: Staging
+
+    def segments(self, dimension: int, chunker_version: str) -> BatchWriter:
+        return BatchWriter(self.disk, self.staging, dimension, chunker_version)
+
+
 class Bench:
     """A packer over a disk in memory."""
 
@@ -40,14 +52,14 @@ class Bench:
         self.model = model or Model()
         self.beats = 0
         staging = Staging(self.disk, RUN, Remembered())
-        self.packer = Packer(self.disk, staging, self.model, None, most_bytes, "0" * 64, self.beat)
+        self.packer = Packer(cast("Writer", Run(self.disk, staging)), self.model, None, most_bytes, "0" * 64, self.beat)
 
     def beat(self) -> None:
         self.beats += 1
 
     def contents(self, *, stopped: bool = False) -> list[list[str]]:
-        batches = self.packer.finish(stopped=stopped)
-        return [[record.key for record in staged_records(self.disk, RUN, batch)] for batch in batches]
+        self.packer.finish(stopped=stopped)
+        return [[record.key for record in staged_records(self.disk, RUN, batch)] for batch in self.packer.batches]
 
 
 @conforms("003.LIM1")

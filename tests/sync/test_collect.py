@@ -15,15 +15,17 @@ import cairn.sync.health as health_module
 import cairn.sync.upkeep as upkeep_module
 from cairn.core.clock import SYSTEM_PROCESSES
 from cairn.core.config import EngineConfig
+from cairn.core.limits import RETAIN_SNAPSHOTS_MIN
 from cairn.errors import NotIndexed, StoreBusy
 from cairn.store.disk import Disk
 from cairn.store.publish.lease import RunKind
 from cairn.store.publish.writer import open_writer
 from cairn.store.read.snapshot import IN_USE, NO_LOCKS, open_view
 from cairn.store.repair.verify import check
+from cairn.store.tend.collect import is_due
 from cairn.sync import upkeep as collect
 from cairn.sync.health import check_health
-from cairn.sync.upkeep import CollectReport, gc, is_due
+from cairn.sync.upkeep import CollectReport, gc
 from tests.conformance import conforms
 from tests.sync.desk import Desk, silent, texts_of
 
@@ -156,4 +158,4 @@ def test_numbers_that_nobody_won_make_it_due_as_well(desk: Desk) -> None:
         for number in range(2, 12):
             disk.create_bytes(f"generations/{number}", b"")
         assert is_due(disk, desk.clock)
-    assert collect.RETAIN_SNAPSHOTS_MIN == 5
+    assert RETAIN_SNAPSHOTS_MIN == 5

@@ -16,9 +16,9 @@ from cairn.store.publish.lease import RunKind
 from cairn.store.publish.writer import open_writer
 from cairn.store.read.snapshot import open_view
 from cairn.store.repair.verify import check
+from cairn.store.tend import compact as compacting
 from cairn.store.tend.compact import workshop
 from cairn.sync import run
-from cairn.sync import upkeep as compacting
 from cairn.sync.codebase import open_codebase
 from cairn.sync.upkeep import CompactReport, Shape, compact, compact_store
 from tests.conformance import conforms

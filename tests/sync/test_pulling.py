@@ -107,7 +107,7 @@ def test_what_is_not_what_was_sent_is_refused_and_nothing_is_published(sent: Per
     with sent.rows() as rows:
         name = sorted(rows.receipts())[0]
         [first, *_] = rows._pages(f'kind == 2 and segment == "{name}"', ["payload"])
-        from cairn.engine.milvus_shape import pieces, reserved
+        from cairn.engine.milvus_rows import pieces, reserved
 
         [(_, payload)] = pieces(first["payload"].split(" ")[0], b"other bytes")
         rows._write([reserved(2, first["id"], name, payload, 256)], 1)

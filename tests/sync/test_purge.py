@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import cairn.store.door as door_module
 from cairn.core.clock import SYSTEM_PROCESSES
 from cairn.errors import StoreBusy, StoreNotOurs
 from cairn.store.disk import Disk
@@ -159,7 +160,7 @@ def test_what_the_disk_does_not_let_go_is_told_with_what_it_still_takes(
         disk.remove(f"{name}/file")
         disk.remove_folder(name)
 
-    monkeypatch.setattr(purge_module, "remove_tree", stop)
+    monkeypatch.setattr(door_module, "remove_tree", stop)
     found = purge(str(shelf.home))
     assert [(stayed.name, stayed.why) for stayed in found.stayed] == [("cache", "Input/output error.")]
     assert found.freed_bytes == would.freed_bytes - 5

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import cairn.engine.candidates as candidates_module
+import cairn.engine.local as candidates_module
 from cairn.errors import EngineDamaged, EngineUnreachable, NotIndexed
 from cairn.search.types import SearchRequest
 from cairn.store.format.manifest import Manifest

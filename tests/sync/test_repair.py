@@ -17,9 +17,11 @@ from pathlib import Path
 
 import pytest
 
+import cairn.store.repair.salvage as salvage_module
 from cairn.core.progress import Phase, Progress
 from cairn.core.types import StoredFile
 from cairn.errors import Incompatible, NotIndexed, StoreBusy, StoreError
+from cairn.store import RepairPlan, Store
 from cairn.store.format import manifest as manifests
 from cairn.store.format.document import DIGESTS, MANIFEST, seal
 from cairn.store.format.manifest import Manifest
@@ -28,10 +30,9 @@ from cairn.store.publish.writer import open_writer
 from cairn.store.read.snapshot import SnapshotView, open_view
 from cairn.store.repair import RepairScope
 from cairn.store.repair.verify import Severity, check
-from cairn.sync import repair as repairs
 from cairn.sync import run
 from cairn.sync.repair import RepairReport, plan, repair
-from cairn.sync.report import RepairPlan, RunOptions
+from cairn.sync.report import RunOptions
 from tests.conformance import conforms
 from tests.support.faults import Faults
 from tests.sync.desk import Desk, silent, texts_of
@@ -471,9 +472,9 @@ def test_while_another_run_writes_nothing_is_touched(desk: Damaged) -> None:
 
 def test_a_lease_that_cannot_be_read_is_watched_for_a_whole_term(desk: Damaged) -> None:
     with desk.place.make_disk() as disk:
-        assert repairs._patience(disk) == 0
+        assert Store(disk).mending("", "", "", lambda: True).patience() == 0
         (desk.here / LEASE).write_bytes(b"rubbish")
-        assert repairs._patience(disk) > 120
+        assert Store(disk).mending("", "", "", lambda: True).patience() > 120
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read and write everything")
@@ -489,17 +490,17 @@ def test_rights_taken_away_are_no_damage(desk: Damaged) -> None:
 def test_rights_taken_away_in_mid_run_cost_nothing(desk: Damaged, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it shows to anybody: a sealed folder refuses even the superuser at our door to the disk."""
     hurt(segment(desk, 2, "data.bin"))
-    honest = repairs.treat
+    honest = salvage_module.treat
 
     def treat(*args: object) -> None:
         (desk.here / "segments").chmod(0o500)
         honest(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(repairs, "treat", treat)
+    monkeypatch.setattr(salvage_module, "treat", treat)
     with pytest.raises(StoreError) as refused:
         desk.repair()
     assert refused.value.sentence.startswith("You may not use ")
-    monkeypatch.setattr(repairs, "treat", honest)
+    monkeypatch.setattr(salvage_module, "treat", honest)
     (desk.here / "segments").chmod(0o700)
     with desk.place.make_disk() as disk, open_view(disk, "here") or pytest.fail("nothing") as view:
         assert view.manifest.generation == 2, "what was whole before still answers"

@@ -11,7 +11,7 @@ import pytest
 import cairn.store.publish.publish as install_module
 from cairn.core.types import Skip, SkipReason
 from cairn.store.publish.staging import Rewrite
-from cairn.sync import catchup as rewriting
+from cairn.store.tend import compact as rewriting
 from cairn.sync.catchup import told_to_leave_out
 from tests.conformance import conforms
 from tests.support.faults import Faults

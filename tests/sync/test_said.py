@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cairn.store import Store
 from cairn.sync.codebase import model_of
-from cairn.sync.inventory import last_sync
 from tests.sync.desk import Desk, extract_here
 
 
@@ -21,11 +21,11 @@ def test_the_time_of_a_sync_that_found_nothing_counts_until_its_file_is_damaged(
     manifest = desk.manifest()
     state = Path(desk.place.path) / "index_state.json"
     with desk.place.make_disk() as disk:
-        assert last_sync(disk, manifest) >= manifest.created_at
+        assert Store(disk).notes.last_sync(manifest) >= manifest.created_at
         state.write_bytes(b"damaged")
-        assert last_sync(disk, manifest) == manifest.created_at
+        assert Store(disk).notes.last_sync(manifest) == manifest.created_at
         state.unlink()
-        assert last_sync(disk, manifest) == manifest.created_at
+        assert Store(disk).notes.last_sync(manifest) == manifest.created_at
     assert model_of(manifest.config_fields) == desk.model.identity.model
 
 

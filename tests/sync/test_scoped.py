@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import cairn.store.tend.compact as compact_module
 from cairn.core.config import Config
 from cairn.core.limits import MAX_HINTED_FILES
 from cairn.core.progress import Progress
@@ -24,8 +25,7 @@ from cairn.source.walk import walk
 from cairn.source.watch import Watch, watch_tree
 from cairn.store.format.manifest import Manifest
 from cairn.store.read.snapshot import SnapshotView, open_view
-from cairn.sync import run, upkeep
-from cairn.sync import upkeep as compact
+from cairn.sync import run
 from cairn.sync.codebase import place_of
 from cairn.sync.report import RunReport
 from cairn.sync.scope import Seen
@@ -296,8 +296,7 @@ def test_a_file_that_fails_leaves_what_was_there_and_is_tried_again(pair: Pair) 
 
 
 def test_what_a_merge_has_put_together_is_built_on(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (upkeep, compact):
-        monkeypatch.setattr(module, "is_overdue", lambda manifest: len(manifest.segments) > 3)
+    monkeypatch.setattr(compact_module, "is_overdue", lambda manifest: len(manifest.segments) > 3)
     filled(pair)
     tree = pair.seen.tree
     for number in range(4):

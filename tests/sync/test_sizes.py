@@ -9,7 +9,8 @@ import pytest
 
 from cairn.store.disk import Disk
 from cairn.store.fs import FileStat
-from cairn.sync.inventory import cache_size, free_space, is_ours, size_of
+from cairn.store.sizes import is_ours, size_of
+from cairn.sync.inventory import cache_size, free_space
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import cairn.store.door as door_module
 from cairn.core.clock import SYSTEM_PROCESSES, rfc3339
 from cairn.errors import StoreNotOurs
 from cairn.store.disk import Disk
@@ -266,7 +267,7 @@ def test_a_removal_that_the_disk_stops_is_told_and_goes_on_next_time(
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patched:
-        patched.setattr(stores, "finish_removal", stop)
+        patched.setattr(door_module, "finish_removal", stop)
         found = collect(shelf)
     assert (len(found.removed), found.freed_bytes) == (1, 0)
     assert "the next call goes on: Input/output error." in found.notes[0]

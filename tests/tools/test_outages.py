@@ -33,7 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Deadlines of a moment, and no rest: every question asks the server anew."""
-    for module in ("cairn.engine.candidates", "cairn.sync.remote.copy"):
+    for module in ("cairn.engine.local", "cairn.sync.remote.copy"):
         monkeypatch.setattr(f"{module}.ENGINE_REST_SECONDS", 0.0)
     monkeypatch.setattr("cairn.engine.milvus.ENGINE_BACKOFF_SECONDS", 0.001)
     monkeypatch.setattr("cairn.engine.milvus_rows.ENGINE_SEARCH_SECONDS", 0.3)

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from cairn.answer.runs import repair_envelope, run_envelope
 from cairn.core.types import SkipReason
+from cairn.store import RepairPlan
 from cairn.store.repair import RepairScope
 from cairn.sync.codebase import open_codebase
 from cairn.sync.repair import RepairReport
-from cairn.sync.report import Changes, FailedFile, RepairPlan, RunReport
+from cairn.sync.report import Changes, FailedFile, RunReport
 from tests.schemas import check
 
 SNAPSHOT = "0" * 26

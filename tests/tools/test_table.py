@@ -269,7 +269,6 @@ def test_every_face_reads_through_the_one_entry_that_knows_what_is_live(
         asked.append(given)
 
     monkeypatch.setattr("cairn.store.read.snapshot.open_view", nothing)
-    monkeypatch.setattr("cairn.sync.status.open_view", nothing)
     for tool, arguments in QUESTIONS:
         asked.clear()
         if tool != "search_codebase":

@@ -7,8 +7,9 @@ from typing import Any
 from cairn.answer.envelope import Envelope, asked
 from cairn.ask.gate import MOST_FIELDS, Gate, Status, gate_error, stale_reason
 from cairn.core.text import plain
+from cairn.store import WriterInfo
 from cairn.sync.proof import ProofReason
-from cairn.sync.status import State, WriterInfo
+from cairn.sync.status import State
 
 # The two runs that read every file again; all others look for what changed.
 _FULL_RUNS = frozenset({"create", "reindex"})

@@ -16,10 +16,10 @@ from cairn.ask.gate import Gate, GateFacts, Lifecycle, NonOkReason, Status, deci
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, EMBED_CACHE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.core.text import plain
 from cairn.core.types import SkipReason
-from cairn.store import RepairScope, RunOutcome
+from cairn.store import RepairPlan, RepairScope, RunOutcome, WriterInfo
 from cairn.sync.inventory import DiskUse
-from cairn.sync.report import FailedFile, HealthFinding, RepairPlan, RunReport, Severity
-from cairn.sync.status import SnapshotInfo, State, StoreStatus, WriterInfo
+from cairn.sync.report import FailedFile, HealthFinding, RunReport, Severity
+from cairn.sync.status import SnapshotInfo, State, StoreStatus
 from cairn.sync.stores import StoresCollected
 
 TYPE_CHECKING = False

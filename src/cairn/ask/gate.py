@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from cairn.errors import CairnError, IndexingInProgressError, NotIndexed, NoValidSnapshot, RequiresReindex
-from cairn.store import RunOutcome, Tracked
+from cairn.store import RunOutcome, Tracked, WriterInfo
 from cairn.sync.proof import UNPROVEN, Proof, ProofReason
-from cairn.sync.status import State, WriterInfo
+from cairn.sync.status import State
 
 # --- The states of a codebase, and which may follow which: one table, shown as it is in docs/STATES.md.
 

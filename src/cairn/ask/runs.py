@@ -19,14 +19,13 @@ from cairn.core.progress import Phase, Progress, Tell
 from cairn.embedding.choose import Models
 from cairn.errors import CairnError, Cancelled, SourceError, StoreBusy
 from cairn.source.root import printable
-from cairn.store import RunProgress
+from cairn.store import RunProgress, WriterInfo
 from cairn.sync import run as engine
 from cairn.sync.codebase import Codebase
 from cairn.sync.pool import dismiss
 from cairn.sync.repair import RepairReport, repair
 from cairn.sync.report import Gap, RunOptions, RunReport
 from cairn.sync.scope import Seen
-from cairn.sync.status import WriterInfo
 
 # What is published is not taken back, so a run that has come this far ends by itself.
 _TO_THE_END = frozenset({Phase.PUBLISHING, Phase.COMPACTING, Phase.COLLECTING})

@@ -28,11 +28,11 @@ from cairn.search.rank import RANKING_VERSION
 from cairn.search.searcher import Searcher, question_of
 from cairn.search.types import SearchRequest
 from cairn.source.root import path_key, printable, relative_to_root
-from cairn.store import SnapshotView
+from cairn.store import SnapshotView, WriterInfo
 from cairn.sync.codebase import Codebase, open_codebase, place_of
 from cairn.sync.remote.copy import RemoteView
 from cairn.sync.report import Freshness
-from cairn.sync.status import Standing, State, WriterInfo, later_warnings, reading, snapshot_info, stand
+from cairn.sync.status import Standing, State, later_warnings, reading, snapshot_info, stand
 from cairn.sync.stores import note_use
 
 NOT_CHECKED = Freshness("not_checked")

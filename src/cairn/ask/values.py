@@ -9,9 +9,10 @@ from cairn.ask.gate import Gate, Status
 from cairn.errors import Ambiguous, CairnError, NotFound, Unsupported
 from cairn.graph.outline import Definition
 from cairn.search.types import ChunkSpan, Found, Hit
+from cairn.store import WriterInfo
 from cairn.sync.proof import ProofReason
 from cairn.sync.report import Freshness
-from cairn.sync.status import SnapshotInfo, WriterInfo
+from cairn.sync.status import SnapshotInfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from cairn.core.text import plain
 from cairn.errors import CairnError, IndexDrifted, NoValidSnapshot, SourceError, UsageError
 from cairn.semantic.database import SemanticDatabase
 from cairn.source.root import printable
-from cairn.store import RepairScope
+from cairn.store import RepairPlan, RepairScope
 from cairn.sync.codebase import open_codebase, place_of
-from cairn.sync.report import HealthFinding, RepairPlan, Severity
+from cairn.sync.report import HealthFinding, Severity
 from cairn.sync.status import later_warnings, reading
 from cairn.sync.stores import StoresCollected
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cairn.engine.candidates import Candidates
-from cairn.engine.local import LocalEngine
+from cairn.engine.local import Candidates, LocalEngine
 from cairn.search.lexical import Rows, Scores, falling_sums
 
 # From so many numbers on, the middle ones are looked for between two that a sample says they are between.

@@ -150,7 +150,7 @@ class Searcher:
         if self.remote is None:
             return LocalEngine(self.view)
         # Only where a server searches, which most do without.
-        from cairn.engine.candidates import CandidateEngine  # noqa: PLC0415
+        from cairn.engine.local import CandidateEngine  # noqa: PLC0415
 
         return CandidateEngine(self.view, self.remote)
 

@@ -1,21 +1,22 @@
 r"""What is true? Everything that lasts is written here, and only through `Disk`.
 
-This module is the door: nobody outside imports anything below it. Behind it are five rooms. `format` says what the
-bytes of a segment, a manifest and the side files mean; `publish` takes the lease, stages batches and makes them the
-newest snapshot or leaves everything as it was; `read` opens the newest snapshot that is whole, and nothing that is
-published or collected later changes an open view; `tend` merges segments and takes away what nobody needs; `repair`
-reads every byte again and mends what is damaged. The folder of a store is described byte by byte in `docs/FORMAT.md`.
+This module is the door: nobody outside imports anything below it. A `Store` is one store that is open: its `newest`
+manifest, a `view` of a snapshot, a `Writer` that holds the lease, `publish`, `check`, and its `upkeep`. A `Home` is the
+folder that holds them all. Behind the door are five rooms. `format` says what the bytes of a segment, a manifest and
+the side files mean; `publish` takes the lease, stages batches and makes them the newest snapshot or leaves everything
+as it was; `read` opens the newest snapshot that is whole, and nothing that is published or collected later changes an
+open view; `tend` merges segments and takes away what nobody needs; `repair` reads every byte again and mends what is
+damaged. The folder of a store is described byte by byte in `docs/FORMAT.md`.
 
     >>> import os, pathlib
     >>> import cairn
     >>> _ = pathlib.Path("ledger.py").write_text("def settle(account):\n    return account\n\nsettle(1)\n")
     >>> cairn.open(".").close()
 
-    >>> from cairn.store.disk import Disk
-    >>> from cairn.store.read.snapshot import open_view
+    >>> from cairn.store import Home, Store
     >>> home = os.environ["CAIRN_HOME"]
-    >>> [store] = os.listdir(f"{home}/data")
-    >>> with Disk.at(home, f"data/{store}") as disk, open_view(disk, store) as view:
+    >>> [name] = os.listdir(f"{home}/data")
+    >>> with Home(home).open_store(f"data/{name}") as disk, Store(disk).view() as view:
     ...     view.manifest.generation, list(view.paths()), view.counts().files
     ...     bytes(view.text("ledger.py"))[:20]
     (1, ['ledger.py'], 1)
@@ -31,7 +32,8 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cairn.store.disk import Disk
-    from cairn.store.format.manifest import Completion, decode_completion, encode_completion
+    from cairn.store.door import Home, Store, WriterInfo
+    from cairn.store.format.manifest import Completion, GitState, Manifest, decode_completion, encode_completion
     from cairn.store.format.postings import FIELDS, Postings, approximate, quantize
     from cairn.store.format.rows import ChunkRow
     from cairn.store.format.side_files import RunProgress
@@ -45,10 +47,13 @@ if TYPE_CHECKING:
         remove_tree,
         store_trouble,
     )
+    from cairn.store.publish.lease import RunKind
+    from cairn.store.publish.staging import Draft
+    from cairn.store.publish.writer import Writer
     from cairn.store.read.live import LivePart, Outline, Passage, Reach, live_parts
     from cairn.store.read.snapshot import SnapshotView
-    from cairn.store.registry import RunOutcome, Tracked
-    from cairn.store.repair import RepairScope
+    from cairn.store.registry import Registry, RunOutcome, Tracked
+    from cairn.store.repair import RepairPlan, RepairScope
 
 __all__ = [
     "FIELDS",
@@ -56,19 +61,29 @@ __all__ = [
     "ChunkRow",
     "Completion",
     "Disk",
+    "Draft",
     "FileWriter",
     "Fs",
+    "GitState",
+    "Home",
     "LivePart",
+    "Manifest",
     "Map",
     "Outline",
     "Passage",
     "Postings",
     "Reach",
+    "Registry",
+    "RepairPlan",
     "RepairScope",
+    "RunKind",
     "RunOutcome",
     "RunProgress",
     "SnapshotView",
+    "Store",
     "Tracked",
+    "Writer",
+    "WriterInfo",
     "approximate",
     "database_of",
     "decode_completion",
@@ -82,7 +97,8 @@ __all__ = [
 
 _PLACES = {
     "cairn.store.disk": ("Disk",),
-    "cairn.store.format.manifest": ("Completion", "decode_completion", "encode_completion"),
+    "cairn.store.door": ("Home", "Store", "WriterInfo"),
+    "cairn.store.format.manifest": ("Completion", "GitState", "Manifest", "decode_completion", "encode_completion"),
     "cairn.store.format.postings": ("FIELDS", "Postings", "approximate", "quantize"),
     "cairn.store.format.rows": ("ChunkRow",),
     "cairn.store.format.side_files": ("RunProgress",),
@@ -90,10 +106,13 @@ _PLACES = {
         *("SHARED", "FileWriter", "Fs", "Map"),
         *("database_of", "remove_file", "remove_tree", "store_trouble"),
     ),
+    "cairn.store.publish.lease": ("RunKind",),
+    "cairn.store.publish.staging": ("Draft",),
+    "cairn.store.publish.writer": ("Writer",),
     "cairn.store.read.live": ("LivePart", "Outline", "Passage", "Reach", "live_parts"),
     "cairn.store.read.snapshot": ("SnapshotView",),
-    "cairn.store.registry": ("RunOutcome", "Tracked"),
-    "cairn.store.repair": ("RepairScope",),
+    "cairn.store.registry": ("Registry", "RunOutcome", "Tracked"),
+    "cairn.store.repair": ("RepairPlan", "RepairScope"),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 

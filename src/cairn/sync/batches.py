@@ -10,33 +10,31 @@ from cairn.core.types import FileFacts, StoredFile
 from cairn.embedding.cache import EmbeddingCache, embed_with_cache
 from cairn.embedding.model import Embedder
 from cairn.errors import EmbeddingFailed
-from cairn.store.format.build import SegmentBuilder
-from cairn.store.fs import Fs
-from cairn.store.publish.staging import Batch, Staging
+from cairn.store import Writer
 from cairn.sync.report import FailedFile
 from cairn.syntax.identity import CHUNKER_VERSION
 
 
-@dataclass(slots=True)
+@dataclass
 class Packer:
     """Takes facts and skip records one by one and seals a batch whenever enough is together.
 
     No batch holds more text than `most_bytes`, unless one file does. A file that cannot be embedded goes to `failed`.
     """
 
-    fs: Fs
-    staging: Staging
+    writer: Writer
     embedder: Embedder
     cache: EmbeddingCache | None
     most_bytes: int
     fingerprint: str
     beat: Callable[[], None]
-    batches: list[Batch] = field(default_factory=list)
     failed: list[FailedFile] = field(default_factory=list)
     _group: list[FileFacts] = field(default_factory=list)
     _group_bytes: int = 0
-    _builder: SegmentBuilder | None = None
-    _records: int = 0
+
+    def __post_init__(self) -> None:
+        self._segments = self.writer.segments(self.embedder.identity.dimension, CHUNKER_VERSION)
+        self.batches = self._segments.batches
 
     def add(self, facts: FileFacts) -> None:
         """A file with everything about it. Vectors are made for many files at once."""
@@ -47,15 +45,13 @@ class Packer:
 
     def add_skip(self, record: StoredFile) -> None:
         """A file that was read and left out."""
-        self._current().add_skip(record)
-        self._records += 1
+        self._segments.add_skip(record)
 
-    def finish(self, *, stopped: bool = False) -> list[Batch]:
-        """All batches, the last one sealed. Who has been stopped asks no remote model for the rest."""
+    def finish(self, *, stopped: bool = False) -> None:
+        """Seal the last of the `batches`. Who has been stopped asks no remote model for the rest."""
         if self.embedder.cheap or not stopped:
             self._embed()
         self._seal()
-        return self.batches
 
     def _embed(self) -> None:
         group, self._group, self._group_bytes = self._group, [], 0
@@ -78,28 +74,17 @@ class Packer:
         vectors = embed_with_cache(self.embedder, self.cache, self.fingerprint, hashes, texts, self.beat)
         at = 0
         for facts in group:
-            if self._builder is not None and self._builder.payload + len(facts.source.data) > self.most_bytes:
+            if self._segments.pending and self._segments.payload + len(facts.source.data) > self.most_bytes:
                 self._seal()
-            builder = self._current()
-            builder.add(facts, vectors[at : at + len(facts.chunks)])
+            self._segments.add(facts, vectors[at : at + len(facts.chunks)])
             at += len(facts.chunks)
-            self._records += 1
-            if builder.payload >= self.most_bytes:
+            if self._segments.payload >= self.most_bytes:
                 self._seal()
-
-    def _current(self) -> SegmentBuilder:
-        if self._builder is None:
-            self._builder = SegmentBuilder(self.embedder.identity.dimension, CHUNKER_VERSION)
-        return self._builder
 
     def _seal(self) -> None:
-        builder, self._builder = self._builder, None
-        if builder is None or not self._records:
-            return
-        self._records = 0
-        self.beat()
-        builder.write(self.fs, self.staging.begin())
-        self.batches.append(self.staging.seal(builder.rows, builder.files))
+        if self._segments.pending:
+            self.beat()
+            self._segments.seal()
 
 
 def _texts(facts: FileFacts) -> Iterator[bytes]:

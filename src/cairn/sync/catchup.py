@@ -18,7 +18,6 @@ from cairn.core.limits import (
     BATCH_BYTES,
     MAX_BATCHES_AIMED_AT,
     MAX_DEGRADED_ERRORS,
-    MAX_SEGMENTS_PER_SNAPSHOT,
     PROGRESS_SECONDS,
     PUBLISH_BACKOFF_SECONDS,
     PUBLISH_ROUNDS,
@@ -48,13 +47,7 @@ from cairn.source.listing import ListingRecorder, file_stats
 from cairn.source.root import path_key, printable
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
-from cairn.store.format.manifest import FileError, GitState, Manifest
-from cairn.store.format.side_files import RunProgress, forget_progress, save_progress
-from cairn.store.format.tombstones import Tombstone, TombstoneReason
-from cairn.store.publish.publish import publish
-from cairn.store.publish.staging import Draft, Layer, Rewrite, staged_records
-from cairn.store.publish.writer import Writer
-from cairn.store.tend.compact import holders, loads_of, plan, rewrite
+from cairn.store import Draft, GitState, Manifest, Store, Writer
 from cairn.sync.batches import Packer
 from cairn.sync.codebase import Codebase, Place
 from cairn.sync.memory import TreeMemory, load_memory, rules_of, save_memory
@@ -85,34 +78,6 @@ def told_to_leave_out(gone: Iterable[str], skips: Iterable[Skip]) -> frozenset[s
 def _and_above(key: str) -> Iterable[str]:
     parts = key.split("/")
     return ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
-
-
-@dataclass(slots=True)
-class Rewriter:
-    """What one run writes again. The same wish is fulfilled once, however often its publish is tried."""
-
-    writer: Writer
-    forgotten: frozenset[str] = frozenset()
-    _done: dict[tuple[frozenset[str], bool], tuple[Rewrite, ...]] = field(default_factory=dict)
-
-    def forget(self, keys: frozenset[str]) -> None:
-        """Leave no copy of the text of these files in any segment."""
-        self.forgotten |= keys
-
-    def rewrites(self, new_batches: int) -> tuple[Rewrite, ...]:
-        """What replaces segments of the base, when that many batches come on top."""
-        view = self.writer.view
-        if view is None:
-            return ()
-        crowded = len(view.manifest.segments) + new_batches > MAX_SEGMENTS_PER_SNAPSHOT
-        if not crowded and not self.forgotten:
-            return ()
-        wish = (self.forgotten, crowded)
-        if wish not in self._done:
-            wanted = holders(view, self.forgotten)
-            groups = plan(loads_of(view), everything=crowded, also=wanted) if crowded or wanted else []
-            self._done[wish] = rewrite(self.writer, groups, self.forgotten)
-        return self._done[wish]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +135,7 @@ class Look:
     dirt: Dirt
 
 
-@dataclass(slots=True)
+@dataclass
 class CatchUp:
     """A run on its way. `held` are the files it has indexed, by key: the raw path and the stat they were read under.
 
@@ -183,27 +148,26 @@ class CatchUp:
     tell: Tell
     clock: Clock
     known: dict[str, StoredFile] = field(default_factory=dict)
-    layers: list[Layer] = field(default_factory=list)
     expected: dict[str, str | None] = field(default_factory=dict)
     failed: dict[str, FailedFile] = field(default_factory=dict)
     held: dict[str, tuple[bytes, FileStat]] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
     passing_skips: list[Skip] = field(default_factory=list)
-    rewriter: Rewriter = field(init=False)
     rest_files: int = 0
     rest_skipped: Counter[SkipReason] = field(default_factory=Counter)
     first_look_ns: int = 0
     told_until: float = -1.0
 
     def __post_init__(self) -> None:
-        self.rewriter = Rewriter(self.writer)
+        self.store = Store(self.writer.fs, self.task.place.path)
+        self.rewriter = self.store.upkeep.rewriter(self.writer)
 
     def go(self) -> Outcome:
         """Until it is published, or nothing is to be."""
         try:
             return self._go()
         finally:
-            forget_progress(self.writer.fs)
+            self.store.notes.forget_progress()
 
     def _go(self) -> Outcome:
         base, adopted = self._start()
@@ -236,9 +200,9 @@ class CatchUp:
         adopted = 0
         # Many kills with small batches leave more than a snapshot can name: the rest is indexed again.
         for batch in self.writer.adopted[:MAX_BATCHES_AIMED_AT]:
-            records = staged_records(self.writer.fs, self.writer.run, batch)
+            records = self.writer.records(batch)
             doubles = (record.key for record in records if record.key in self.known)
-            self.layers.append(Layer(_tombstones(TombstoneReason.REPLACE, doubles), (batch,)))
+            self.writer.add_layer(replaced=doubles, batches=(batch,))
             self.known.update((record.key, record) for record in records)
             adopted += batch.files
         return base, adopted
@@ -319,7 +283,7 @@ class CatchUp:
         unreadable = SkipReason.UNREADABLE
         return (
             not self.task.always
-            and not self.layers
+            and not self.writer.layers
             and not self.failed
             and not base.degraded
             and base.ignore_fingerprint == look.ignore_fingerprint
@@ -340,22 +304,19 @@ class CatchUp:
         # Only a few of them are looked up, and in most runs none.
         looked_up = bool(changes.unstable or changes.skips)
         by_raw = {one.raw: one for one in look.walked.candidates} if looked_up else {}
-        tombstones = [
-            *_tombstones(TombstoneReason.REPLACE, (candidate.key for candidate in changes.modify)),
-            *_tombstones(TombstoneReason.DELETE, changes.delete),
-            *_tombstones(TombstoneReason.RENAME_FROM, (rename.old for rename in changes.rename)),
-        ]
+        replaced = [candidate.key for candidate in changes.modify]
+        renamed_from = [rename.old for rename in changes.rename]
         for unstable in changes.unstable:
             if (candidate := by_raw.get(unstable.raw)) is not None:
                 if candidate.key in self.known:
-                    tombstones.append(Tombstone(candidate.key, TombstoneReason.REPLACE))
+                    replaced.append(candidate.key)
                 self._fail_unstable(candidate, unstable)
         gone = {key for key in changes.delete if self._is_indexed(key)}
         # A new file with the same bytes makes it look as if one that a rule now leaves out had been renamed.
-        left = {*changes.delete, *(rename.old for rename in changes.rename)}
+        left = {*changes.delete, *renamed_from}
         self.rewriter.forget(told_to_leave_out(left, look.walked.skips) if left else frozenset())
-        for tombstone in tombstones:
-            self._forget(tombstone.path_key)
+        for key in (*replaced, *changes.delete, *renamed_from):
+            self._forget(key)
         packer = self._packer(candidates)
         for skip in changes.skips:
             if (candidate := by_raw.get(skip.raw)) is not None:
@@ -366,17 +327,15 @@ class CatchUp:
             stopped = False
         finally:
             # Also when somebody stops us: what is sealed is not lost.
-            batches = packer.finish(stopped=stopped)
+            packer.finish(stopped=stopped)
         for failed in packer.failed:
             self._fail(failed)
-        if tombstones or batches:
-            self.layers.append(Layer(tuple(tombstones), tuple(batches)))
+        self.writer.add_layer(replaced=replaced, deleted=changes.delete, renamed=renamed_from, batches=packer.batches)
         self._count(changes, gone)
 
     def _packer(self, candidates: list[Candidate]) -> Packer:
         return Packer(
-            self.writer.fs,
-            self.writer.staging,
+            self.writer,
             self.task.embedder,
             self.task.cache,
             batch_bytes(sum(candidate.stat.size for candidate in candidates), self.task.codebase.config.limits),
@@ -465,7 +424,7 @@ class CatchUp:
         fresh = take(look.git.head_sha, look.walked, changes, self.held.values())
         git = Git(self.task.codebase.root, clock=self.clock)
         self._say(Phase.PUBLISHING)
-        return publish(self.writer, self._draft(look), lambda: still(self.tree, git, fresh), self.clock)
+        return self.store.publish(self.writer, self._draft(look), lambda: still(self.tree, git, fresh), self.clock)
 
     def _draft(self, look: Look) -> Draft:
         task, base = self.task, self.writer.base
@@ -479,12 +438,12 @@ class CatchUp:
             git=look.git,
             read_at=rfc3339(look.began_ns),
             on_base=on_base,
-            layers=tuple(self.layers),
-            rewrites=self.rewriter.rewrites(sum(len(layer.batches) for layer in self.layers)) if on_base else (),
+            layers=tuple(self.writer.layers),
+            rewrites=self.rewriter.rewrites(sum(len(layer.batches) for layer in self.writer.layers)) if on_base else (),
             expected=self.expected,
             files=self.rest_files + len(self.known),
             skipped=tuple((reason.value, count) for reason, count in self._skipped(look)),
-            errors=tuple(FileError(one.path, one.code, one.message) for one in failed),
+            errors=tuple((one.path, one.code, one.message) for one in failed),
         )
 
     def _skipped(self, look: Look) -> tuple[tuple[SkipReason, int], ...]:
@@ -524,7 +483,7 @@ class CatchUp:
         if now >= self.told_until:
             self.told_until = now + PROGRESS_SECONDS
             when = rfc3339(self.clock.wall_ns())
-            save_progress(self.writer.fs, RunProgress(self.writer.run, phase.value, done, total, current, when))
+            self.store.notes.tell(self.writer.run, phase.value, done, total, current, when)
 
 
 def head_of(git: Git) -> tuple[str | None, tuple[str, ...]]:
@@ -538,10 +497,6 @@ def head_of(git: Git) -> tuple[str | None, tuple[str, ...]]:
 def batch_bytes(total: int, limits: LimitConfig) -> int:
     """How much text goes into one segment: little enough to be held, and enough that a large tree needs few."""
     return min(max(BATCH_BYTES, total // MAX_BATCHES_AIMED_AT), limits.max_bytes_per_batch)
-
-
-def _tombstones(reason: TombstoneReason, keys: Iterable[str]) -> tuple[Tombstone, ...]:
-    return tuple(Tombstone(key, reason) for key in keys)
 
 
 def wall_ns(when: str) -> int:

@@ -12,9 +12,7 @@ from cairn.core.limits import MIB
 from cairn.errors import CairnError, StoreError, StoreUnreadable
 from cairn.source.git import git_version
 from cairn.source.root import printable
-from cairn.store.disk import Disk
-from cairn.store.fs import store_trouble
-from cairn.store.registry import read_registry, sqlite_version
+from cairn.store import Disk, Home, Store
 from cairn.sync.inventory import at_home
 from cairn.sync.report import Check, Severity
 
@@ -28,7 +26,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 def check_up(environ: Mapping[str, str]) -> Iterator[Check]:
     """One line for each thing that was looked at."""
     yield Check("python", None, f"Python {platform.python_version()}")
-    yield Check("sqlite", None, f"SQLite {sqlite_version()}")
+    yield Check("sqlite", None, f"SQLite {Home.database_version()}")
     yield _git()
     yield from _watches()
     yield from _home(cairn_home(environ))
@@ -78,11 +76,11 @@ def _home(home: str) -> Iterator[Check]:
         with at_home(home, "") as disk:
             yield _mine(disk, shown)
             yield _space(disk, shown)
-            yield _registry(disk)
+            yield _registry(home)
     except FileNotFoundError:
         yield Check("home", Severity.NOTE, f"{shown} is not there yet: nothing was ever indexed.")
     except OSError as problem:
-        yield _unusable(store_trouble(home, problem))
+        yield _unusable(Store.trouble(home, problem))
     except StoreError as problem:
         yield _unusable(problem)
 
@@ -113,9 +111,9 @@ def _space(disk: Disk, shown: str) -> Check:
     return Check("disk", Severity.WARNING, f"{left}, which is little.", "`cairn gc` and `cairn gc --stores` free some.")
 
 
-def _registry(disk: Disk) -> Check:
+def _registry(home: str) -> Check:
     try:
-        known = len(read_registry(disk))
+        known = len(Home(home).tracked())
     except (StoreError, StoreUnreadable) as problem:
         advice = "The next run makes it anew from the indexes; how earlier runs ended is lost."
         return Check("registry", Severity.WARNING, problem.sentence, advice)

@@ -18,9 +18,7 @@ from cairn.errors import ConfigUnreadable
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.root import find_root, store_id
-from cairn.store.disk import Disk
-from cairn.store.format.document import CHUNK_ROWS, MANIFEST
-from cairn.store.sharing import make_disk, modes_of, open_disk
+from cairn.store import Disk, Home
 from cairn.syntax.identity import CHUNKER_VERSION, EXTRACTOR_VERSION
 from cairn.syntax.languages import identities
 
@@ -45,7 +43,7 @@ def codebase_at(root: Root, environ: Mapping[str, str], *, shared: bool = False)
     """The codebase of a root that is already known."""
     home = cairn_home(environ)
     if os.path.exists(home):
-        shared = modes_of(home).shared
+        shared = Home(home).shared
     user = read_user_config(environ)
     with Tree(root) as tree:
         config = load_config(
@@ -100,25 +98,26 @@ class Place(NamedTuple):
     def disk(self) -> Disk | None:
         """The store's disk; None when there is no store yet."""
         try:
-            return open_disk(self.home, self._below)
+            return Home(self.home).open_store(self._below)
         except FileNotFoundError:
             return None
 
     def make_disk(self, *, shared: bool | None = None) -> Disk:
         """The store's disk, made if it is not there; `shared` is whose somebody wants it to be, None as it is."""
-        return make_disk(self.home, self._below, shared=shared)
+        return Home(self.home).make_store(self._below, shared=shared)
 
 
 def place_of(codebase: Codebase, home: str, embedding: EmbeddingIdentity | None = None) -> Place:
     """The store of this codebase under the user's folder; without a model, for the one that the settings name."""
+    # Not the written ones: what can be rewritten stays in its store.
+    rows, documents = Home.oldest_formats()
     parts = IndexParts(
         grammars=identities(),
         chunker_version=CHUNKER_VERSION,
         extractor_version=EXTRACTOR_VERSION,
         tokenizer_version=TOKENIZER_VERSION,
-        # Not the written ones: what can be rewritten stays in its store, see store/format/document.py.
-        schema_version=CHUNK_ROWS.oldest,
-        schemas=((MANIFEST.name, MANIFEST.oldest),),
+        schema_version=rows,
+        schemas=documents,
         embedding=embedding or identity_of(codebase.config.embedding),
     )
     fingerprint = index_fingerprint(codebase.config, parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -16,18 +16,11 @@ from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
-from cairn.store.disk import Disk
-from cairn.store.format.layout import GENERATIONS, INDEX_STATE, POINTER, QUARANTINE, SNAPSHOTS, STAGING, is_created
-from cairn.store.fs import Fs, store_trouble
-from cairn.store.publish.generations import published, read_claims
-from cairn.store.read.snapshot import NO_LOCKS, SnapshotView, has_locks, open_view
-from cairn.store.repair import verify
-from cairn.store.tend.compact import is_overdue
+from cairn.store import Disk, Fs, Home, SnapshotView, Store
 from cairn.sync.codebase import Codebase, Place, place_of
-from cairn.sync.inventory import size_of
 from cairn.sync.proof import DIRTY, told_to_group
 from cairn.sync.report import HealthFinding, Severity
-from cairn.sync.status import lease_of, open_store
+from cairn.sync.status import open_store
 
 Progress = Callable[[str, int, int], None]
 
@@ -54,7 +47,7 @@ def check_health(
                 HealthFinding("not_indexed", Severity.NOTE, "There is no index yet.", "Run `cairn index` to make it.")
             )
         else:
-            findings += (of_store(found, shared=disk.modes.shared) for found in verify.check(disk))
+            findings += checked(disk)
             findings += _of_newest(disk)
             findings += _stale_staging(disk, clock)
             findings += _quarantine(disk)
@@ -64,12 +57,7 @@ def check_health(
 
 def open_whatever(place: Place) -> AbstractContextManager[Disk | None]:
     """The disk of a store, even of one that somebody has half deleted; None when there is nothing of an index in it."""
-    return open_store(place, _is_begun)
-
-
-def _is_begun(disk: Disk) -> bool:
-    # The pointer and the state are there from the first snapshot on, the folders before it.
-    return not {POINTER, INDEX_STATE, GENERATIONS, SNAPSHOTS}.isdisjoint(disk.list_folder("")) or is_created(disk)
+    return open_store(place, lambda disk: Store(disk).is_begun)
 
 
 def _names(codebase: Codebase, progress: Progress) -> Iterator[HealthFinding]:
@@ -99,25 +87,30 @@ def _names(codebase: Codebase, progress: Progress) -> Iterator[HealthFinding]:
             )
 
 
-def of_store(found: verify.Finding, *, shared: bool) -> HealthFinding:
-    """What the checker found, and what to do about it."""
-    if found.severity is not verify.Severity.ERROR:
-        advice = _ASIDE if found.code == "stranger" else _TIDY
-        return HealthFinding(found.code, Severity.NOTE, found.message, advice, found.place)
-    advice = _REPAIR if found.code != "mode_wrong" else _OPEN if shared else _CLOSE
-    return HealthFinding(found.code, Severity.ERROR, found.message, advice, found.place)
+def checked(disk: Disk) -> list[HealthFinding]:
+    """What the checker finds, and what to do about it."""
+    findings = []
+    for found in Store(disk).check():
+        if found.is_error:
+            severity = Severity.ERROR
+            advice = _REPAIR if found.code != "mode_wrong" else _OPEN if disk.modes.shared else _CLOSE
+        else:
+            severity = Severity.NOTE
+            advice = _ASIDE if found.code == "stranger" else _TIDY
+        findings.append(HealthFinding(found.code, severity, found.message, advice, found.place))
+    return findings
 
 
 def _of_newest(fs: Fs) -> Iterator[HealthFinding]:
     """What a degraded snapshot was published without, and what a group should know of it."""
-    for manifest in published(fs, read_claims(fs), []):
+    for manifest in Store(fs).published():
         for told in told_to_group(fs, manifest):
             code, advice = ("shared_dirty", _COMMIT) if told == DIRTY else ("shared_untracked", _TRACK)
             yield HealthFinding(code, Severity.WARNING, told, advice)
         for error in manifest.errors:
             advice = "Run `cairn sync` when it can be read."
             yield HealthFinding(error.code, Severity.WARNING, error.message, advice, printable(error.path_key.encode()))
-        if is_overdue(manifest):
+        if Store(fs).upkeep.is_overdue(manifest):
             tombstones = sum(ref.count for ref in manifest.tombstones)
             message = f"It is read from {len(manifest.segments):,} segments, and {tombstones:,} tombstones hide rows."
             yield HealthFinding("compaction_overdue", Severity.WARNING, message, _COMPACT)
@@ -126,29 +119,30 @@ def _of_newest(fs: Fs) -> Iterator[HealthFinding]:
 
 def _stale_staging(fs: Fs, clock: Clock) -> Iterator[HealthFinding]:
     """What runs have left behind for so long that none of them can be at it still."""
-    lease = lease_of(fs)
-    for name in fs.list_folder(STAGING) if is_created(fs) else ():
-        path = f"{STAGING}/{name}"
-        with suppress(FileNotFoundError):
-            seconds = (clock.wall_ns() - fs.stat(path).mtime_ns) // 1_000_000_000
-            if seconds > STAGING_TTL_SECONDS and (lease is None or lease.released or lease.staging_txn_id != name):
-                message = f"A run has left it there {seconds // 60:,} minutes ago."
-                yield HealthFinding("staging_stale", Severity.NOTE, message, _TAKE_OVER, path)
+    store = Store(fs)
+    holder = store.holder()
+    for name, path, changed_ns in store.notes.staged():
+        seconds = (clock.wall_ns() - changed_ns) // 1_000_000_000
+        if seconds > STAGING_TTL_SECONDS and (holder is None or holder.released or holder.run_id != name):
+            message = f"A run has left it there {seconds // 60:,} minutes ago."
+            yield HealthFinding("staging_stale", Severity.NOTE, message, _TAKE_OVER, path)
 
 
 def _quarantine(disk: Disk) -> Iterator[HealthFinding]:
     """What repairs have put aside."""
-    if QUARANTINE in disk.list_folder(""):
-        message = f"A repair has put {size_of(disk, QUARANTINE).total:,} bytes aside there."
+    folder = Home.quarantine(disk)
+    if folder is not None:
+        message = f"A repair has put {Home.size_of(disk, folder).total:,} bytes aside there."
         advice = "When you miss nothing, remove that folder."
-        yield HealthFinding("quarantine", Severity.NOTE, message, advice, f"{disk.path}/{QUARANTINE}")
+        yield HealthFinding("quarantine", Severity.NOTE, message, advice, f"{disk.path}/{folder}")
 
 
 def _locks(fs: Fs) -> Iterator[HealthFinding]:
     """A disk on which readers and a collector cannot keep out of each other's way."""
-    if not has_locks(fs):
+    without_locks = Store(fs).without_locks
+    if without_locks is not None:
         advice = "Set `CAIRN_HOME` to a folder on a local disk."
-        yield HealthFinding("locks_unavailable", Severity.WARNING, NO_LOCKS, advice)
+        yield HealthFinding("locks_unavailable", Severity.WARNING, without_locks, advice)
 
 
 # --- Does the index say what the files say? Everything in the store is checked, then compared with the tree.
@@ -203,7 +197,7 @@ def audit(
             raise NotIndexed(path=shown, why="it was never indexed")
         with disk, ExitStack() as stack:
             progress("checking the index", 0, 0)
-            findings = [of_store(found, shared=disk.modes.shared) for found in verify.check(disk)]
+            findings = checked(disk)
             view = _view(disk, place)
             if view is not None:
                 stack.enter_context(view)
@@ -217,7 +211,7 @@ def audit(
             compared = _compare(tree, codebase, view, progress, sample, full=full, clock=clock)
             return compared.report(findings)
     except OSError as problem:
-        raise store_trouble(place.path, problem) from problem
+        raise Store.trouble(place.path, problem) from problem
 
 
 def in_order(findings: Iterable[HealthFinding]) -> tuple[HealthFinding, ...]:
@@ -235,7 +229,7 @@ def sampled(candidates: Sequence[Candidate], snapshot: str, wanted: int | None) 
 
 def _view(fs: Fs, place: Place) -> SnapshotView | None:
     try:
-        return open_view(fs, place.path)
+        return Store(fs, place.path).view()
     except NoValidSnapshot:
         return None
 

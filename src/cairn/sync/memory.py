@@ -19,9 +19,7 @@ from cairn.errors import GitFailed
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.listing import TreeListing, decode_listing, encode_listing, unchanged
-from cairn.store.format.layout import TREE, temp_path
-from cairn.store.format.manifest import Manifest
-from cairn.store.fs import Fs, replace_file
+from cairn.store import Fs, Manifest, Store
 from cairn.sync.codebase import Codebase
 
 _DIGEST_BYTES = 32
@@ -46,7 +44,7 @@ def rules_of(config: Config) -> str:
 def load_memory(fs: Fs) -> TreeMemory | None:
     """The memory; None when there is none that can be believed."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        data = fs.read(TREE, MAX_TREE_BYTES)
+        data = Store(fs).notes.tree()
         digest, rest = data[:_DIGEST_BYTES], memoryview(data)[_DIGEST_BYTES:]
         if sha256(rest).digest() == digest:
             head, _, listing = bytes(rest).partition(b"\n")
@@ -67,8 +65,7 @@ def save_memory(fs: Fs, run: str, memory: TreeMemory) -> None:
     }
     rest = canonical_json(fields).encode() + b"\n" + encode_listing(memory.listing)
     if len(rest) + _DIGEST_BYTES <= MAX_TREE_BYTES:
-        with contextlib.suppress(OSError):
-            replace_file(fs, TREE, temp_path(TREE, run), sha256(rest).digest() + rest, safe=False)
+        Store(fs).notes.keep_tree(run, sha256(rest).digest() + rest)
 
 
 def is_unchanged(codebase: Codebase, manifest: Manifest, memory: TreeMemory | None, clock: Clock) -> bool:

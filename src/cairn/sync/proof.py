@@ -15,19 +15,12 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cairn.core.fingerprint import IndexFingerprint, explain_mismatch
-from cairn.errors import Incompatible, NoValidSnapshot, SharedMismatch, StoreCorrupt, StoreError, StoreUnreadable
+from cairn.errors import Incompatible, NoValidSnapshot, SharedMismatch, StoreError, StoreUnreadable
 from cairn.source.root import printable
-from cairn.store.disk import Disk
-from cairn.store.format.layout import is_created
-from cairn.store.format.manifest import PROOF, Manifest
-from cairn.store.fs import Fs
-from cairn.store.publish.generations import published, read_claims
-from cairn.store.sharing import modes_of
+from cairn.store import Disk, Fs, Home, Manifest, SnapshotView, Store
 from cairn.sync.codebase import Place, model_of
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from cairn.store.read.snapshot import SnapshotView
 
 
 class Examined(NamedTuple):
@@ -56,13 +49,11 @@ def validate_completion_proof(place: Place) -> Proof:
 
 def examine(disk: Disk, place: Place, *, snapshot: str | None = None) -> Examined:
     """The same for a store that is open, with the snapshot itself. What the disk refuses is raised."""
-    # Reading rows needs numpy, and a sync that finds nothing to do does not.
-    from cairn.store.read.snapshot import open_view  # noqa: PLC0415
-
-    if not is_created(disk):
+    store = Store(disk, place.path)
+    if not store.is_created:
         return Examined(UNPROVEN)
     try:
-        view = open_view(disk, place.path, snapshot=snapshot)
+        view = store.view(snapshot)
     except NoValidSnapshot as problem:
         return Examined(Proof(ProofOutcome.STALE_LOCAL, _wrong(problem)), corrupt=True)
     if view is None:
@@ -87,8 +78,7 @@ def judge(manifest: Manifest, place: Place) -> Proof:
 
 
 def _wrong(problem: NoValidSnapshot) -> ProofReason:
-    first = problem.__cause__
-    other_kind = isinstance(first, StoreCorrupt) and first.fields["artifact"] == PROOF
+    other_kind = Store.says_other_kind(problem.__cause__)
     return ProofReason.INVALID_MARKER_KIND if other_kind else ProofReason.INVALID_PAYLOAD
 
 
@@ -115,7 +105,7 @@ def sibling_stores(place: Place) -> list[str]:
     prefix = place.store_id.rpartition("__")[0] + "__"
     data, own = os.path.split(os.path.relpath(place.path, place.home))
     try:
-        with Disk.at(place.home, data, modes=modes_of(place.home)) as folder:
+        with Home(place.home).disk(data) as folder:
             names = folder.list_folder("")
     except FileNotFoundError:
         return []
@@ -126,7 +116,7 @@ def differing(place: Place) -> tuple[str, ...]:
     """The fields in which the newest other index of this root differs; none when there is no other index."""
     found: list[tuple[str, tuple[str, ...]]] = []
     for below in sibling_stores(place):
-        with suppress(FileNotFoundError), Disk.at(place.home, below, modes=modes_of(place.home)) as disk:
+        with suppress(FileNotFoundError), Home(place.home).disk(below) as disk:
             found += _difference(disk, place.fingerprint)
     return max(found, default=("", ()))[1]
 
@@ -146,8 +136,8 @@ def made_by_other_model(place: Place) -> OtherModel | None:
     if configured is None or _is_complete(place.disk()):
         return None
     for below in sibling_stores(place):
-        with suppress(FileNotFoundError, Incompatible), Disk.at(place.home, below, modes=modes_of(place.home)) as disk:
-            manifest = next(published(disk, read_claims(disk), []), None)
+        with suppress(FileNotFoundError, Incompatible), Home(place.home).disk(below) as disk:
+            manifest = Store(disk).newest()
             stored = model_of(manifest.config_fields) if manifest is not None and manifest.completion else None
             if manifest is not None and stored is not None and stored != configured:
                 found.append((manifest.created_at, OtherModel(stored, configured, disk.path)))
@@ -158,14 +148,14 @@ def _is_complete(disk: Disk | None) -> bool:
     if disk is None:
         return False
     with disk:
-        newest = next(published(disk, read_claims(disk), []), None) if is_created(disk) else None
+        newest = Store(disk).newest() if Store(disk).is_created else None
         return newest is not None and newest.completion is not None
 
 
 def _difference(disk: Disk, wanted: IndexFingerprint) -> Iterator[tuple[str, tuple[str, ...]]]:
     """When the newest snapshot of another store was made, and the fields in which it differs."""
     try:
-        manifest = next(published(disk, read_claims(disk), []), None)
+        manifest = Store(disk).newest()
     except Incompatible:
         # A later version of Cairn wrote it, so there is an index, and this one cannot read it.
         yield "", ("schemaVersion",)
@@ -230,7 +220,7 @@ def refuse_second(place: Place, root: str) -> None:
 
     A member with other settings would else make an index that the others never see.
     """
-    if not modes_of(place.home).shared or os.path.isdir(place.path):
+    if not Home(place.home).shared or os.path.isdir(place.path):
         return
     if fields := differing(place):
         raise SharedMismatch(path=printable(os.fsencode(root)), fields=", ".join(fields))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.core.config import cairn_home
 from cairn.errors import CairnError
-from cairn.store.registry import Registry, Tracked
+from cairn.store import Registry, Tracked
 from cairn.sync.codebase import model_of, open_codebase, place_of
 from cairn.sync.inventory import StoreEntry, inventory
 from cairn.sync.proof import validate_completion_proof

@@ -13,34 +13,24 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
-from cairn.core.limits import LEASE_TTL_MS
 from cairn.core.progress import Tell
 from cairn.core.types import Skip, Vanished
 from cairn.embedding.cache import EmbeddingCache
 from cairn.embedding.choose import choose
-from cairn.errors import NotIndexed, StoreUnreadable
+from cairn.errors import NotIndexed
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
-from cairn.store.disk import Disk
-from cairn.store.format.layout import TREE
-from cairn.store.format.seal import Remembered
-from cairn.store.fs import Fs, store_trouble
-from cairn.store.publish.lease import Lease, RunKind, read_lease
-from cairn.store.publish.writer import Writer, open_writer
-from cairn.store.read.snapshot import SnapshotView, open_view
-from cairn.store.repair import RepairScope, verify
-from cairn.store.repair.salvage import MOVE, Diagnosis, Quarantine, Step, diagnose, open_base, treat
+from cairn.store import Disk, RepairPlan, RunKind, Store, Writer
 from cairn.sync.catchup import CatchUp, Outcome, Task
 from cairn.sync.codebase import Codebase, Place, place_of
-from cairn.sync.health import agrees, of_store
+from cairn.sync.health import agrees, checked
 from cairn.sync.inventory import EMBEDDING_CACHE
 from cairn.sync.memory import load_memory
 from cairn.sync.remote.copy import keep_copy
-from cairn.sync.report import Changes, FailedFile, HealthFinding, RepairAction, RepairPlan, RunOptions
+from cairn.sync.report import Changes, FailedFile, HealthFinding, RunOptions
 
-_CATCHES_UP = frozenset({RepairScope.FILES, RepairScope.FULL})
 # A person decides who may read; all other errors are ours to mend.
 _NOT_OURS = frozenset({"mode_wrong"})
 
@@ -69,16 +59,16 @@ class RepairReport:
 def plan(codebase: Codebase, options: RunOptions) -> RepairPlan:
     """What a repair would do now. Reads every byte of the store and changes nothing."""
     with _store(codebase, options) as (place, disk):
-        return _told(_diagnose(disk, codebase, place, Remembered()))
+        return _plan(disk, codebase, place)
 
 
 def repair(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RepairReport:
     """Mend the store; when all is well, nothing is written. Whatever snapshot was whole before answers meanwhile."""
     began = clock.monotonic()
     with _store(codebase, options) as (place, disk):
-        first = _diagnose(disk, codebase, place, Remembered())
-        if first.scope is RepairScope.NONE and not _broken(disk):
-            report = RepairReport(_told(first))
+        first = _plan(disk, codebase, place)
+        if first.scope.is_nothing and not _broken(disk):
+            report = RepairReport(first)
             return _finished(report, codebase, place, disk, options, tell, began, clock)
         work = _Work(codebase, options, tell, clock, place, disk)
         report = work.run(rebuild=False)
@@ -100,7 +90,7 @@ def _finished(
     """What the checker says now. A server is told last: an index is mended whether it answers or not."""
     copied = keep_copy(codebase, place, disk, tell, embedder=options.embedder, clock=clock)
     seconds = clock.monotonic() - began
-    return replace(report, findings=_findings(disk), seconds=seconds, warnings=(*report.warnings, *copied))
+    return replace(report, findings=tuple(checked(disk)), seconds=seconds, warnings=(*report.warnings, *copied))
 
 
 @dataclass(slots=True)
@@ -120,36 +110,29 @@ class _Work:
     def run(self, *, rebuild: bool) -> RepairReport:
         """Diagnose and treat with the lease in hand; catch up if it takes that; then put aside what that replaced."""
         disk, place = self.disk, self.place
-        found: list[tuple[Diagnosis, Quarantine]] = []
-
-        def base(lease: Lease, remembered: Remembered) -> SnapshotView | None:
-            diagnosis = _diagnose(disk, self.codebase, place, remembered, rebuild=rebuild)
-            quarantine = Quarantine(disk, lease.run_id)
-            found.append((diagnosis, quarantine))
-            lease.check()
-            treat(disk, lease.run_id, diagnosis.steps, diagnosis.newest, quarantine)
-            return open_base(disk, diagnosis.base, remembered) if diagnosis.base is not None else None
-
-        wait = max(self.options.wait_seconds, _patience(disk))
+        store = Store(disk, place.path)
+        root, shown = self.codebase.root.path, _shown(self.codebase)
+        mending = store.mending(place.store_id, root, shown, lambda: load_memory(disk) is not None)
+        mending.rebuild = rebuild
+        wait = max(self.options.wait_seconds, mending.patience())
         outcome = None
         with (
-            open_writer(disk, place.path, RunKind.REPAIR, clock=self.clock, wait_seconds=wait, base=base) as writer,
+            store.open_writer(RunKind.REPAIR, clock=self.clock, wait_seconds=wait, mending=mending) as writer,
             ExitStack() as stack,
         ):
-            ((diagnosis, quarantine),) = found
-            if diagnosis.scope in _CATCHES_UP:
+            diagnosis, quarantine = mending.found, mending.quarantine
+            assert diagnosis is not None
+            assert quarantine is not None
+            if diagnosis.scope.catches_up:
                 tree = stack.enter_context(Tree(self.codebase.root))
-                outcome = self._catch_up(stack, writer, tree, full=diagnosis.scope is RepairScope.FULL)
+                outcome = self._catch_up(stack, writer, tree, full=diagnosis.scope.is_full)
                 assert outcome.manifest is not None
-                writer.lease.check()
-                only = outcome.manifest.snapshot_id if rebuild else None
-                after = _diagnose(disk, self.codebase, place, writer.staging.remembered, only=only)
-                treat(disk, writer.run, after.steps, after.newest, quarantine)
+                mending.finish(writer, only=outcome.manifest.snapshot_id if rebuild else None)
                 self.missing = self._not_repaired(tree, diagnosis.hinted)
         self.moved += quarantine.moved
         self.left += quarantine.left
         return RepairReport(
-            _told(diagnosis),
+            diagnosis.plan,
             snapshot_id=outcome.manifest.snapshot_id if outcome and outcome.manifest else None,
             changes=outcome.changes if outcome else Changes(),
             failed=outcome.failed if outcome else (),
@@ -178,8 +161,9 @@ class _Work:
         config = self.codebase.config
         walked = walk(tree, config, tracked=self.codebase.tracked)
         missing = []
-        with open_view(self.disk, self.place.path) or ExitStack() as view:
-            assert isinstance(view, SnapshotView)
+        opened = Store(self.disk, self.place.path).view()
+        assert opened is not None, "it was published just now"
+        with opened as view:
             failed = {error.path_key for error in view.manifest.errors}
             for candidate in walked.candidates:
                 if candidate.key not in hinted or candidate.key in failed:
@@ -210,51 +194,16 @@ def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[Place, Dis
         with disk:
             yield place, disk
     except OSError as problem:
-        raise store_trouble(place.path, problem) from problem
+        raise Store.trouble(place.path, problem) from problem
 
 
-def _diagnose(
-    disk: Disk,
-    codebase: Codebase,
-    place: Place,
-    remembered: Remembered,
-    *,
-    only: str | None = None,
-    rebuild: bool = False,
-) -> Diagnosis:
-    found = diagnose(disk, place.store_id, codebase.root.path, remembered, only=only, rebuild=rebuild)
-    if not found.published and not found.steps:
-        raise NotIndexed(path=_shown(codebase), why="it was never indexed")
-    if TREE in disk.list_folder("") and load_memory(disk) is None:
-        step = Step(MOVE, TREE, "It cannot be read.")
-        scope = RepairScope.TIDY if found.scope is RepairScope.NONE else found.scope
-        found = replace(found, scope=scope, steps=(*found.steps, step))
-    return found
-
-
-def _told(found: Diagnosis) -> RepairPlan:
-    actions = tuple(RepairAction(step.kind, step.path, step.why) for step in found.steps)
-    base = found.base.snapshot_id if found.base is not None else None
-    return RepairPlan(found.scope, actions, found.files, base)
+def _plan(disk: Disk, codebase: Codebase, place: Place) -> RepairPlan:
+    root, shown = codebase.root.path, _shown(codebase)
+    return Store(disk).mending(place.store_id, root, shown, lambda: load_memory(disk) is not None).diagnose().plan
 
 
 def _broken(disk: Disk) -> bool:
-    return any(
-        finding.severity is verify.Severity.ERROR and finding.code not in _NOT_OURS for finding in verify.check(disk)
-    )
-
-
-def _findings(disk: Disk) -> tuple[HealthFinding, ...]:
-    return tuple(of_store(found, shared=disk.modes.shared) for found in verify.check(disk))
-
-
-def _patience(fs: Fs) -> float:
-    """How long a lease has to be watched: one that cannot be read might be held by anybody, until it stands still."""
-    try:
-        read_lease(fs)
-    except StoreUnreadable:
-        return LEASE_TTL_MS / 1_000 + 5
-    return 0.0
+    return any(finding.is_error and finding.code not in _NOT_OURS for finding in Store(disk).check())
 
 
 def _shown(codebase: Codebase) -> str:

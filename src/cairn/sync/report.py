@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cairn.core.types import ChangeSet, SkipReason
-from cairn.store.repair import RepairScope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,25 +122,6 @@ class Freshness:
     checked_at: str | None = None
     trouble: str | None = None
     snapshot: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RepairAction:
-    """One step of a repair: what is done (`kind` is stable), to which path below the store, and why."""
-
-    kind: str
-    path: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class RepairPlan:
-    """What a repair would do. `base` is the snapshot that it builds on, `files` how many files it expects to read."""
-
-    scope: RepairScope
-    actions: tuple[RepairAction, ...] = ()
-    files: int = 0
-    base: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,21 +14,14 @@ from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.core.progress import Phase, Progress, Tell
 from cairn.core.types import SkipReason
 from cairn.embedding.choose import choose
-from cairn.errors import NotIndexed, RootNotUtf8, StoreCorrupt
+from cairn.errors import NotIndexed, RootNotUtf8
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
-from cairn.store.disk import Disk
-from cairn.store.format.layout import segment_folder
-from cairn.store.format.manifest import Manifest
-from cairn.store.format.seal import load_digests, require
-from cairn.store.fs import store_trouble
-from cairn.store.publish.generations import published, read_claims
-from cairn.store.publish.lease import RunKind
-from cairn.store.registry import Tracked
+from cairn.store import Disk, Draft, Manifest, RunKind, Store, Tracked
 from cairn.sync.codebase import Codebase, Place, place_of
 from cairn.sync.memory import is_unchanged, load_memory
 from cairn.sync.proof import ProofReason, examine, judge, refuse_second, told_to_group
-from cairn.sync.remote.copy import attached, attachment, keep_copy
+from cairn.sync.remote.copy import attachment, keep_copy
 from cairn.sync.report import Changes, RunOptions, RunReport
 from cairn.sync.scope import OutOfScope, Scope
 
@@ -61,14 +54,14 @@ def sync(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = 
     began = clock.monotonic()
     with _store(codebase, options) as (place, disk):
         tell(Progress(Phase.WALKING))
-        newest = _newest(disk)
+        newest = Store(disk).newest()
         if newest is not None and judge(newest, place).is_valid:
             scope = _scope_of(options, codebase, newest)
             if scope is not None:
                 with contextlib.suppress(OutOfScope):
                     return _catch_up(disk, codebase, place, options, tell, RunKind.SYNC, clock, scope)
             memory = load_memory(disk)
-            if is_unchanged(codebase, newest, memory, clock) and _is_whole(disk, newest):
+            if is_unchanged(codebase, newest, memory, clock) and Store(disk).is_whole(newest):
                 if options.seen is not None and memory is not None:
                     options.seen.keep_if(memory.synced_at_ns)
                 report = _unchanged(RunKind.SYNC, newest, clock.monotonic() - began)
@@ -90,19 +83,17 @@ def reindex(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock
 
 def clear(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
     """Publish an empty snapshot. The older ones stay until they are collected."""
-    from cairn.store.publish.publish import publish  # noqa: PLC0415
-    from cairn.store.publish.staging import Draft  # noqa: PLC0415
-    from cairn.store.publish.writer import open_writer  # noqa: PLC0415
     from cairn.sync.tracking import note_cleared  # noqa: PLC0415
 
     began = clock.monotonic()
     with _store(codebase, options) as (place, disk):
-        newest = _newest(disk)
+        newest = Store(disk).newest()
         if newest is None or newest.completion is None:
             return _unchanged(RunKind.CLEAR, newest, clock.monotonic() - began)
         tell(Progress(Phase.PUBLISHING))
         wait = options.wait_seconds
-        with open_writer(disk, place.path, RunKind.CLEAR, clock=clock, wait_seconds=wait, rebuild=True) as writer:
+        store = Store(disk, place.path)
+        with store.open_writer(RunKind.CLEAR, clock=clock, wait_seconds=wait, rebuild=True) as writer:
             draft = Draft(
                 root=codebase.root.path,
                 store_id=place.store_id,
@@ -113,7 +104,7 @@ def clear(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock =
                 on_base=False,
                 complete=False,
             )
-            cleared = publish(writer, draft, lambda: True, clock)
+            cleared = store.publish(writer, draft, lambda: True, clock)
             assert cleared is not None
             note_cleared(place, clock)
     deleted = Changes(deleted=newest.counts.files_indexed)
@@ -136,29 +127,7 @@ def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[Place, Dis
         try:
             yield place, disk
         except OSError as problem:
-            raise store_trouble(place.path, problem) from problem
-
-
-def _newest(disk: Disk) -> Manifest | None:
-    """The newest manifest that can be read, its artifacts unseen; None when there is none, or none that is sound.
-
-    One of a later version is refused: whoever wrote it knows better what is in there.
-    """
-    return next(published(disk, read_claims(disk), []), None)
-
-
-def _is_whole(disk: Disk, manifest: Manifest) -> bool:
-    """Whether readers get this snapshot: with a damaged one they fall back to an older, and there is work to do."""
-    from cairn.store.read.snapshot import read_tombstones  # noqa: PLC0415
-
-    remembered = load_digests(disk)
-    try:
-        read_tombstones(disk, manifest.tombstones)
-        for ref in manifest.segments:
-            require(disk, segment_folder(ref.name), ref.size_bytes, ref.sha256, remembered)
-    except StoreCorrupt:
-        return False
-    return True
+            raise Store.trouble(place.path, problem) from problem
 
 
 def _proven(disk: Disk, place: Place) -> tuple[Manifest | None, list[str]]:
@@ -218,7 +187,6 @@ def _catch_up(
     scope: Scope | None = None,
 ) -> RunReport:
     from cairn.embedding.cache import EmbeddingCache  # noqa: PLC0415
-    from cairn.store.publish.writer import open_writer  # noqa: PLC0415
     from cairn.sync.catchup import CatchUp  # noqa: PLC0415
     from cairn.sync.scoped import ScopedCatchUp  # noqa: PLC0415
     from cairn.sync.tracking import noted  # noqa: PLC0415
@@ -234,10 +202,11 @@ def _catch_up(
         fresh = kind is not RunKind.SYNC
         tree = stack.enter_context(Tree(codebase.root))
         writer = stack.enter_context(
-            open_writer(disk, place.path, kind, clock=clock, wait_seconds=options.wait_seconds, rebuild=fresh)
+            Store(disk, place.path).open_writer(kind, clock=clock, wait_seconds=options.wait_seconds, rebuild=fresh)
         )
         attach = attachment(codebase, place, tell, embedding=embedder.identity, clock=clock, hurried=not options.upkeep)
-        stack.enter_context(attached(attach, writer))
+        if attach is not None:
+            stack.enter_context(attach(writer))
         anew = kind is RunKind.REINDEX or _is_foreign(writer.base, place)
         task = _task(codebase, place, options, embedder, cache, anew=anew)
         with noted(place, kind, clock):

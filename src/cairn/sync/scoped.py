@@ -9,7 +9,7 @@ from cairn.source.changes import NO_HINTS, detect
 from cairn.source.fresh import Dirt, find_dirt_among
 from cairn.source.git import Git
 from cairn.source.listing import ListingRecorder
-from cairn.store.format.manifest import GitState, Manifest
+from cairn.store import GitState, Manifest
 from cairn.sync.catchup import CatchUp, Look, Outcome, head_of, wall_ns
 from cairn.sync.scope import OutOfScope, Scope
 

@@ -13,19 +13,10 @@ from enum import StrEnum
 
 from cairn.core.clock import SYSTEM_PROCESSES, Processes
 from cairn.core.types import SkipReason
-from cairn.errors import NoValidSnapshot, StoreCorrupt, StoreUnreadable
-from cairn.store.disk import Disk
-from cairn.store.format.document import reading_newer
-from cairn.store.format.layout import is_created
-from cairn.store.format.manifest import Manifest
-from cairn.store.format.side_files import RunProgress, load_progress
-from cairn.store.fs import Fs, store_trouble
-from cairn.store.publish.generations import published, read_claims
-from cairn.store.publish.lease import LeaseRecord, RunKind, is_alive, read_lease
-from cairn.store.read.snapshot import NO_LOCKS, SnapshotView, has_locks, open_view
-from cairn.store.registry import Tracked
+from cairn.errors import NoValidSnapshot, StoreCorrupt
+from cairn.store import Disk, Fs, Home, Manifest, RunKind, SnapshotView, Store, Tracked, WriterInfo
 from cairn.sync.codebase import Codebase, Place, model_of, place_of
-from cairn.sync.inventory import DiskUse, cache_size, disk_use, free_space, last_sync
+from cairn.sync.inventory import DiskUse, cache_size, disk_use, free_space
 from cairn.sync.proof import (
     PROVEN,
     UNPROVEN,
@@ -78,25 +69,26 @@ def stand(place: Place, *, snapshot: str | None = None, processes: Processes = S
         with disk:
             return stand_at(place, disk, snapshot, processes)
     except OSError as problem:
-        raise store_trouble(place.path, problem) from problem
+        raise Store.trouble(place.path, problem) from problem
 
 
 def stand_at(
     place: Place, disk: Disk, snapshot: str | None = None, processes: Processes = SYSTEM_PROCESSES
 ) -> Standing:
     """The same for a store that is open; trouble with its disk is raised as it is."""
-    if not is_created(disk):
+    store = Store(disk, place.path)
+    if not store.is_created:
         return _nothing(place)
-    lease = lease_of(disk)
-    alive = lease is not None and is_alive(lease, processes)
-    writer = writer_info(disk, lease, alive=True) if lease is not None and alive else None
+    holder = store.holder(processes)
+    alive = holder is not None and holder.alive
+    writer = holder if alive else None
     found = examine(disk, place, snapshot=snapshot)
     if found.view is not None:
-        masked = lease is not None and alive and lease.run_kind in MASKING
+        masked = holder is not None and alive and holder.kind in MASKING
         return Standing(State.INDEXING if masked else State.INDEXED, found.view, writer, proof=PROVEN)
     if alive:
         return Standing(State.INDEXING, writer=writer, proof=found.proof)
-    died = lease is not None and not lease.released
+    died = holder is not None and not holder.released
     return _unproven(place, found, died=died)
 
 
@@ -130,28 +122,6 @@ def _nothing(place: Place) -> Standing:
     return Standing(State.NOT_INDEXED, failed=known.failed, stale=known.claims_index, tracked=known)
 
 
-def lease_of(fs: Fs) -> LeaseRecord | None:
-    """The lease, if there is one that can be read."""
-    try:
-        return read_lease(fs)
-    except StoreUnreadable:
-        # Whoever writes next waits until it has stood still; it says nothing about what can be read.
-        return None
-
-
-def writer_info(fs: Fs, lease: LeaseRecord, *, alive: bool) -> WriterInfo:
-    """Who holds the lease, and what that run told last; not what another one left behind."""
-    told = load_progress(fs) if alive else None
-    return WriterInfo(
-        pid=lease.process.pid,
-        kind=lease.run_kind.value,
-        started_at=lease.started_at,
-        run_id=lease.staging_txn_id,
-        alive=alive,
-        progress=told if told is not None and told.run_id == lease.staging_txn_id else None,
-    )
-
-
 class State(StrEnum):
     """Where a store stands. `indexing` is a live run that has nothing older to answer from, or was told to distrust it.
 
@@ -163,18 +133,6 @@ class State(StrEnum):
     CLEARED = "cleared"
     NOT_INDEXED = "not_indexed"
     CORRUPT = "corrupt"
-
-
-@dataclass(frozen=True, slots=True)
-class WriterInfo:
-    """The run that holds the lease, and what it told last; `alive` is false when its process is provably gone."""
-
-    pid: int
-    kind: str
-    started_at: str
-    run_id: str
-    alive: bool
-    progress: RunProgress | None = None
 
 
 # --- `--read-only`: read a store of a later format as far as this version knows it, because somebody asked for
@@ -190,7 +148,7 @@ def reading(read_only: bool) -> Iterator[Met]:
     if not read_only:
         yield {}
         return
-    with reading_newer() as met:
+    with Home.reading_newer() as met:
         yield met
 
 
@@ -233,7 +191,7 @@ def look(codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES)
 
 def _described(disk: Disk, manifest: Manifest | None, home: str) -> StoreStatus:
     """What a store and its snapshot say of themselves; not yet how they stand."""
-    use = disk_use(disk, manifest, home)
+    use, store = disk_use(disk, manifest, home), Store(disk)
     return StoreStatus(
         state=State.NOT_INDEXED,
         root="",
@@ -245,24 +203,22 @@ def _described(disk: Disk, manifest: Manifest | None, home: str) -> StoreStatus:
         skipped=tuple((SkipReason(name), count) for name, count in manifest.skipped) if manifest else (),
         store_bytes=use.total,
         embedding_model=model_of(manifest.config_fields) if manifest else None,
-        last_sync_at=last_sync(disk, manifest) if manifest else None,
+        last_sync_at=store.notes.last_sync(manifest) if manifest else None,
         disk=use,
-        warnings=(*told_to_group(disk, manifest), *([] if has_locks(disk) else [NO_LOCKS])),
+        warnings=(*told_to_group(disk, manifest), *filter(None, [store.without_locks])),
     )
 
 
 def _emptied(disk: Disk) -> Manifest | None:
     """The snapshot of an index that was cleared."""
-    newest = next(published(disk, read_claims(disk), []), None)
+    newest = Store(disk).newest()
     return newest if newest is not None and newest.completion is None else None
 
 
 def _last_writer(disk: Disk, processes: Processes) -> WriterInfo | None:
     """The run that holds the lease, or has died with it."""
-    lease = lease_of(disk)
-    if lease is None or lease.released:
-        return None
-    return writer_info(disk, lease, alive=is_alive(lease, processes))
+    holder = Store(disk).holder(processes)
+    return None if holder is None or holder.released else holder
 
 
 def kept_snapshots(codebase: Codebase, home: str) -> list[SnapshotInfo]:
@@ -274,7 +230,7 @@ def kept_snapshots(codebase: Codebase, home: str) -> list[SnapshotInfo]:
         damage: list[StoreCorrupt] = []
         kept = [
             snapshot_info(manifest, active=active is not None and manifest.snapshot_id == active.snapshot_id)
-            for manifest in published(disk, read_claims(disk), damage)
+            for manifest in Store(disk).published(damage)
         ]
         if damage and not kept:
             raise NoValidSnapshot(path=disk.path, why=damage[0].sentence.removesuffix("."))
@@ -301,7 +257,9 @@ def snapshot_info(manifest: Manifest, *, active: bool) -> SnapshotInfo:
 
 
 @contextmanager
-def open_store(place: Place, is_there: Callable[[Disk], bool] = is_created) -> Iterator[Disk | None]:
+def open_store(
+    place: Place, is_there: Callable[[Disk], bool] = lambda disk: Store(disk).is_created
+) -> Iterator[Disk | None]:
     """The store's disk, None when no store is there. What the disk refuses is told as an error about that place."""
     try:
         disk = place.disk()
@@ -311,13 +269,13 @@ def open_store(place: Place, is_there: Callable[[Disk], bool] = is_created) -> I
         with disk:
             yield disk if is_there(disk) else None
     except OSError as problem:
-        raise store_trouble(place.path, problem) from problem
+        raise Store.trouble(place.path, problem) from problem
 
 
 def _active(fs: Fs, place: str) -> tuple[Manifest | None, State]:
     """The snapshot that answers, verified, and what follows from it while nobody is at work."""
     try:
-        view = open_view(fs, place)
+        view = Store(fs, place).view()
     except NoValidSnapshot:
         return None, State.CORRUPT
     if view is None:

@@ -14,10 +14,7 @@ from cairn.core.config import BEARER_NAME, INSTALLED_NAME, TOOLS_NAME, USER_CONF
 from cairn.core.limits import STORE_UNUSED_DAYS
 from cairn.errors import CairnError, Incompatible, LeaseError, StoreBusy, StoreCorrupt, StoreError
 from cairn.source.root import printable
-from cairn.store.disk import Disk
-from cairn.store.format.side_files import last_used, touch_used
-from cairn.store.fs import FileStat, remove_tree, store_trouble
-from cairn.store.tend.removal import alone, finish_removal, require_no_writer, retire
+from cairn.store import Disk, Home, Store
 from cairn.sync.codebase import Place
 from cairn.sync.inventory import (
     DATA,
@@ -28,7 +25,6 @@ from cairn.sync.inventory import (
     inventory,
     open_data,
     silent,
-    size_of,
     time_text,
 )
 
@@ -43,7 +39,7 @@ def note_use(place: Place, clock: Clock) -> None:
         disk = place.disk()
         if disk is not None:
             with disk:
-                touch_used(disk, clock)
+                Store(disk).notes.touch_used(clock)
 
 
 def collect_stores(
@@ -73,7 +69,7 @@ def collect_stores(
             return StoresCollected()
         remover = Remover(data, home, clock, processes, notes)
         for name in found.leftovers:
-            freed += size_of(data, name).total if dry_run else remover.finish(name)
+            freed += Home.size_of(data, name).total if dry_run else remover.finish(name)
         for entry in found.stores:
             stays = _stays(entry, current, limit, force)
             if stays is None and not dry_run:
@@ -100,13 +96,13 @@ class Remover:
         try:
             with (
                 at_home(self._home, f"{DATA}/{entry.store_id}", self._clock) as store,
-                alone(store, self._clock, self._processes),
+                Home(self._home).alone(store, self._clock, self._processes),
             ):
                 # Somebody may have asked it while all others were measured.
-                used = time_text(last_used(store)) or ""
+                used = time_text(Store(store).notes.last_used()) or ""
                 if unless_used_since is not None and used > unless_used_since:
                     return _recent(replace(entry, last_used_at=used))
-                self.left_bytes += self._finish(retire(self._data, entry.store_id))
+                self.left_bytes += self._finish(Home.retire(self._data, entry.store_id))
                 return None
         except FileNotFoundError:
             return KeptStore(entry, KeptBecause.BUSY, "Somebody else is removing it.")
@@ -115,15 +111,15 @@ class Remover:
         except StoreError as problem:
             return KeptStore(entry, KeptBecause.TROUBLE, problem.sentence)
         except OSError as problem:
-            return KeptStore(entry, KeptBecause.TROUBLE, store_trouble(entry.path, problem).sentence)
+            return KeptStore(entry, KeptBecause.TROUBLE, Store.trouble(entry.path, problem).sentence)
 
     def finish(self, gone: str) -> int:
         """Remove what an earlier removal left; how much that freed."""
         try:
             with at_home(self._home, f"{DATA}/{gone}") as leftover:
                 # A run that opened it in the last moment may still believe in it.
-                require_no_writer(leftover, self._clock, self._processes)
-            before = size_of(self._data, gone).total
+                Store(leftover).require_no_writer(self._clock, self._processes)
+            before = Home.size_of(self._data, gone).total
         except (CairnError, OSError) as problem:
             self._notes.append(f"{gone} is left of an earlier removal and cannot go yet: {words(problem)}")
             return 0
@@ -132,11 +128,11 @@ class Remover:
     def _finish(self, gone: str) -> int:
         """Remove what has lost its name; how much is left."""
         try:
-            finish_removal(self._data, gone)
+            Home.finish_removal(self._data, gone)
         except OSError as problem:
             self._notes.append(f"{gone} is not wholly removed, the next call goes on: {words(problem)}")
             with contextlib.suppress(OSError):
-                return size_of(self._data, gone).total
+                return Home.size_of(self._data, gone).total
         return 0
 
 
@@ -220,7 +216,7 @@ def purge(
         purge.stores(found, clock, processes)
         purge.others(tell)
     except OSError as problem:
-        raise store_trouble(home, problem) from problem
+        raise Store.trouble(home, problem) from problem
     return Purged(tuple(purge.removed), tuple(purge.stayed), purge.freed)
 
 
@@ -241,7 +237,7 @@ class _Purge:
                 return
             remover = Remover(data, self._home, clock, processes, notes)
             for name in found.leftovers:
-                self.freed += size_of(data, name).total if self._dry_run else remover.finish(name)
+                self.freed += Home.size_of(data, name).total if self._dry_run else remover.finish(name)
             for entry in found.stores:
                 why = _foreign(entry)
                 if why is None and not self._dry_run:
@@ -267,17 +263,17 @@ class _Purge:
             self.stayed += [Stayed(_shown(name), "It is not Cairn's.") for name in strangers]
             for name, found in listed:
                 if name == DATA:
-                    self._remove_data(disk, found)
+                    self._remove_data(disk, is_folder=found.is_folder)
                 elif name in _FOLDERS or name in _FILES:
-                    size, why = _looked_at(disk, name, found, tell)
+                    size, why = _looked_at(disk, name, found.uid, found.mode, found.size, tell)
                     if strangers and why is None:
                         why = f"It may not be Cairn's: {_shown(strangers[0])} beside it is not."
-                    if why is None and not self._dry_run and (why := _removed(disk, name, found)):
-                        self.freed += size - size_of(disk, name).total
+                    if why is None and not self._dry_run and (why := _removed(disk, name, is_folder=found.is_folder)):
+                        self.freed += size - Home.size_of(disk, name).total
                     self._account(name, size, why)
 
-    def _remove_data(self, disk: Disk, found: FileStat) -> None:
-        if not self._dry_run and found.is_folder and not disk.list_folder(DATA):
+    def _remove_data(self, disk: Disk, *, is_folder: bool) -> None:
+        if not self._dry_run and is_folder and not disk.list_folder(DATA):
             disk.remove_folder(DATA)
 
     def _account(self, name: str, size: int, why: str | None) -> None:
@@ -292,7 +288,7 @@ def _require_no_writers(home: str, found: Inventory, clock: Clock, processes: Pr
     for entry in found.stores:
         if entry.writer_alive:
             with at_home(home, f"{DATA}/{entry.store_id}") as store:
-                require_no_writer(store, clock, processes)
+                Store(store).require_no_writer(clock, processes)
 
 
 def _foreign(entry: StoreEntry) -> str | None:
@@ -300,24 +296,24 @@ def _foreign(entry: StoreEntry) -> str | None:
     return entry.trouble.message if entry.trouble is not None and entry.trouble.code not in MAY_GO else None
 
 
-def _looked_at(disk: Disk, name: str, found: FileStat, tell: Measured) -> tuple[int, str | None]:
+def _looked_at(disk: Disk, name: str, uid: int, mode: int, size: int, tell: Measured) -> tuple[int, str | None]:
     """The size of what is there under a name of ours, and why it stays if it is not what we would have made."""
-    if found.uid != os.geteuid():
+    if uid != os.geteuid():
         return 0, "It belongs to another user."
-    if not (found.is_folder if name in _FOLDERS else stat.S_ISREG(found.mode)):
+    if not (stat.S_ISDIR(mode) if name in _FOLDERS else stat.S_ISREG(mode)):
         return 0, "It is not what Cairn makes under that name."
-    if not found.is_folder:
-        return found.size, None
-    size = size_of(disk, name, tell)
-    strange = f"It holds a name that Cairn never gives ({_shown(size.stranger)})." if size.stranger else None
-    return size.total, strange
+    if not stat.S_ISDIR(mode):
+        return size, None
+    whole = Home.size_of(disk, name, tell)
+    strange = f"It holds a name that Cairn never gives ({_shown(whole.stranger)})." if whole.stranger else None
+    return whole.total, strange
 
 
-def _removed(disk: Disk, name: str, found: FileStat) -> str | None:
+def _removed(disk: Disk, name: str, *, is_folder: bool) -> str | None:
     """Remove it, or say why it stays."""
     try:
-        if found.is_folder:
-            remove_tree(disk, name)
+        if is_folder:
+            Home.remove_tree(disk, name)
         else:
             disk.remove(name)
     except (OSError, StoreError) as problem:

@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.errors import CairnError, Cancelled, Interrupted, StoreError, StoreUnreadable
-from cairn.store.publish.lease import RunKind
-from cairn.store.registry import Registry, RunOutcome, Tracked, open_registry, read_registry
+from cairn.store import Home, Registry, RunKind, RunOutcome, Tracked
 from cairn.sync.codebase import Place, model_of
-from cairn.sync.inventory import StoreEntry, StoreTrouble, at_home, inventory
+from cairn.sync.inventory import StoreEntry, StoreTrouble, inventory
 
 _TROUBLE = (OSError, StoreError, StoreUnreadable)
 
@@ -79,7 +78,7 @@ def _note(place: Place, kind: RunKind, outcome: RunOutcome, code: str | None, cl
 
 def change(home: str, write: Callable[[Registry], None], clock: Clock = SYSTEM_CLOCK) -> None:
     """Write in the registry, if that can be done; one that is new first learns what the stores know."""
-    with contextlib.suppress(*_TROUBLE), at_home(home, "", clock) as disk, open_registry(disk) as (registry, new):
+    with contextlib.suppress(*_TROUBLE), Home(home).registry(clock) as (registry, new):
         if new:
             for entry in from_stores(inventory(home, measured=False).stores, rfc3339(clock.wall_ns())):
                 registry.put(entry)
@@ -102,8 +101,8 @@ def from_stores(stores: tuple[StoreEntry, ...], now: str) -> list[Tracked]:
 
 def remembered(place: Place) -> Tracked | None:
     """What the registry knows of the codebase of this place; None too when it cannot be read."""
-    with contextlib.suppress(*_TROUBLE), at_home(place.home, "") as disk:
-        return _of(read_registry(disk), place.root)
+    with contextlib.suppress(*_TROUBLE):
+        return _of(Home(place.home).tracked(), place.root)
     return None
 
 
@@ -134,8 +133,8 @@ class Members:
 
     def look(self) -> Codebases:
         """All of them, as they are now or, what cannot be seen now, as they were."""
-        with contextlib.suppress(*_TROUBLE), at_home(self._home, "", self._clock) as disk:
-            self._tracked = read_registry(disk)
+        with contextlib.suppress(*_TROUBLE):
+            self._tracked = Home(self._home).tracked(self._clock)
         try:
             found = inventory(self._home, measured=False, clock=self._clock).stores
         except (StoreError, StoreUnreadable) as problem:

@@ -6,19 +6,12 @@ are until they are collected.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
-from cairn.core.progress import Phase, Progress, Tell
-from cairn.errors import Incompatible, NotIndexed, NotUpgraded, RequiresReindex, StoreBusy
-from cairn.store.format.manifest import Manifest
-from cairn.store.fs import Fs
-from cairn.store.publish.lease import RunKind
-from cairn.store.publish.writer import Writer, open_writer
-from cairn.store.repair.verify import Severity, check
-from cairn.store.tend.compact import build, publish_merged, workshop
-from cairn.store.tend.upgrade import Format, formats_of, older_segments
+from cairn.core.progress import Tell
+from cairn.errors import NotIndexed, RequiresReindex
+from cairn.store import Fs, Store
 from cairn.sync.codebase import Codebase, place_of
 from cairn.sync.remote.copy import keep_copy
 from cairn.sync.report import RunOptions
@@ -77,71 +70,15 @@ def upgrade_store(
 ) -> UpgradeReport:
     """Upgrade a store that is there. What cannot be done is refused, and the last good snapshot stays as it was."""
     began = clock.monotonic()
-    try:
-        with open_writer(
-            fs, place, RunKind.UPGRADE, clock=clock, processes=processes, wait_seconds=wait_seconds
-        ) as writer:
-            if writer.view is None:
-                raise NotIndexed(path=place, why="there is nothing to upgrade")
-            tell(Progress(Phase.COMPARING))
-            _require_sound(fs)
-            formats = formats_of(fs, writer.view)
-            raised = tuple(_raised(formats))
-            segments = older_segments(formats)
-            manifest = _rewrite(writer, segments, tell, clock) if raised else writer.view.manifest
-    except Incompatible as problem:
-        _require_rewritable(place, problem)
-        raise
+    upkeep = Store(fs, place).upkeep
+    done = upkeep.upgrade(tell, wait_seconds=wait_seconds, clock=clock, processes=processes)
+    manifest = done.manifest
     return UpgradeReport(
         snapshot_id=manifest.snapshot_id,
         generation=manifest.generation,
-        raised=raised,
-        segments=len(segments),
+        raised=tuple(Raised(*one) for one in done.raised),
+        segments=done.segments,
         files=manifest.counts.files_indexed,
         chunks=manifest.counts.chunks_live,
         seconds=clock.monotonic() - began,
     )
-
-
-def _require_sound(fs: Fs) -> None:
-    """Everything is read again first: what is damaged must not get a new digest that says it is whole."""
-    for finding in check(fs):
-        if finding.severity is Severity.ERROR:
-            raise NotUpgraded(place=finding.place, why=finding.message.removesuffix("."))
-
-
-def _require_rewritable(place: str, problem: Incompatible) -> None:
-    """An older format whose reader is gone can only be made again from the files; a later one is left alone."""
-    artifact, version, oldest = (problem.fields[name] for name in ("artifact", "version", "oldest"))
-    assert isinstance(version, int)
-    assert isinstance(oldest, int)
-    if version < oldest:
-        raise RequiresReindex(path=place, differs=f"{artifact} {version}") from problem
-
-
-def _raised(formats: Iterable[Format]) -> Iterator[Raised]:
-    """Each artifact that is older once, with its oldest version."""
-    older: dict[str, Format] = {}
-    for each in formats:
-        known = older.get(each.artifact.name, each)
-        if each.is_older:
-            older[each.artifact.name] = min(known, each, key=lambda one: one.version)
-    for name, each in older.items():
-        yield Raised(name, each.version, each.artifact.written)
-
-
-def _rewrite(writer: Writer, segments: list[str], tell: Tell, clock: Clock) -> Manifest:
-    """Publish the same rows in segments of the written version."""
-    assert writer.view is not None
-
-    def beat(done: int) -> None:
-        writer.lease.check()
-        tell(Progress(Phase.COMPACTING, done, len(segments)))
-
-    try:
-        with workshop(writer.fs) as folder:
-            built = build(writer.fs, writer.view, [(name,) for name in segments], folder, beat)
-            tell(Progress(Phase.PUBLISHING))
-            return publish_merged(writer, built, clock)
-    except TimeoutError:
-        raise StoreBusy(kind=RunKind.COMPACT.value, pid="unknown") from None

@@ -49,6 +49,9 @@ _HASH = re.compile("[0-9a-f]{64}")
 _SYMBOL_CODES = {kind: code for code, kind in enumerate(SYMBOL_KINDS)}
 
 
+VectorRows = NDArray[np.float32]
+
+
 class SegmentBuilder:
     """Takes files and skip records, each path once, and writes them as one segment.
 

@@ -32,7 +32,15 @@ from cairn.store.format.layout import (
     snapshot_folder,
     temp_path,
 )
-from cairn.store.format.manifest import Completion, Counts, Manifest, SegmentRef, TombstoneRef, encode_manifest
+from cairn.store.format.manifest import (
+    Completion,
+    Counts,
+    FileError,
+    Manifest,
+    SegmentRef,
+    TombstoneRef,
+    encode_manifest,
+)
 from cairn.store.format.seal import Remembered, save_digests
 from cairn.store.format.segment import Segment
 from cairn.store.format.side_files import encode_state, state_of
@@ -275,7 +283,7 @@ def describe(
         skipped=draft.skipped,
         completion=proof if draft.complete else None,
         degraded=bool(draft.errors),
-        errors=draft.errors,
+        errors=tuple(FileError(*error) for error in draft.errors),
     )
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cairn.core.fingerprint import IndexFingerprint
 from cairn.core.limits import MAX_STATE_BYTES
-from cairn.core.types import StoredFile
+from cairn.core.types import FileFacts, StoredFile
 from cairn.errors import StoreUnreadable
 from cairn.store.format.document import STAGED_BATCH, is_sha256, seal, unseal
 from cairn.store.format.layout import (
@@ -27,12 +27,16 @@ from cairn.store.format.layout import (
     snapshot_folder,
     staging_folder,
 )
-from cairn.store.format.manifest import FileError, GitState
+from cairn.store.format.manifest import GitState
 from cairn.store.format.seal import Remembered, Sealed, digest_files, seal_files
 from cairn.store.format.segment import Segment
-from cairn.store.format.tombstones import Tombstone
+from cairn.store.format.tombstones import Tombstone, TombstoneReason
 from cairn.store.fs import Fs, despite_a_sleeper, read_whole, remove_file, remove_tree
 from cairn.store.publish.generations import is_published
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cairn.store.format.build import SegmentBuilder, VectorRows
 
 _DIGEST = "batch_sha256"
 _SEAL_NAME = re.compile(r"(0|[1-9][0-9]{0,5})\.json")
@@ -133,6 +137,55 @@ class Staging:
         return batch
 
 
+class BatchWriter:
+    """What a run puts into batches, one segment at a time. `batches` are those that are sealed."""
+
+    def __init__(self, fs: Fs, staging: Staging, dimension: int, chunker_version: str) -> None:
+        self._fs = fs
+        self._staging = staging
+        self._made_of = (dimension, chunker_version)
+        self._builder: SegmentBuilder | None = None
+        self._records = 0
+        self.batches: list[Batch] = []
+
+    @property
+    def pending(self) -> int:
+        """How many files were put in since the last batch."""
+        return self._records
+
+    @property
+    def payload(self) -> int:
+        """How many bytes of text the segment in the making holds."""
+        return 0 if self._builder is None else self._builder.payload
+
+    def add(self, facts: FileFacts, vectors: VectorRows) -> None:
+        """Put in a file with everything about it, and the vector of each of its chunks."""
+        self._current().add(facts, vectors)
+        self._records += 1
+
+    def add_skip(self, record: StoredFile) -> None:
+        """Put in a file that was read and left out."""
+        self._current().add_skip(record)
+        self._records += 1
+
+    def seal(self) -> None:
+        """Make a sealed batch of what was put in since the last one; nothing when that is nothing."""
+        builder, self._builder = self._builder, None
+        if builder is None or not self._records:
+            return
+        self._records = 0
+        builder.write(self._fs, self._staging.begin())
+        self.batches.append(self._staging.seal(builder.rows, builder.files))
+
+    def _current(self) -> SegmentBuilder:
+        if self._builder is None:
+            # Here and not above: to build a segment takes numpy.
+            from cairn.store.format.build import SegmentBuilder  # noqa: PLC0415
+
+            self._builder = SegmentBuilder(*self._made_of)
+        return self._builder
+
+
 def staged_records(fs: Fs, run: str, batch: Batch) -> list[StoredFile]:
     """What a batch knows of its files."""
     with Segment.open(fs, batch_folder(run, batch.number)) as segment:
@@ -204,6 +257,23 @@ class Layer:
     tombstones: tuple[Tombstone, ...] = ()
     batches: tuple[Batch, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        *,
+        replaced: Iterable[str] = (),
+        deleted: Iterable[str] = (),
+        renamed: Iterable[str] = (),
+        batches: Iterable[Batch] = (),
+    ) -> Layer:
+        """A layer that hides the files with these keys, each for its reason, and puts the batches on top."""
+        hidden = (
+            (TombstoneReason.REPLACE, replaced),
+            (TombstoneReason.DELETE, deleted),
+            (TombstoneReason.RENAME_FROM, renamed),
+        )
+        return cls(tuple(Tombstone(key, reason) for reason, keys in hidden for key in keys), tuple(batches))
+
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
@@ -219,7 +289,8 @@ class Draft:
 
     `on_base` keeps the segments of the snapshot before, but for those that are rewritten; without it only the layers
     count. `expected` names every file that was looked at, with the hash of its bytes, or None when it must be gone;
-    `files` is how many the tree holds. A draft that is not `complete` clears the index.
+    `files` is how many the tree holds. `errors` are files that could not be indexed: key, code, message. A draft that
+    is not `complete` clears the index.
     """
 
     root: str
@@ -234,5 +305,5 @@ class Draft:
     expected: Mapping[str, str | None] = field(default_factory=dict)
     files: int = 0
     skipped: tuple[tuple[str, int], ...] = ()
-    errors: tuple[FileError, ...] = ()
+    errors: tuple[tuple[str, str, str], ...] = ()
     complete: bool = True

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import Protocol
 
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
 from cairn.core.limits import LEASE_TTL_MS
+from cairn.core.types import StoredFile
 from cairn.errors import StoreUnreadable
 from cairn.store.format.layout import (
     POINTER,
@@ -29,7 +30,7 @@ from cairn.store.format.seal import Remembered, load_digests
 from cairn.store.fs import Fs, replace_file
 from cairn.store.publish.generations import is_published, plant_fence, published, read_claims
 from cairn.store.publish.lease import Lease, RunKind, acquire
-from cairn.store.publish.staging import Batch, Staging, withdraw
+from cairn.store.publish.staging import Batch, BatchWriter, Layer, Staging, staged_records, withdraw
 from cairn.store.publish.tidy import tidy
 from cairn.store.read.snapshot import SnapshotView, open_view
 from cairn.store.sharing import require_capable
@@ -46,12 +47,16 @@ class Away(Protocol):
     def mark(self, manifest: Manifest) -> None:
         """The snapshot is published."""
 
+    def sweep(self) -> tuple[int, int]:
+        """What no snapshot that is kept names is gone; so many segments and markers. For the holder of the lease."""
+
 
 class Writer(AbstractContextManager["Writer"]):
     """A run with the lease. `view` is the snapshot it builds on (None: the first), `newest` the highest number taken.
 
-    `adopted` are the batches of earlier runs that were killed; `away` is a copy that is kept elsewhere. Leaving it
-    without a publish withdraws what was put in place and keeps the sealed batches for the next run.
+    `adopted` are the batches of earlier runs that were killed, `layers` what this one wants on top of its base; `away`
+    is a copy that is kept elsewhere. Leaving it without a publish withdraws what was put in place and keeps the sealed
+    batches for the next run.
     """
 
     def __init__(self, fs: Fs, lease: Lease, view: SnapshotView | None, newest: int, staging: Staging) -> None:
@@ -62,6 +67,7 @@ class Writer(AbstractContextManager["Writer"]):
         self.staging = staging
         self.adopted: tuple[Batch, ...] = ()
         self.away: Away | None = None
+        self.layers: list[Layer] = []
         self._closing = ExitStack()
 
     @property
@@ -73,6 +79,27 @@ class Writer(AbstractContextManager["Writer"]):
         """The manifest this run builds on."""
         return self.view.manifest if self.view is not None else None
 
+    def add_layer(
+        self,
+        *,
+        replaced: Iterable[str] = (),
+        deleted: Iterable[str] = (),
+        renamed: Iterable[str] = (),
+        batches: Iterable[Batch] = (),
+    ) -> None:
+        """Hide the files with these keys, each for its reason, and put the batches on top; nothing for no change."""
+        layer = Layer.of(replaced=replaced, deleted=deleted, renamed=renamed, batches=batches)
+        if layer.tombstones or layer.batches:
+            self.layers.append(layer)
+
+    def segments(self, dimension: int, chunker_version: str) -> BatchWriter:
+        """What this run puts its files and their vectors into."""
+        return BatchWriter(self.fs, self.staging, dimension, chunker_version)
+
+    def records(self, batch: Batch) -> list[StoredFile]:
+        """What a batch of this run, its own or an adopted one, knows of its files."""
+        return staged_records(self.fs, self.run, batch)
+
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         # A disk that is full or gone, or a thief that tidies up behind us at this moment: the next run does it.
         with self._closing, contextlib.suppress(OSError):
@@ -83,6 +110,14 @@ class Writer(AbstractContextManager["Writer"]):
             if isinstance(error, OSError | StoreUnreadable):
                 # What a thief has tidied away is neither trouble of the disk nor damage to the index.
                 self.lease.require_ours()
+
+
+Attach = Callable[[Writer], AbstractContextManager[Away | None]]
+
+
+def attached(attach: Attach | None, writer: Writer) -> AbstractContextManager[Away | None]:
+    """The writer, attached to its copy elsewhere if there is anything to attach it to."""
+    return nullcontext() if attach is None else attach(writer)
 
 
 def open_writer(

@@ -305,3 +305,15 @@ def _hidden(segment: Segment, sequence: int, buried: Buried) -> frozenset[int]:
         return frozenset()
     found = map(segment.find, later)
     return frozenset(file_id for file_id in found if file_id is not None)
+
+
+def is_whole(fs: Fs, manifest: Manifest) -> bool:
+    """Whether all that a snapshot reads is what was sealed; what was hashed before is not hashed again."""
+    remembered = load_digests(fs)
+    try:
+        read_tombstones(fs, manifest.tombstones)
+        for ref in manifest.segments:
+            require(fs, segment_folder(ref.name), ref.size_bytes, ref.sha256, remembered)
+    except StoreCorrupt:
+        return False
+    return True

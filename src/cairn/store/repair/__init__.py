@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -12,3 +13,37 @@ class RepairScope(StrEnum):
     TIDY = "tidy"
     FILES = "files"
     FULL = "full"
+
+    @property
+    def catches_up(self) -> bool:
+        """Whether files are read again."""
+        return self in (RepairScope.FILES, RepairScope.FULL)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all files are read again."""
+        return self is RepairScope.FULL
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether there is nothing to do."""
+        return self is RepairScope.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class RepairAction:
+    """One step of a repair: what is done (`kind` is stable), to which path below the store, and why."""
+
+    kind: str
+    path: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepairPlan:
+    """What a repair would do. `base` is the snapshot that it builds on, `files` how many files it expects to read."""
+
+    scope: RepairScope
+    actions: tuple[RepairAction, ...] = ()
+    files: int = 0
+    base: str | None = None

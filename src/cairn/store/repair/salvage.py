@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import errno
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from cairn.core.limits import MAX_MANIFEST_BYTES, MAX_STATE_BYTES
-from cairn.errors import StoreCorrupt, StoreUnreadable
+from cairn.core.limits import LEASE_TTL_MS, MAX_MANIFEST_BYTES, MAX_STATE_BYTES
+from cairn.errors import NotIndexed, StoreCorrupt, StoreUnreadable
 from cairn.store.format.conform import segment_problems
 from cairn.store.format.layout import (
     DIGESTS,
@@ -32,6 +32,7 @@ from cairn.store.format.layout import (
     SEGMENTS,
     SNAPSHOTS,
     STAGING,
+    TREE,
     WORKSHOP,
     decode_pointer,
     generation_number,
@@ -51,9 +52,11 @@ from cairn.store.format.side_files import decode_state, encode_state, state_of
 from cairn.store.format.tombstones import mapping_lines, mapping_path, read_mapping
 from cairn.store.fs import Fs, read_whole, remove_file, replace_file
 from cairn.store.publish.generations import read_generation
+from cairn.store.publish.lease import Lease, read_lease
 from cairn.store.publish.tidy import Accounts, accounts_of, run_of
+from cairn.store.publish.writer import Writer
 from cairn.store.read.snapshot import SnapshotView, assemble, live_counts, read_tombstones
-from cairn.store.repair import RepairScope
+from cairn.store.repair import RepairAction, RepairPlan, RepairScope
 
 # --- What is left of a store, read anew: its manifests under both of their names, and whether what they name is
 # whole.
@@ -214,6 +217,12 @@ class Diagnosis:
     hinted: frozenset[str] = frozenset()
     files: int = 0
     published: bool = True
+
+    @property
+    def plan(self) -> RepairPlan:
+        """What is done, as people are told it."""
+        actions = tuple(RepairAction(step.kind, step.path, step.why) for step in self.steps)
+        return RepairPlan(self.scope, actions, self.files, self.base.snapshot_id if self.base is not None else None)
 
 
 def diagnose(
@@ -582,3 +591,58 @@ def _keys_of(look: Look, run: str) -> Mapping[str, tuple[str, ...]]:
     if any(content.why is not None for content in found.values()):
         return {}
     return {name: content.keys for name, content in found.items()}
+
+
+# --- one whole repair -------------------------------------------------------------------------------------------------
+
+
+class Mending:
+    """A repair of one store. `tree_is_sound` says whether the remembered listing of the tree can be read.
+
+    `found` and `quarantine` are what the run with the lease found out and where it puts things; None before that.
+    """
+
+    def __init__(self, fs: Fs, store_id: str, root: str, shown: str, tree_is_sound: Callable[[], bool]) -> None:
+        self._fs = fs
+        self._store_id, self._root, self._shown = store_id, root, shown
+        self._tree_is_sound = tree_is_sound
+        self.rebuild = False
+        self.found: Diagnosis | None = None
+        self.quarantine: Quarantine | None = None
+
+    def diagnose(
+        self, remembered: Remembered | None = None, *, only: str | None = None, rebuild: bool = False
+    ) -> Diagnosis:
+        """Find out what is damaged, and what makes it whole. `NotIndexed` when nothing was ever published."""
+        known = Remembered() if remembered is None else remembered
+        found = diagnose(self._fs, self._store_id, self._root, known, only=only, rebuild=rebuild)
+        if not found.published and not found.steps:
+            raise NotIndexed(path=self._shown, why="it was never indexed")
+        if TREE in self._fs.list_folder("") and not self._tree_is_sound():
+            step = Step(MOVE, TREE, "It cannot be read.")
+            scope = RepairScope.TIDY if found.scope is RepairScope.NONE else found.scope
+            found = replace(found, scope=scope, steps=(*found.steps, step))
+        return found
+
+    def begin(self, lease: Lease, remembered: Remembered) -> SnapshotView | None:
+        """Diagnose and treat with the lease in hand; what is left to build on."""
+        found = self.found = self.diagnose(remembered, rebuild=self.rebuild)
+        quarantine = self.quarantine = Quarantine(self._fs, lease.run_id)
+        lease.check()
+        treat(self._fs, lease.run_id, found.steps, found.newest, quarantine)
+        return open_base(self._fs, found.base, remembered) if found.base is not None else None
+
+    def finish(self, writer: Writer, *, only: str | None) -> None:
+        """Put aside what a new snapshot has replaced; of older ones nothing is trusted when there is an `only` one."""
+        assert self.quarantine is not None, "a repair begins before it ends"
+        writer.lease.check()
+        after = self.diagnose(writer.staging.remembered, only=only)
+        treat(self._fs, writer.run, after.steps, after.newest, self.quarantine)
+
+    def patience(self) -> float:
+        """How long to watch a lease: one that cannot be read might be held by anybody, until it stands still."""
+        try:
+            read_lease(self._fs)
+        except StoreUnreadable:
+            return LEASE_TTL_MS / 1_000 + 5
+        return 0.0

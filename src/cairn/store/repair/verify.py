@@ -58,6 +58,11 @@ class Finding(NamedTuple):
     place: str
     message: str
 
+    @property
+    def is_error(self) -> bool:
+        """Whether it is a broken promise, and not only something to tidy up."""
+        return self.severity is Severity.ERROR
+
 
 def check(fs: Fs) -> list[Finding]:
     """Every finding, in a fixed order; none in a store that is sound and tidy."""

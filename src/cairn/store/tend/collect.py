@@ -12,11 +12,12 @@ that it could still claim one with.
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from cairn.core.clock import Clock, wall_seconds
+from cairn.core.clock import Clock, Processes, wall_seconds
 from cairn.core.limits import (
     GC_SAFETY_MARGIN_MS,
     MAX_STATE_BYTES,
@@ -25,10 +26,14 @@ from cairn.core.limits import (
     RETAIN_SNAPSHOTS_MIN_AGE_SECONDS,
     STAGING_TTL_SECONDS,
 )
-from cairn.errors import StoreUnreadable
+from cairn.errors import CairnError, ConfigError, EngineError, LeaseStuck, StoreBusy, StoreUnreadable
+from cairn.store.format.document import is_store_id, reading_newer
 from cairn.store.format.layout import (
+    COMPACT_LOCK,
     GENERATIONS,
     INDEX_STATE,
+    LEASE_LOCK,
+    READERS_LOCK,
     SEGMENTS,
     batch_folder,
     batch_seal,
@@ -40,10 +45,92 @@ from cairn.store.format.manifest import Manifest
 from cairn.store.format.side_files import decode_state
 from cairn.store.fs import FileStat, Fs, read_whole, remove_file, remove_tree
 from cairn.store.publish.generations import read_generation
+from cairn.store.publish.lease import LEASE, MOST_TTL_MS, RunKind, is_alive, read_lease
 from cairn.store.publish.staging import Batch
 from cairn.store.publish.tidy import Accounts, accounts_of, tidy, unaccounted
-from cairn.store.publish.writer import Writer
+from cairn.store.publish.writer import Attach, Writer, attached, open_writer
 from cairn.store.read.snapshot import collecting
+
+# --- Taking a whole store away: it gets another name in one step, so a store is there or it is not; then its
+# files go.
+
+
+_REMOVED = "removed_"
+_LOCK_SECONDS = 1.0
+# The lock, or the folder that holds it, is not there or is something else: then nobody can have it.
+_NO_LOCK = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL)
+
+
+def is_leftover(name: str) -> bool:
+    """Whether this is what a removal that was cut short has left."""
+    return name.startswith(_REMOVED) and is_store_id(name.removeprefix(_REMOVED))
+
+
+def require_no_writer(store: Fs, clock: Clock, processes: Processes) -> None:
+    """`StoreBusy` when a run may be writing this store.
+
+    A lease that cannot be read, or whose process is out of sight, is believed until it has stood still for longer than
+    any lease may last.
+    """
+    try:
+        # A later version may hold it: whether it does is all that is asked.
+        with reading_newer():
+            lease = read_lease(store)
+    except StoreUnreadable:
+        if not _stands_still(store, clock):
+            raise StoreBusy(kind="unknown", pid="unknown") from None
+        return
+    except OSError as error:
+        if error.errno not in _NO_LOCK:
+            raise
+        return
+    if lease is None or not is_alive(lease, processes):
+        return
+    me = processes.me()
+    in_sight = (lease.process.boot_id, lease.process.namespace) == (me.boot_id, me.namespace)
+    if in_sight or not _stands_still(store, clock):
+        raise StoreBusy(kind=lease.run_kind.value, pid=lease.process.pid)
+
+
+@contextlib.contextmanager
+def alone(store: Fs, clock: Clock, processes: Processes) -> Iterator[None]:
+    """While nobody else writes the store or opens it to read. `StoreBusy` or `LeaseStuck` when somebody does."""
+    with contextlib.ExitStack() as held:
+        # Nobody takes the lease, or renews it, without this lock.
+        _hold(held, store, LEASE_LOCK, "it is about to write")
+        require_no_writer(store, clock, processes)
+        _hold(held, store, COMPACT_LOCK, "it is writing segments")
+        _hold(held, store, READERS_LOCK, "it is about to read")
+        yield
+
+
+def retire(data: Fs, name: str) -> str:
+    """Take the store's name away, safely; the name that it has now."""
+    gone = _REMOVED + name
+    data.move(name, gone)
+    data.sync_folder("")
+    return gone
+
+
+def finish_removal(data: Fs, gone: str) -> None:
+    """Remove what `retire` left."""
+    remove_tree(data, gone)
+    data.sync_folder("")
+
+
+def _hold(held: contextlib.ExitStack, store: Fs, lock: str, why: str) -> None:
+    try:
+        held.enter_context(store.lock(lock, exclusive=True, timeout=_LOCK_SECONDS))
+    except TimeoutError:
+        raise LeaseStuck(why=why) from None
+    except OSError as error:
+        if error.errno not in _NO_LOCK:
+            raise
+
+
+def _stands_still(store: Fs, clock: Clock) -> bool:
+    return clock.wall_ns() - store.stat(LEASE).mtime_ns > MOST_TTL_MS * 1_000_000
+
 
 _DAMAGED = "Snapshot number {number} is damaged, so nothing was collected; run `cairn repair`."
 
@@ -51,7 +138,7 @@ _DAMAGED = "Snapshot number {number} is damaged, so nothing was collected; run `
 class Collected(NamedTuple):
     """What went: the ids of snapshots, how many segments and staged pieces, and their bytes; `kept` snapshots stay.
 
-    `note` says why nothing was collected, `warnings` what else could not be done.
+    `note` says why nothing was collected, `trouble` why a copy of the store elsewhere keeps what went here.
     """
 
     snapshots: tuple[str, ...] = ()
@@ -60,7 +147,7 @@ class Collected(NamedTuple):
     freed_bytes: int = 0
     kept: int = 0
     note: str | None = None
-    warnings: tuple[str, ...] = ()
+    trouble: CairnError | None = None
 
 
 class Plan(NamedTuple):
@@ -107,6 +194,34 @@ def collect(writer: Writer, clock: Clock) -> Collected:
         remove_file(fs, generation_path(number))
     staged, staged_bytes = _expire(writer, clock)
     return plan.outcome(freed + staged_bytes)._replace(staging=staged)
+
+
+def collect_store(
+    fs: Fs, place: str, *, clock: Clock, wait_seconds: float = 0.0, attach: Attach | None = None
+) -> Collected:
+    """One whole run: take the lease, collect, let go. What a server that cannot be asked keeps goes the next time."""
+    with open_writer(fs, place, RunKind.GC, clock=clock, wait_seconds=wait_seconds) as writer:
+        done = collect(writer, clock)
+        try:
+            with attached(attach, writer) as away:
+                if away is not None and done.note is None:
+                    away.sweep()
+        except (ConfigError, EngineError, StoreUnreadable) as trouble:
+            return done._replace(trouble=trouble)
+        return done
+
+
+def is_due(fs: Fs, clock: Clock) -> bool:
+    """Whether a collection would free several snapshots at once. Costs one look at a folder and one manifest."""
+    numbers = sorted(filter(None, map(generation_number, fs.list_folder(GENERATIONS))))
+    if len(numbers) <= 2 * RETAIN_SNAPSHOTS_MIN:
+        return False
+    # The oldest that would go is out of date since the one after it was published.
+    following = read_generation(fs, numbers[RETAIN_SNAPSHOTS_MIN])
+    if following is None or following.completion is None:
+        return True
+    published = wall_seconds(following.completion.completed_at)
+    return clock.wall_ns() / 1e9 - published > RETAIN_SNAPSHOTS_MIN_AGE_SECONDS
 
 
 def foresee(fs: Fs, active: Manifest | None, clock: Clock) -> Collected:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from cairn.core.clock import Clock
@@ -19,15 +20,19 @@ from cairn.core.limits import (
     COMPACTION_OVERDUE_TOMBSTONES,
     FULL_GROWN_TEXT_BYTES,
     KIB,
+    MAX_SEGMENTS_PER_SNAPSHOT,
 )
-from cairn.store.format.layout import COMPACT_LOCK, WORKSHOP
+from cairn.core.progress import Phase, Progress
+from cairn.core.progress import Tell as Told
+from cairn.store.format.layout import COMPACT_LOCK, STAGING, WORKSHOP, is_snapshot_id
 from cairn.store.format.manifest import Manifest
 from cairn.store.format.seal import Remembered, Sealed, seal_files
 from cairn.store.fs import Fs, remove_tree
+from cairn.store.publish.lease import RunKind
 from cairn.store.publish.publish import publish
 from cairn.store.publish.staging import Draft, Rewrite
-from cairn.store.publish.writer import Writer
-from cairn.store.read.snapshot import Part, SnapshotView, parts_of
+from cairn.store.publish.writer import Attach, Writer, attached, open_writer
+from cairn.store.read.snapshot import Part, SnapshotView, open_view, parts_of
 from cairn.store.tend.merge import merge
 
 # --- Which segments are to be merged, so that a snapshot stays at about ten of them and little in them is dead.
@@ -245,9 +250,127 @@ def publish_merged(writer: Writer, built: Iterable[Built], clock: Clock) -> Mani
         rewrites=tuple(rewrites),
         files=counts.files + counts.skip_records,
         skipped=base.skipped,
-        errors=base.errors,
+        errors=tuple((error.path_key, error.code, error.message) for error in base.errors),
         complete=base.completion is not None,
     )
     manifest = publish(writer, draft, lambda: True, clock)
     assert manifest is not None
     return manifest
+
+
+# --- one whole run ----------------------------------------------------------------------------------------------------
+
+# When another run replaces the very same segments meanwhile, it is begun anew, once.
+_ATTEMPTS = 2
+_BUSY = "Another process is merging segments."
+_STOPPED = "Another run has prepared work and not published it yet; `cairn sync` comes first."
+_MOVED = "Other runs were replacing the same segments."
+
+
+class Compacted(NamedTuple):
+    """The manifest before and after: the same one when there was nothing to merge, or when `note` says why not."""
+
+    before: Manifest
+    after: Manifest
+    note: str | None = None
+
+
+class Compaction:
+    """One merging of the segments of a store. `merged` hears of the manifests before and after, the lease in hand."""
+
+    def __init__(
+        self,
+        fs: Fs,
+        place: str,
+        told: Told,
+        merged: Callable[[Manifest, Manifest], None],
+        *,
+        everything: bool,
+        wait_seconds: float,
+        clock: Clock,
+        attach: Attach | None,
+    ) -> None:
+        self._fs, self._place = fs, place
+        self._told, self._merged = told, merged
+        self._everything = everything
+        self._wait_seconds, self._clock = wait_seconds, clock
+        self._attach = attach
+
+    def run(self) -> Compacted:
+        """Merge what is due. FileNotFoundError when nothing was published, `StoreBusy` when another run writes long."""
+        with self._opened() as view:
+            manifest = view.manifest
+            if not self._groups(view):
+                return Compacted(manifest, manifest)
+        if any(map(is_snapshot_id, self._fs.list_folder(STAGING))):
+            # Who publishes clears the staging away. A rare case: it waits for the next time.
+            return Compacted(manifest, manifest, _STOPPED)
+        try:
+            with workshop(self._fs) as folder:
+                for attempt in range(_ATTEMPTS):
+                    self._fs.make_folder(bench := f"{folder}/{attempt}")
+                    done = self._attempt(bench)
+                    if done is not None:
+                        return done
+        except TimeoutError:
+            return Compacted(manifest, manifest, _BUSY)
+        return Compacted(manifest, manifest, _MOVED)
+
+    def _attempt(self, folder: str) -> Compacted | None:
+        """Merge and publish; None when what was merged is not there any more."""
+        fs, place = self._fs, self._place
+        with self._opened() as view:
+            groups = self._groups(view)
+            built = build(
+                fs, view, groups, folder, lambda done: self._told(Progress(Phase.COMPACTING, done, len(groups)))
+            )
+        self._told(Progress(Phase.PUBLISHING))
+        wait = self._wait_seconds
+        with open_writer(fs, place, RunKind.COMPACT, clock=self._clock, wait_seconds=wait) as writer:
+            base = writer.base
+            if base is None or not fits(built, base):
+                return None
+            with attached(self._attach, writer):
+                merged = publish_merged(writer, built, self._clock)
+            self._merged(base, merged)
+            return Compacted(base, merged)
+
+    def _opened(self) -> SnapshotView:
+        view = open_view(self._fs, self._place)
+        if view is None:
+            raise FileNotFoundError
+        return view
+
+    def _groups(self, view: SnapshotView) -> list[tuple[str, ...]]:
+        return plan(loads_of(view), everything=self._everything or is_overdue(view.manifest))
+
+
+# --- segments that a run writes again in the same publish: to forget a text at once, or to make room ------------------
+
+
+@dataclass(slots=True)
+class Rewriter:
+    """What one run writes again. The same wish is fulfilled once, however often its publish is tried."""
+
+    writer: Writer
+    forgotten: frozenset[str] = frozenset()
+    _done: dict[tuple[frozenset[str], bool], tuple[Rewrite, ...]] = field(default_factory=dict)
+
+    def forget(self, keys: frozenset[str]) -> None:
+        """Leave no copy of the text of these files in any segment."""
+        self.forgotten |= keys
+
+    def rewrites(self, new_batches: int) -> tuple[Rewrite, ...]:
+        """What replaces segments of the base, when that many batches come on top."""
+        view = self.writer.view
+        if view is None:
+            return ()
+        crowded = len(view.manifest.segments) + new_batches > MAX_SEGMENTS_PER_SNAPSHOT
+        if not crowded and not self.forgotten:
+            return ()
+        wish = (self.forgotten, crowded)
+        if wish not in self._done:
+            wanted = holders(view, self.forgotten)
+            groups = plan(loads_of(view), everything=crowded, also=wanted) if crowded or wanted else []
+            self._done[wish] = rewrite(self.writer, groups, self.forgotten)
+        return self._done[wish]

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from cairn.core.clock import Clock, Processes
 from cairn.core.limits import MAX_MANIFEST_BYTES
+from cairn.core.progress import Phase, Progress, Tell
+from cairn.errors import Incompatible, NotIndexed, NotUpgraded, RequiresReindex, StoreBusy
 from cairn.store.format.document import CHUNK_ROWS, MANIFEST, SEGMENT_DATA, Artifact
 from cairn.store.format.layout import generation_path
-from cairn.store.format.manifest import manifest_version
+from cairn.store.format.manifest import Manifest, manifest_version
 from cairn.store.fs import Fs, read_whole
+from cairn.store.publish.lease import RunKind
+from cairn.store.publish.writer import Writer, open_writer
 from cairn.store.read.snapshot import SnapshotView, parts_of
+from cairn.store.repair.verify import check
+from cairn.store.tend.compact import build, publish_merged, workshop
 
 
 class Format(NamedTuple):
@@ -46,3 +53,80 @@ def older_segments(formats: Iterable[Format]) -> list[str]:
     formats = tuple(formats)
     everything = any(each.is_older for each in formats if each.segment is None)
     return list(dict.fromkeys(each.segment for each in formats if each.segment and (everything or each.is_older)))
+
+
+class Upgraded(NamedTuple):
+    """What an upgrade came to: the newest manifest, the artifacts that were older, and how many segments that took.
+
+    Of each artifact its name, its oldest version and the one it has now.
+    """
+
+    manifest: Manifest
+    raised: tuple[tuple[str, int, int], ...]
+    segments: int
+
+
+def upgrade_store(
+    fs: Fs, place: str, tell: Tell, *, wait_seconds: float, clock: Clock, processes: Processes
+) -> Upgraded:
+    """Upgrade a store that is there. What cannot be done is refused, and the last good snapshot stays as it was."""
+    try:
+        with open_writer(
+            fs, place, RunKind.UPGRADE, clock=clock, processes=processes, wait_seconds=wait_seconds
+        ) as writer:
+            if writer.view is None:
+                raise NotIndexed(path=place, why="there is nothing to upgrade")
+            tell(Progress(Phase.COMPARING))
+            _require_sound(fs)
+            formats = formats_of(fs, writer.view)
+            raised = tuple(_raised(formats))
+            segments = older_segments(formats)
+            manifest = _rewrite(writer, segments, tell, clock) if raised else writer.view.manifest
+    except Incompatible as problem:
+        _require_rewritable(place, problem)
+        raise
+    return Upgraded(manifest, raised, len(segments))
+
+
+def _require_sound(fs: Fs) -> None:
+    """Everything is read again first: what is damaged must not get a new digest that says it is whole."""
+    for finding in check(fs):
+        if finding.is_error:
+            raise NotUpgraded(place=finding.place, why=finding.message.removesuffix("."))
+
+
+def _require_rewritable(place: str, problem: Incompatible) -> None:
+    """An older format whose reader is gone can only be made again from the files; a later one is left alone."""
+    artifact, version, oldest = (problem.fields[name] for name in ("artifact", "version", "oldest"))
+    assert isinstance(version, int)
+    assert isinstance(oldest, int)
+    if version < oldest:
+        raise RequiresReindex(path=place, differs=f"{artifact} {version}") from problem
+
+
+def _raised(formats: Iterable[Format]) -> Iterator[tuple[str, int, int]]:
+    """Each artifact that is older once, with its oldest version."""
+    older: dict[str, Format] = {}
+    for each in formats:
+        known = older.get(each.artifact.name, each)
+        if each.is_older:
+            older[each.artifact.name] = min(known, each, key=lambda one: one.version)
+    for name, each in older.items():
+        yield name, each.version, each.artifact.written
+
+
+def _rewrite(writer: Writer, segments: list[str], tell: Tell, clock: Clock) -> Manifest:
+    """Publish the same rows in segments of the written version."""
+    assert writer.view is not None
+
+    def beat(done: int) -> None:
+        writer.lease.check()
+        tell(Progress(Phase.COMPACTING, done, len(segments)))
+
+    try:
+        with workshop(writer.fs) as folder:
+            built = build(writer.fs, writer.view, [(name,) for name in segments], folder, beat)
+            tell(Progress(Phase.PUBLISHING))
+            return publish_merged(writer, built, clock)
+    except TimeoutError:
+        raise StoreBusy(kind=RunKind.COMPACT.value, pid="unknown") from None

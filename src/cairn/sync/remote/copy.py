@@ -10,16 +10,12 @@ from dataclasses import dataclass, replace
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.config import Config
 from cairn.core.fingerprint import EmbeddingIdentity
-from cairn.core.limits import ENGINE_REST_SECONDS, ENGINE_SEARCH_SECONDS, MAX_TOMBSTONE_BYTES
+from cairn.core.limits import ENGINE_REST_SECONDS, ENGINE_SEARCH_SECONDS
 from cairn.core.progress import Phase, Progress, Tell
 from cairn.embedding.choose import identity_of
 from cairn.engine.choose import LOCAL, choose
 from cairn.errors import CairnError, ConfigError, EngineDamaged, EngineError, NotIndexed, StoreCorrupt
-from cairn.store.disk import Disk
-from cairn.store.format.layout import GENERATIONS, generation_number, segment_folder
-from cairn.store.format.manifest import PROOF, Manifest, SegmentRef, encode_manifest
-from cairn.store.fs import Fs, read_whole
-from cairn.store.publish.generations import published, read_claims, read_generation
+from cairn.store import Disk, Fs, Manifest, SnapshotView, Store, Writer
 from cairn.sync.codebase import Codebase, Place, place_of
 from cairn.sync.proof import PROVEN, UNPROVEN, Proof, ProofOutcome, ProofReason, same_place
 from cairn.sync.status import State, open_store, stand
@@ -29,9 +25,6 @@ if TYPE_CHECKING:
     from cairn.embedding.model import Embedder
     from cairn.engine.contract import Receipt, RowHome
     from cairn.engine.milvus_rows import MilvusRows
-    from cairn.store.disk import Disk
-    from cairn.store.publish.writer import Writer
-    from cairn.store.read.snapshot import SnapshotView
 
 
 NOT_LOOKED_AFTER = (
@@ -85,16 +78,11 @@ def keep_copy(
     if codebase.config.engine.kind == LOCAL:
         return ()
 
-    newest = next(published(disk, read_claims(disk), []), None)
+    newest = Store(disk).newest()
     if newest is None or newest.completion is None:
         return ()
     identity = None if embedder is None else embedder.identity
     return keep_marked(codebase, place, disk, newest, tell, embedding=identity, clock=clock)
-
-
-def attached(attach: Attach | None, writer: Writer) -> AbstractContextManager[Away | None]:
-    """The writer, attached if there is anything to attach it to."""
-    return nullcontext() if attach is None else attach(writer)
 
 
 # --- Is the copy of a snapshot on a search server complete? The one place where that is decided. And how a
@@ -142,7 +130,7 @@ def proof_there(engine: RowHome, manifest: Manifest, place: Place) -> Proof:
         cause = problem.__cause__
         if not isinstance(cause, StoreCorrupt):
             raise
-        other_kind = cause.fields["artifact"] == PROOF
+        other_kind = Store.says_other_kind(cause)
         return _stale(ProofReason.INVALID_MARKER_KIND if other_kind else ProofReason.INVALID_PAYLOAD)
     if marker is None:
         return UNPROVEN
@@ -259,7 +247,7 @@ def engine_status(codebase: Codebase, home: str, *, environ: Mapping[str, str] =
     """Where rows are searched, and how the server stands. A server that does not answer is said, not raised."""
     place = place_of(codebase, home)
     with open_store(place) as disk, ExitStack() as stack:
-        manifest = None if disk is None else next(published(disk, read_claims(disk), []), None)
+        manifest = None if disk is None else Store(disk).newest()
         engine = remote_rows(codebase.config, place, environ)
         if engine is None:
             return _described(EngineReport(LOCAL), manifest)
@@ -271,7 +259,9 @@ def engine_status(codebase: Codebase, home: str, *, environ: Mapping[str, str] =
             report = replace(report, proof=PROBE_FAILED if answers is not None else None)
             report = replace(report, version=engine.ping())
             receipts = engine.receipts(counted=True)
-            there = sum(_is_there(receipts, ref) for ref in manifest.segments) if manifest else 0
+            there = (
+                sum(_is_there(receipts, ref.name, ref.rows, ref.sha256) for ref in manifest.segments) if manifest else 0
+            )
             proof = proof_there(engine, answers, place) if answers is not None else None
             return replace(report, there=there, orphans=len(engine.orphans()), proof=proof)
         except EngineError as trouble:
@@ -279,9 +269,7 @@ def engine_status(codebase: Codebase, home: str, *, environ: Mapping[str, str] =
 
 
 def _answering(disk: Disk, place: Place) -> SnapshotView | AbstractContextManager[None]:
-    from cairn.store.read.snapshot import open_view  # noqa: PLC0415
-
-    view = open_view(disk, place.path)
+    view = Store(disk, place.path).view()
     if view is not None and view.manifest.completion is None:
         view.close()
         view = None
@@ -336,7 +324,7 @@ class Away:
     """The copy of a store on the server, for the run that publishes. `sent` are the rows of what went over by it."""
 
     def __init__(self, fs: Fs, engine: RowHome, tell: Tell = lambda _: None, beat: Callable[[], object] = int) -> None:
-        self._fs = fs
+        self._copies = Store(fs).copies
         self._engine = engine
         self._tell = tell
         self._beat = beat
@@ -351,16 +339,12 @@ class Away:
         self._engine.ping()
         there = self._engine.receipts(counted=counted)
         wanted = zip(view.manifest.segments, segments_of(view), strict=True)
-        owed = [(ref, rows) for ref, rows in wanted if not _is_there(there, ref)]
+        owed = [(ref, rows) for ref, rows in wanted if not _is_there(there, ref.name, ref.rows, ref.sha256)]
         for done, (ref, rows) in enumerate(owed):
             self._tell(Progress(Phase.PUBLISHING, done, len(owed)))
             self._beat()
-            with ExitStack() as maps:
-                folder = segment_folder(ref.name)
-                files = [
-                    SealedFile(name, maps.enter_context(self._fs.open_map(f"{folder}/{name}")).view)
-                    for name in sorted(self._fs.list_folder(folder))
-                ]
+            with self._copies.files(ref.name) as found:
+                files = [SealedFile(name, data) for name, data in found]
                 self._engine.put_segment(SegmentRows(ref.name, ref.sha256, rows.part, files))
             self.sent[ref.name] = ref.rows
 
@@ -368,11 +352,8 @@ class Away:
         """The snapshot was published: its marker, keyed by its run, with the manifest and what else it names."""
         if manifest.completion is None:
             return
-        others = {
-            ref.path: read_whole(self._fs, ref.path, MAX_TOMBSTONE_BYTES, "tombstone file")
-            for ref in manifest.tombstones
-        }
-        self._engine.put_marker(manifest.completion, encode_manifest(manifest), others)
+        data, others = self._copies.documents(manifest)
+        self._engine.put_marker(manifest.completion, data, others)
 
     def sweep(self) -> tuple[int, int]:
         """Only for the holder of the lease: what no snapshot that is kept names is gone; so many segments and markers.
@@ -380,8 +361,7 @@ class Away:
         A manifest that cannot be read may name anything: then nothing goes.
         """
         self._engine.ping()
-        numbers = filter(None, map(generation_number, self._fs.list_folder(GENERATIONS)))
-        kept = [manifest for number in numbers if (manifest := read_generation(self._fs, number)) is not None]
+        kept = self._copies.kept()
         named = {ref.name for manifest in kept for ref in manifest.segments}
         runs = {manifest.snapshot_id for manifest in kept if manifest.completion is not None}
         # A run that was killed may have left its manifest there and no marker, or the collection the other way round.
@@ -396,9 +376,9 @@ class Away:
         return len(segments), len(markers)
 
 
-def _is_there(receipts: Mapping[str, Receipt], ref: SegmentRef) -> bool:
-    found = receipts.get(ref.name)
-    return found is not None and (found.rows, found.sealed_sha256) == (ref.rows, ref.sha256)
+def _is_there(receipts: Mapping[str, Receipt], segment: str, rows: int, sha256: str) -> bool:
+    found = receipts.get(segment)
+    return found is not None and (found.rows, found.sealed_sha256) == (rows, sha256)
 
 
 # --- The copy of a snapshot on the user's server, for a reader: used when it is proven, and never in the way.

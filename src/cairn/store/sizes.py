@@ -1,0 +1,77 @@
+"""What the folders of Cairn take on disk: one walk each, by the sizes of the files."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from cairn.store.disk import Disk
+from cairn.store.format.layout import QUARANTINE, SEGMENTS, SNAPSHOTS, STAGING, segment_folder, snapshot_folder
+from cairn.store.format.manifest import Manifest
+from cairn.store.fs import FileStat, check_path
+
+# Told how many names were looked at since the last time.
+Measured = Callable[[int], None]
+
+
+class Size(NamedTuple):
+    """What the files below a folder hold, and a name among them that Cairn never gives (None: there is none)."""
+
+    total: int = 0
+    stranger: str | None = None
+
+
+def size_of(disk: Disk, folder: str, tell: Measured = lambda _: None) -> Size:
+    """The size of a folder, links not followed. What is taken away meanwhile holds nothing.
+
+    What is below a folder with a name that is not ours is not looked at.
+    """
+    total, stranger = 0, None
+    left = [folder]
+    while left:
+        here = left.pop()
+        with contextlib.suppress(FileNotFoundError):
+            names = disk.list_stats(here)
+            tell(len(names))
+            for name, found in names:
+                if not is_ours(name):
+                    stranger = stranger or name
+                elif found.is_folder:
+                    left.append(f"{here}/{name}" if here else name)
+                total += 0 if found.is_folder else found.size
+    return Size(total, stranger)
+
+
+def is_ours(path: str) -> bool:
+    """Whether Cairn could have given these names: no others pass its door to the disk."""
+    try:
+        check_path(path)
+    except OSError:
+        return False
+    return True
+
+
+def parts_of_store(disk: Disk, active: Manifest | None) -> Counter[str]:
+    """What a store takes: `live` is what the active snapshot reads, `older` what only earlier ones read, and so on."""
+    live = set()
+    if active is not None:
+        live = {snapshot_folder(active.snapshot_id), *(segment_folder(ref.name) for ref in active.segments)}
+        # A snapshot goes on reading the tombstones of those before it.
+        live |= {ref.path.rpartition("/")[0] for ref in active.tombstones}
+    parts = Counter[str]()
+    for name, found in disk.list_stats(""):
+        if name in (SEGMENTS, SNAPSHOTS) and found.is_folder:
+            for inner, below in disk.list_stats(name):
+                path = f"{name}/{inner}"
+                parts["live" if path in live else "older"] += _size(disk, path, below)
+        else:
+            parts[name if name in (STAGING, QUARANTINE) else "other"] += _size(disk, name, found)
+    return parts
+
+
+def _size(disk: Disk, path: str, found: FileStat) -> int:
+    if not found.is_folder:
+        return found.size
+    return size_of(disk, path).total if is_ours(path) else 0
