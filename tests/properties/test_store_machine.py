@@ -19,7 +19,6 @@ from hypothesis.stateful import initialize, invariant, precondition, rule, run_s
 
 import cairn.store.tend.collect as store_collect
 import cairn.sync.pool as extract_module
-import cairn.sync.upkeep as sync_collect
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.types import Candidate, ReadOutcome
 from cairn.errors import CairnError, NameCollision, NotIndexed, NoValidSnapshot, StoreBusy
@@ -76,13 +75,17 @@ class StoreMachine(TreeMachine):
     def __init__(self) -> None:
         super().__init__()
         self.patch = pytest.MonkeyPatch()
-        for opening in ("make_disk", "disk"):
-            self.patch.setattr(Place, opening, lambda _, **__: Lent(self.below))
-        for module in (store_collect, sync_collect):
-            Faults(self.patch).limit(module, RETAIN_SNAPSHOTS_MIN=RETAINED)
-        extract_here(self.patch, self.desk.clock)
         self.disk = MemoryDisk()
         self.below: Fs = self.disk
+        for opening in ("make_disk", "disk"):
+            self.patch.setattr(Place, opening, lambda _, **__: Lent(self.below))
+        try:
+            Faults(self.patch).limit(store_collect, RETAIN_SNAPSHOTS_MIN=RETAINED)
+            extract_here(self.patch, self.desk.clock)
+        except BaseException:
+            # A machine that was never made is not torn down: what it has patched would stay for all tests after it.
+            self.patch.undo()
+            raise
         self.published: dict[str, bytes] | None = None
         # The stores of other settings: their disks, and what was published there.
         self.others: dict[str, tuple[MemoryDisk, dict[str, bytes] | None]] = {}
