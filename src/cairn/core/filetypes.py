@@ -1,4 +1,4 @@
-"""What a file's name says of the file: its language, and whether it is left out for its name alone.
+"""What a file's name says of the file: its language by its ending, and whether it is left out for its name alone.
 
 This is the one table of names. It is asked for every name in a tree, so an ordinary name costs one look into a
 dictionary. Names are bytes, without their folder; letter case matters only where a language says so (`.C`).
@@ -194,7 +194,10 @@ _SHEBANG_BYTES = 128
 
 
 def language_of(name: bytes, head: bytes = b"") -> str:
-    """Return the language of a file by its name, or by its first bytes where the name leaves it open; else "text"."""
+    """Return the language of a file by its name or its ending, else by its first bytes where these leave it open.
+
+    A file that nothing is known of is "text".
+    """
     language = _BY_NAME.get(name)
     if language is not None:
         return language

@@ -1,4 +1,4 @@
-"""Clear away what other runs have left behind, whoever they were and however long ago.
+"""Remove what other runs have left behind, however long ago: orphaned segments, files of no generation that counts.
 
 The lease names only the run before. But names that it removed come back when the power goes before that was safe, and a
 run may be killed while it tidies up behind another: so everything that no snapshot accounts for is looked at.
