@@ -20,7 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cairn.ask.prepare import Policy
     from cairn.ask.session import Session, Target
-    # merged
 
 
 # --- Where a command is typed, and who opens codebases for it: this process, or a server in its stead.
