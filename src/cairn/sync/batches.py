@@ -1,4 +1,4 @@
-"""Files → facts → vectors → sealed batches, with a bounded amount of it in memory at any time."""
+"""Turn the facts of files into sealed batches with vectors, holding only a bounded amount in memory."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from cairn.syntax.identity import CHUNKER_VERSION
 
 @dataclass
 class Packer:
-    """Takes facts and skip records one by one and seals a batch whenever enough is together.
+    """Takes facts and skip records one by one, and seals a batch whenever enough text has come together.
 
-    No batch holds more text than `most_bytes`, unless one file does. A file that cannot be embedded goes to `failed`.
+    No batch holds more text than `most_bytes`, unless a single file does. A file that cannot be embedded goes to
+    `failed`.
     """
 
     writer: Writer
@@ -37,18 +38,18 @@ class Packer:
         self.batches = self._segments.batches
 
     def add(self, facts: FileFacts) -> None:
-        """A file with everything about it. Vectors are made for many files at once."""
+        """Add a file with its facts; vectors are made for many files at once."""
         self._group.append(facts)
         self._group_bytes += len(facts.source.data)
         if self._group_bytes >= EMBED_GROUP_BYTES:
             self._embed()
 
     def add_skip(self, record: StoredFile) -> None:
-        """A file that was read and left out."""
+        """Add the record of a file that was read and is not indexed."""
         self._segments.add_skip(record)
 
     def finish(self, *, stopped: bool = False) -> None:
-        """Seal the last of the `batches`. Who has been stopped asks no remote model for the rest."""
+        """Seal the last of the `batches`; when `stopped`, a slow model is not asked for vectors that are missing."""
         if self.embedder.cheap or not stopped:
             self._embed()
         self._seal()
@@ -61,7 +62,7 @@ class Packer:
         try:
             self._store(group)
         except EmbeddingFailed:
-            # One text may be to blame: file by file, the others are saved.
+            # A single text may be what the model refuses: try each file alone, so that only its own file fails.
             for facts in group:
                 try:
                     self._store([facts])

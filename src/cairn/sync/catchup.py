@@ -1,7 +1,8 @@
-"""One run: look at the tree, compare, index what differs, publish. The tree may move meanwhile; it is looked at again.
+"""Carry out one run: look at the tree, compare, index what differs, publish; look again when the tree moved meanwhile.
 
-Everything the run knows of the snapshot to come is in `known`: what the last snapshot holds, overlaid with the batches
-of a killed run, overlaid with what this one has sealed. So a second look compares with the draft, not with the past.
+`CatchUp.known` holds everything that the run knows of the snapshot to come: the files of the last snapshot, overlaid
+with the batches of a killed run, overlaid with what this run has sealed. So a second look compares the tree with the
+draft, not with the last snapshot.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ from cairn.sync.report import Changes, FailedFile, Gap, gap_of
 from cairn.sync.scope import Seen, SeenTree, seen_tree
 from cairn.syntax.identity import CHUNKER_VERSION
 
-# --- Segments that a run writes again in the same publish: to forget a text at once, or to make room.
+# --- Files that became ignored: the run writes their segments again in the same publish, so that their text is gone.
 
 
 _TOLD = frozenset(
@@ -70,7 +71,7 @@ _TOLD = frozenset(
 
 
 def told_to_leave_out(gone: Iterable[str], skips: Iterable[Skip]) -> frozenset[str]:
-    """Of the files that leave the index, those that a rule leaves out, by their own name or that of a folder."""
+    """Return the files, of those that leave the index, that a rule leaves out by their own name or that of a folder."""
     rules = {path_key(skip.raw) for skip in skips if skip.reason in _TOLD}
     return frozenset(key for key in gone if not rules.isdisjoint(_and_above(key)))
 
@@ -82,11 +83,11 @@ def _and_above(key: str) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a run is to do: where, with which model, and whether the last snapshot is built on or left aside.
+    """What a run is to do: where, with which model, and (`full`) whether to ignore the last snapshot.
 
-    `always`: also publish when nothing has changed, because what is built on is not what was published. `keep_worker`:
-    whether the process that parses waits for the next run. `seen` is filled with what the comparison saw.
-    `found` hears what there is to do, when there is something.
+    `always`: publish even when nothing has changed, because a repair has put aside what was published. `keep_worker`:
+    leave the process that parses running for the next run. `seen` is filled with what the comparison saw. `found` is
+    called with the size of the gap when there is one.
     """
 
     codebase: Codebase
@@ -103,7 +104,7 @@ class Task:
 
     @property
     def embed_fingerprint(self) -> str:
-        """What a vector depends on besides its text."""
+        """The embed fingerprint: what a vector depends on besides its text."""
         return embed_fingerprint(
             self.embedder.identity, chunker_version=CHUNKER_VERSION, ignore_engine_version=IGNORE_ENGINE_VERSION
         )
@@ -111,7 +112,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of it; without a manifest nothing had changed."""
+    """The result of a run; `manifest` is None when nothing had changed."""
 
     manifest: Manifest | None
     changes: Changes
@@ -124,7 +125,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The tree at one moment. `head` was read before the walk began, so what a commit changes later shows."""
+    """The tree at one moment. The commit in `git` was read before the walk began, so a commit made later is noticed."""
 
     walked: WalkResult
     recorder: ListingRecorder
@@ -137,9 +138,10 @@ class Look:
 
 @dataclass
 class CatchUp:
-    """A run on its way. `held` are the files it has indexed, by key: the raw path and the stat they were read under.
+    """One run in progress. `held` maps the key of each indexed file to its raw path and the stat it was read under.
 
-    `failed` and `passing_skips` are what the last look came to: such a file is not known, so each look tries it anew.
+    `failed` and `passing_skips` are results of the last look only: these files are not in `known`, so each look tries
+    them again.
     """
 
     task: Task
@@ -163,7 +165,7 @@ class CatchUp:
         self.rewriter = self.store.upkeep.rewriter(self.writer)
 
     def go(self) -> Outcome:
-        """Until it is published, or nothing is to be."""
+        """Publish a snapshot, or find that none is needed; raises `TreeMoving` when the tree never holds still."""
         try:
             return self._go()
         finally:
@@ -191,14 +193,14 @@ class CatchUp:
     # --- what is there already ----------------------------------------------------------------------------------------
 
     def _start(self) -> tuple[Manifest | None, int]:
-        """Take over the last snapshot, unless it is to be left aside, and what a killed run had sealed."""
+        """Take over the last snapshot (unless the task is `full`) and the batches that a killed run had sealed."""
         base = None if self.task.full else self.writer.base
         if base is not None and base.completion is None:
             base = None
         if base is not None and self.writer.view is not None:
             self.known = self.writer.view.records()
         adopted = 0
-        # Many kills with small batches leave more than a snapshot can name: the rest is indexed again.
+        # Many killed runs with small batches leave more batches than a snapshot can name: the rest is indexed again.
         for batch in self.writer.adopted[:MAX_BATCHES_AIMED_AT]:
             records = self.writer.records(batch)
             doubles = (record.key for record in records if record.key in self.known)
@@ -238,13 +240,14 @@ class CatchUp:
                 self._recall_touched(look.walked.candidates, base)
         hints, synced_at = NO_HINTS, None
         if not first:
-            # All that is known was true when this run first looked: only what changed since is read again.
+            # Everything in `known` was true when this run first looked, so only files that changed since then are read
+            # again.
             synced_at = self.first_look_ns
         elif base is not None:
             synced_at = wall_ns(base.created_at)
             if self.task.codebase.root.is_git:
                 hints = git_hints(Git(self.task.codebase.root, clock=self.clock), base.git.head_sha)
-        # Every ten seconds it is another hundredth's turn to be hashed again.
+        # A hundredth of the unchanged files is hashed again in every run; which hundredth changes every ten seconds.
         turn = look.began_ns // 10_000_000_000
         return detect(
             look.walked,
@@ -256,7 +259,7 @@ class CatchUp:
         )
 
     def _reader(self) -> Read:
-        """Reads files one by one, and tells how many it has."""
+        """Return a function that reads one file and reports how many it has read."""
         most, done = self.task.codebase.config.limits.max_file_bytes, 0
 
         def read(candidate: Candidate) -> ReadOutcome:
@@ -268,7 +271,7 @@ class CatchUp:
         return read
 
     def _recall_touched(self, candidates: Iterable[Candidate], base: Manifest) -> None:
-        """A file that was only touched keeps its rows; that its new stat tuple stands for them, the memory knows."""
+        """Accept the new stat of files that were only touched: the tree memory says that their rows still hold."""
         touched = [one for one in candidates if (record := self.known.get(one.key)) and record.stat != one.stat]
         memory = load_memory(self.writer.fs) if touched else None
         if memory is None or memory.snapshot_id != base.snapshot_id:
@@ -279,7 +282,10 @@ class CatchUp:
                 self.known[candidate.key] = self.known[candidate.key]._replace(stat=candidate.stat)
 
     def _is_current(self, base: Manifest, look: Look) -> bool:
-        """Whether a new snapshot would say nothing new. A file that may not be read is new each time, and no news."""
+        """Whether a new snapshot would say nothing new.
+
+        An unreadable file has no record, so each look finds it as new; only a changed number of such files is news.
+        """
         unreadable = SkipReason.UNREADABLE
         return (
             not self.task.always
@@ -294,14 +300,14 @@ class CatchUp:
     # --- indexing -----------------------------------------------------------------------------------------------------
 
     def _index(self, changes: ChangeSet, look: Look) -> None:
-        """One layer more: what is gone goes, what is new or other comes."""
+        """Add one layer to the draft: remove the files that are gone, and index the files that are new or changed."""
         self.failed.clear()
         self.passing_skips.clear()
         if changes.empty:
             return
         renamed = [rename.new for rename in changes.rename]
         candidates = sorted((*changes.add, *changes.modify, *renamed), key=lambda candidate: candidate.key)
-        # Only a few of them are looked up, and in most runs none.
+        # Few candidates are looked up by their raw path, and in most runs none: build the table only when it is needed.
         looked_up = bool(changes.unstable or changes.skips)
         by_raw = {one.raw: one for one in look.walked.candidates} if looked_up else {}
         replaced = [candidate.key for candidate in changes.modify]
@@ -312,7 +318,8 @@ class CatchUp:
                     replaced.append(candidate.key)
                 self._fail_unstable(candidate, unstable)
         gone = {key for key in changes.delete if self._is_indexed(key)}
-        # A new file with the same bytes makes it look as if one that a rule now leaves out had been renamed.
+        # A file that became ignored looks renamed when a new file has the same bytes; its old text must be removed as
+        # well.
         left = {*changes.delete, *renamed_from}
         self.rewriter.forget(told_to_leave_out(left, look.walked.skips) if left else frozenset())
         for key in (*replaced, *changes.delete, *renamed_from):
@@ -326,7 +333,7 @@ class CatchUp:
             self._extract(packer, candidates)
             stopped = False
         finally:
-            # Also when somebody stops us: what is sealed is not lost.
+            # Also when the run is stopped: the next run adopts the batches that are sealed here.
             packer.finish(stopped=stopped)
         for failed in packer.failed:
             self._fail(failed)
@@ -374,7 +381,7 @@ class CatchUp:
         self.held[source.key] = source.raw, source.stat
 
     def _skip(self, packer: Packer, candidate: Candidate, skip: Skip) -> None:
-        """Write down that the file was read and is no text. What may pass without a trace is tried again each time."""
+        """Record that the file was read and is not indexed; an unreadable file is tried again each time instead."""
         if skip.reason is SkipReason.UNREADABLE:
             self.passing_skips.append(skip)
             return
@@ -447,7 +454,7 @@ class CatchUp:
         )
 
     def _skipped(self, look: Look) -> tuple[tuple[SkipReason, int], ...]:
-        """What of the tree is left out: by its name, by what was found in it now, or by what was found in it before."""
+        """Count the names that are left out, by reason: by the walk, by reading now, and by reading in earlier runs."""
         reasons = Counter(self.rest_skipped)
         reasons.update(skip.reason for skip in (*look.walked.skips, *self.passing_skips))
         reasons.update(record.skip for record in self.known.values() if record.skip is not None)
@@ -464,7 +471,8 @@ class CatchUp:
 
     def _seen(self, snapshot: str, look: Look) -> SeenTree | None:
         codebase, walked = self.task.codebase, look.walked
-        # What may pass, and what depends on more than the tree, no list of names can tell of.
+        # A later scoped sync judges named files alone. It cannot when files failed, names collide, or git decides
+        # membership.
         if self.passing_skips or self.failed or walked.collisions or codebase.tracked is not None:
             return None
         return seen_tree(snapshot, look.began_ns, codebase.config, walked, self.known.values(), look.dirt)
@@ -476,7 +484,7 @@ class CatchUp:
         return Outcome(manifest, changes, self._skipped(look), failed, adopted, size, look.warnings)
 
     def _say(self, phase: Phase, done: int = 0, total: int = 0, rate: float = 0.0, current: str | None = None) -> None:
-        """Tell where the run stands, and that it is alive; others than our caller hear of it once a second."""
+        """Renew the lease and report progress: to the caller every time, to other processes once a second."""
         self.writer.lease.beat()
         self.tell(Progress(phase, done, total, rate, current))
         now = self.clock.monotonic()
@@ -487,7 +495,7 @@ class CatchUp:
 
 
 def head_of(git: Git) -> tuple[str | None, tuple[str, ...]]:
-    """The commit the tree is on. A git that does not answer costs its help, not the run."""
+    """Return the commit of the tree, and warnings; a git that does not answer costs its help, not the run."""
     try:
         return git.head(), ()
     except GitFailed as problem:
@@ -495,10 +503,10 @@ def head_of(git: Git) -> tuple[str | None, tuple[str, ...]]:
 
 
 def batch_bytes(total: int, limits: LimitConfig) -> int:
-    """How much text goes into one segment: little enough to be held, and enough that a large tree needs few."""
+    """Return how much text goes into one segment: little enough for memory, enough that a large tree needs few."""
     return min(max(BATCH_BYTES, total // MAX_BATCHES_AIMED_AT), limits.max_bytes_per_batch)
 
 
 def wall_ns(when: str) -> int:
-    """The wall time that a manifest tells."""
+    """Return the time of a manifest in nanoseconds."""
     return int(datetime.fromisoformat(when).replace(tzinfo=UTC).timestamp()) * 1_000_000_000

@@ -1,4 +1,4 @@
-"""What the machine and the user's folder are like: everything that Cairn needs or can use. Nothing is changed."""
+"""Check the machine and the user's folder for everything that Cairn needs or can use, without changing anything."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def check_up(environ: Mapping[str, str]) -> Iterator[Check]:
-    """One line for each thing that was looked at."""
+    """Yield one check for each thing that was looked at."""
     yield Check("python", None, f"Python {platform.python_version()}")
     yield Check("sqlite", None, f"SQLite {Home.database_version()}")
     yield _git()
@@ -44,7 +44,7 @@ def _git() -> Check:
 
 
 def _watches() -> Iterator[Check]:
-    """How many folders may be watched for changes."""
+    """Check how many folders and programs the system lets watch for changes."""
     for name, what, few in (
         ("max_user_watches", "folders that can be watched", _FEW_WATCHES),
         ("max_user_instances", "programs that can watch", _FEW_INSTANCES),

@@ -1,4 +1,4 @@
-"""A folder that somebody named → the root it belongs to and the settings in force there."""
+"""Find the codebase of a folder, with the settings in force there, and the place of its store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cairn.syntax.languages import identities
 
 
 class Codebase(NamedTuple):
-    """A root with its settings; `tracked` is set only when untracked files are to be left out."""
+    """A root with its settings; `tracked` holds git's files only when untracked files are to be left out, else None."""
 
     root: Root
     config: Config
@@ -32,15 +32,15 @@ class Codebase(NamedTuple):
 
 
 def open_codebase(requested: str, environ: Mapping[str, str], *, shared: bool = False) -> Codebase:
-    """The codebase that holds this folder. Raises a `SourceError` or a `ConfigError` that says what to do.
+    """Return the codebase that holds this folder; raises a `SourceError` or a `ConfigError` that says what to do.
 
-    `shared`: its store is to be made for a group, if there is no home yet that says what it holds.
+    `shared`: its store is to be made for a group. An existing home decides that itself.
     """
     return codebase_at(find_root(requested), environ, shared=shared)
 
 
 def codebase_at(root: Root, environ: Mapping[str, str], *, shared: bool = False) -> Codebase:
-    """The codebase of a root that is already known."""
+    """Return the codebase of a root that is already known."""
     home = cairn_home(environ)
     if os.path.exists(home):
         shared = Home(home).shared
@@ -54,13 +54,13 @@ def codebase_at(root: Root, environ: Mapping[str, str], *, shared: bool = False)
             shared=shared,
         )
     root = replace(root, of_group=shared)
-    # Without git nothing is tracked, so the setting could only empty the index: it is left aside there.
+    # Without git no file is tracked, so `untracked = false` would empty the index: the setting is ignored there.
     tracked = Git(root).tracked() if root.is_git and not config.index.untracked else None
     return Codebase(root, config, tracked)
 
 
 def _repository_config(tree: Tree) -> bytes | None:
-    """The bytes of `.cairn.toml`, None when there is none. One that is there but cannot be read is an error."""
+    """Return the bytes of `.cairn.toml`, None when there is none; raises `ConfigUnreadable` when it cannot be read."""
     name = REPO_CONFIG_NAME.encode()
     data = tree.read_small(name, MAX_CONFIG_BYTES)
     if data is None:
@@ -74,12 +74,11 @@ def _repository_config(tree: Tree) -> bytes | None:
     return data
 
 
-# --- Which store belongs to a codebase: its name follows from the root and from all that gives its rows their
-# meaning.
+# --- The place of a store: its name follows from the root and from everything that gives its rows their meaning.
 
 
 class Place(NamedTuple):
-    """The store of a codebase: where it is, whether or not it is there, and what it is named after."""
+    """The place of a codebase's store, whether or not the store exists, and what the store is named after."""
 
     home: str
     store_id: str
@@ -96,20 +95,20 @@ class Place(NamedTuple):
         return f"data/{self.store_id}"
 
     def disk(self) -> Disk | None:
-        """The store's disk; None when there is no store yet."""
+        """Open the store's disk; None when there is no store yet."""
         try:
             return Home(self.home).open_store(self._below)
         except FileNotFoundError:
             return None
 
     def make_disk(self, *, shared: bool | None = None) -> Disk:
-        """The store's disk, made if it is not there; `shared` is whose somebody wants it to be, None as it is."""
+        """Open the store's disk, and make the store if there is none; `shared`: for a group or not, None as home is."""
         return Home(self.home).make_store(self._below, shared=shared)
 
 
 def place_of(codebase: Codebase, home: str, embedding: EmbeddingIdentity | None = None) -> Place:
-    """The store of this codebase under the user's folder; without a model, for the one that the settings name."""
-    # Not the written ones: what can be rewritten stays in its store.
+    """Return the place of a codebase's store below `home`; without `embedding`, for the model of the settings."""
+    # The oldest formats that can be read, not those that are written: a store that can be upgraded keeps its name.
     rows, documents = Home.oldest_formats()
     parts = IndexParts(
         grammars=identities(),
@@ -125,6 +124,6 @@ def place_of(codebase: Codebase, home: str, embedding: EmbeddingIdentity | None 
 
 
 def model_of(fields: tuple[tuple[str, str], ...]) -> str | None:
-    """The name of the model in the fields of a fingerprint."""
+    """Return the name of the model in the fields of a fingerprint; None when there is none."""
     value = json.loads(dict(fields).get("embeddingModel", "null"))
     return value if isinstance(value, str) else None

@@ -1,4 +1,4 @@
-"""What is wrong with an index, and with the names in its tree. Everything is read; nothing is repaired."""
+"""Find what is wrong with an index and with the names in its tree; everything is read and nothing is repaired."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ASIDE = "It does no harm; `cairn repair` puts it aside."
 def check_health(
     codebase: Codebase, home: str, progress: Progress, *, clock: Clock = SYSTEM_CLOCK
 ) -> list[HealthFinding]:
-    """Every finding about the tree's names and about the store, if there is one."""
+    """Return every finding about the names in the tree and, if there is a store, about the store."""
     findings = list(_names(codebase, progress))
     progress("checking the index", 0, 0)
     with open_whatever(place_of(codebase, home)) as disk:
@@ -56,12 +56,12 @@ def check_health(
 
 
 def open_whatever(place: Place) -> AbstractContextManager[Disk | None]:
-    """The disk of a store, even of one that somebody has half deleted; None when there is nothing of an index in it."""
+    """Open the disk of a store, even of one that is half deleted; None when nothing of an index is there."""
     return open_store(place, lambda disk: Store(disk).is_begun)
 
 
 def _names(codebase: Codebase, progress: Progress) -> Iterator[HealthFinding]:
-    """Names that would be one file elsewhere, and links that lead nowhere."""
+    """Yield names that would be one file on another system, and links that lead nowhere."""
     with Tree(codebase.root) as tree:
         walked = walk(
             tree, codebase.config, tracked=codebase.tracked, progress=lambda names: progress("walking", names, 0)
@@ -88,7 +88,7 @@ def _names(codebase: Codebase, progress: Progress) -> Iterator[HealthFinding]:
 
 
 def checked(disk: Disk) -> list[HealthFinding]:
-    """What the checker finds, and what to do about it."""
+    """Return the findings of the store's checker, with what to do about each."""
     findings = []
     for found in Store(disk).check():
         if found.is_error:
@@ -102,7 +102,7 @@ def checked(disk: Disk) -> list[HealthFinding]:
 
 
 def _of_newest(fs: Fs) -> Iterator[HealthFinding]:
-    """What a degraded snapshot was published without, and what a group should know of it."""
+    """Yield what the newest snapshot was published without, what its group should know, and overdue compaction."""
     for manifest in Store(fs).published():
         for told in told_to_group(fs, manifest):
             code, advice = ("shared_dirty", _COMMIT) if told == DIRTY else ("shared_untracked", _TRACK)
@@ -118,7 +118,7 @@ def _of_newest(fs: Fs) -> Iterator[HealthFinding]:
 
 
 def _stale_staging(fs: Fs, clock: Clock) -> Iterator[HealthFinding]:
-    """What runs have left behind for so long that none of them can be at it still."""
+    """Yield staged work that is so old that no live run can still be at it."""
     store = Store(fs)
     holder = store.holder()
     for name, path, changed_ns in store.notes.staged():
@@ -129,7 +129,7 @@ def _stale_staging(fs: Fs, clock: Clock) -> Iterator[HealthFinding]:
 
 
 def _quarantine(disk: Disk) -> Iterator[HealthFinding]:
-    """What repairs have put aside."""
+    """Yield how much the quarantine holds."""
     folder = Home.quarantine(disk)
     if folder is not None:
         message = f"A repair has put {Home.size_of(disk, folder).total:,} bytes aside there."
@@ -138,27 +138,27 @@ def _quarantine(disk: Disk) -> Iterator[HealthFinding]:
 
 
 def _locks(fs: Fs) -> Iterator[HealthFinding]:
-    """A disk on which readers and a collector cannot keep out of each other's way."""
+    """Yield a warning for a disk without locks, where readers and a collector cannot keep out of each other's way."""
     without_locks = Store(fs).without_locks
     if without_locks is not None:
         advice = "Set `CAIRN_HOME` to a folder on a local disk."
         yield HealthFinding("locks_unavailable", Severity.WARNING, without_locks, advice)
 
 
-# --- Does the index say what the files say? Everything in the store is checked, then compared with the tree.
+# --- The audit: everything in the store is checked, then compared with the tree.
 
 
 _SYNC = "Run `cairn sync` to catch up."
 _LIE = "Run `cairn reindex` to read every file again, and look for what changes files without a trace."
-# What only cutting the file into chunks can find out.
+# Reasons that only cutting the file into chunks can find; an audit does not cut files.
 _FOUND_LATER = frozenset({SkipReason.TOO_MANY_CHUNKS})
 
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What an audit found. `walked` names are `indexed`, `skipped` or `missing`; `hashed` of them were read again.
+    """The result of an audit. `walked` names are `indexed`, `skipped` or `missing`; `hashed` files were read again.
 
-    `drifted` counts the files that have changed since the last sync. Without a snapshot nothing could be compared.
+    `drifted` counts the files that have changed since the last sync. Without a `snapshot_id` nothing could be compared.
     """
 
     findings: tuple[HealthFinding, ...]
@@ -172,7 +172,7 @@ class AuditReport:
 
     @property
     def damaged(self) -> bool:
-        """Whether the index is damaged, or lies."""
+        """Whether the index is damaged, or disagrees with files that show no change."""
         return any(finding.severity is Severity.ERROR for finding in self.findings)
 
 
@@ -185,9 +185,9 @@ def audit(
     full: bool = False,
     clock: Clock = SYSTEM_CLOCK,
 ) -> AuditReport:
-    """Check the store, walk the tree, and read a sample of the files that are said to be unchanged, or all of them.
+    """Check the store, walk the tree, and read a sample (with `full` all) of the files that seem unchanged.
 
-    Nothing is changed. `NotIndexed` when there is nothing to audit.
+    Changes nothing. Raises `NotIndexed` when there is nothing to audit.
     """
     place = place_of(codebase, home)
     shown = printable(codebase.root.path.encode("utf-8", "surrogateescape"))
@@ -270,7 +270,7 @@ def _compare(
 
 @dataclass(slots=True)
 class _Comparison:
-    """The tree against the records of a snapshot, while it goes on. `failed` are files that a run went on without."""
+    """A comparison of the tree with the records of a snapshot, which was published without the `failed` files."""
 
     snapshot_id: str
     records: Mapping[str, StoredFile]
@@ -285,7 +285,7 @@ class _Comparison:
     findings: list[HealthFinding] = field(default_factory=list)
 
     def part(self, candidates: Iterable[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
-        """Those that have to be read, because nothing or another stat is recorded; and those said to be unchanged."""
+        """Return the files to read, because they have no record or another stat, and the files that seem unchanged."""
         told: list[Candidate] = []
         quiet: list[Candidate] = []
         for candidate in candidates:
@@ -300,7 +300,7 @@ class _Comparison:
         return told, quiet
 
     def judge(self, candidate: Candidate, outcome: object, *, quiet: bool) -> None:
-        """What reading a file says about the index."""
+        """Compare what reading a file gave with its record, and note a finding when they differ."""
         self.hashed += 1
         record = self.records.get(candidate.key)
         if record is None:
@@ -317,14 +317,14 @@ class _Comparison:
 
     def _unknown(self, candidate: Candidate, outcome: object) -> None:
         if isinstance(outcome, Skip | Vanished) or candidate.key in self.failed:
-            # Not to be read, gone again, or known to have failed.
+            # An unreadable file, a file that is gone again, or one that the snapshot is known to miss.
             self.skipped += 1
         else:
             self.missing += 1
             self._drift("file_not_indexed", "It belongs in the index, and is not in it.", candidate)
 
     def gone(self) -> None:
-        """Rows of files that the walk did not meet."""
+        """Note a finding for every indexed file that the walk did not meet."""
         for key in sorted(self.records.keys() - self.seen):
             if self.records[key].skip is None:
                 message = "It is indexed, and there is no such file, or a rule leaves it out now."
@@ -332,7 +332,7 @@ class _Comparison:
                 self.findings.append(HealthFinding("file_gone", Severity.WARNING, message, _SYNC, path))
 
     def report(self, of_the_store: Iterable[HealthFinding]) -> AuditReport:
-        """All of it, and whether the sums are right."""
+        """Return the report of all findings, with one more when the counts do not add up."""
         findings = [*of_the_store, *self.findings]
         if self.indexed + self.skipped + self.missing != self.walked:
             message = (
@@ -356,7 +356,7 @@ class _Comparison:
 
 
 def agrees(record: StoredFile, candidate: Candidate, outcome: object) -> bool:
-    """Whether a file that was read is the one that is recorded."""
+    """Whether what reading a file gave agrees with its record."""
     if record.skip in _FOUND_LATER:
         return candidate.stat.size == record.stat.size
     if isinstance(outcome, SourceFile):

@@ -1,4 +1,4 @@
-"""Which stores a user has. Nothing is changed by looking, and trouble with one store is told with that store.
+"""List the stores of a user and what they take on disk; nothing is changed, and trouble is reported with its store.
 
 A store is a folder of `data/` with the name of a store; nothing deeper is ever taken for one.
 """
@@ -23,22 +23,22 @@ from cairn.sync.codebase import model_of
 
 EMBEDDING_CACHE = "cache/embeddings"
 
-# Told how many names were looked at since the last time.
+# Called with the number of names that were looked at since the last call.
 Measured = Callable[[int], None]
 
 
 def at_home(home: str, below: str, clock: Clock = SYSTEM_CLOCK) -> Disk:
-    """The disk at this place below the user's folder, which may be that of a group; see `Disk.at`."""
+    """Open the disk at this place below the user's folder, which may be that of a group; see `Disk.at`."""
     return Home(home).disk(below, clock)
 
 
 def disk_use(disk: Disk, active: Manifest | None, home: str) -> DiskUse:
-    """What a store takes, part by part, beside the cache that all stores share and what is left on the disk."""
+    """Return what a store takes, part by part, with the cache that all stores share and the free space of the disk."""
     return DiskUse(**Home.parts_of(disk, active), embedding_cache=cache_size(home), free=disk.free_bytes())
 
 
 def cache_size(home: str) -> int | None:
-    """What the vectors take that all stores share; None when that folder is not ours to look into."""
+    """Return the size of the vector cache that all stores share; None when the user may not read that folder."""
     try:
         with at_home(home, EMBEDDING_CACHE) as disk:
             return Home.size_of(disk, "").total
@@ -49,7 +49,7 @@ def cache_size(home: str) -> int | None:
 
 
 def free_space(home: str) -> int | None:
-    """What is left on the disk of the user's folder; None when there is none yet."""
+    """Return the free space on the disk of the user's folder; None when the folder does not exist or cannot be read."""
     try:
         with at_home(home, "") as disk:
             return disk.free_bytes()
@@ -59,7 +59,7 @@ def free_space(home: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class DiskUse:
-    """What a store takes, part by part, what all stores share, and what the disk has left; None: it could not be told.
+    """The bytes that a store takes, part by part, those that all stores share, and the free space; None: not known.
 
     `live` is what the active snapshot reads, `older` what only earlier ones read, `other` the rest.
     """
@@ -93,7 +93,7 @@ class Inventory(NamedTuple):
 
 
 def silent(_: int) -> None:
-    """Tell nobody."""
+    """Ignore a progress report."""
 
 
 def inventory(
@@ -104,9 +104,9 @@ def inventory(
     processes: Processes = SYSTEM_PROCESSES,
     measured: bool = True,
 ) -> Inventory:
-    """Everything in `data/`, one level deep. Nothing is changed by looking; trouble with one store is told with it.
+    """Return everything in `data/`, one level deep; changes nothing, and reports trouble with a store in its entry.
 
-    Who does not ask how large they are (`measured` false) is answered without a look at every file.
+    With `measured` false the sizes stay 0, and not every file is looked at.
     """
     with open_data(home) as data:
         if data is None:
@@ -124,7 +124,7 @@ def inventory(
 
 @contextlib.contextmanager
 def open_data(home: str) -> Iterator[Disk | None]:
-    """The folder that holds all stores, None when there is none. Trouble with it is told as an error of that place."""
+    """Open the folder that holds all stores, None when there is none; raises trouble with it as a store error."""
     try:
         try:
             data = at_home(home, DATA)
@@ -165,7 +165,7 @@ def _entry(data: Disk, home: str, name: str, tell: Measured | None, clock: Clock
 def _described(entry: StoreEntry, disk: Disk, clock: Clock, processes: Processes) -> StoreEntry:
     newest, trouble = _newest(disk)
     if trouble is not None and trouble.code == Incompatible.code:
-        # For a person to know which it is; that it cannot be used stays true.
+        # A person still wants to know whose store this is; the entry keeps the trouble that it cannot be used.
         with Home.reading_newer():
             newest, _ = _newest(disk)
     root = newest.canonical_root if newest else _root_by_state(disk)
@@ -188,7 +188,7 @@ def _described(entry: StoreEntry, disk: Disk, clock: Clock, processes: Processes
 
 
 def _newest(disk: Disk) -> tuple[Manifest | None, StoreTrouble | None]:
-    """The manifest that is the newest; whether all that it names is whole is a question for `cairn health`."""
+    """Return the newest manifest, or the trouble; whether its artifacts are whole is a question for `cairn health`."""
     damage: list[StoreCorrupt] = []
     try:
         newest = Store(disk).newest(damage)
@@ -217,7 +217,7 @@ def _is_written(disk: Disk, clock: Clock, processes: Processes) -> bool:
 
 
 def time_text(wall_ns: int | None) -> str | None:
-    """A time of a file as envelopes show it; None when there is none that can be shown."""
+    """Return the time of a file as envelopes show it; None when there is none that can be shown."""
     try:
         return None if wall_ns is None else rfc3339(wall_ns)
     except (ValueError, OverflowError):
@@ -235,7 +235,7 @@ class StoreTrouble:
 
 @dataclass(frozen=True, slots=True)
 class StoreEntry:
-    """One store. What is None could not be told; `root_exists` is None when the root could not be."""
+    """One store. None stands for what is not known; `root_exists` is None when the root is not known."""
 
     store_id: str
     path: str

@@ -1,7 +1,7 @@
-"""What the tree looked like at the last sync: a side file of the store, which proves that nothing has changed since.
+"""Keep what the tree looked like at the last sync, as a side file that proves that nothing has changed since.
 
-It holds the listing of the tree and the few things outside of it that a walk depends on. It counts only together with
-the snapshot it was written for. Whoever finds it damaged looks at the tree in full.
+The tree memory holds the listing of the tree and the few things outside the tree that a walk depends on. It counts only
+together with the snapshot it was written for. Without it, or when it is damaged, a sync walks the whole tree.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class TreeMemory:
 
 
 def rules_of(config: Config) -> str:
-    """The settings that decide about membership and may come from outside the tree."""
+    """Return the settings that decide about membership and may come from outside the tree."""
     return canonical_json({"exclude": list(config.index.exclude), "include": list(config.index.include)})
 
 
 def load_memory(fs: Fs) -> TreeMemory | None:
-    """The memory; None when there is none that can be believed."""
+    """Return the tree memory; None when there is none that can be believed."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         data = Store(fs).notes.tree()
         digest, rest = data[:_DIGEST_BYTES], memoryview(data)[_DIGEST_BYTES:]
@@ -56,7 +56,7 @@ def load_memory(fs: Fs) -> TreeMemory | None:
 
 
 def save_memory(fs: Fs, run: str, memory: TreeMemory) -> None:
-    """Keep the memory. A disk that will not take it costs the next sync a walk, nothing else."""
+    """Write the tree memory; when the disk does not take it, the next sync walks the tree."""
     fields: dict[str, str | int | None] = {
         "snapshot_id": memory.snapshot_id,
         "synced_at_ns": memory.synced_at_ns,
@@ -69,10 +69,10 @@ def save_memory(fs: Fs, run: str, memory: TreeMemory) -> None:
 
 
 def is_unchanged(codebase: Codebase, manifest: Manifest, memory: TreeMemory | None, clock: Clock) -> bool:
-    """Whether the tree is still the one that this snapshot mirrors. Reads names and stat tuples, no file."""
+    """Whether the tree is still the one that this snapshot mirrors; reads names and stat tuples, no file."""
     if memory is None or memory.snapshot_id != manifest.snapshot_id or memory.rules != rules_of(codebase.config):
         return False
-    # A snapshot that misses files tries them again; which files git tracks is not part of a listing.
+    # A degraded snapshot must try its failed files again; which files git tracks is not part of a listing.
     if manifest.degraded or codebase.tracked is not None:
         return False
     try:

@@ -1,12 +1,12 @@
-"""Many candidates → their facts, in order, in processes of their own.
+"""Turn many candidates into their facts, in order, in worker processes.
 
-Parsing holds the interpreter's lock, so it is spread over processes, not threads; a handful of files gets one. Workers
-know nothing but the root, and end when the pipe to their parent does.
+Parsing holds the interpreter's lock, so it is spread over processes, not threads; a handful of files gets one process.
+Workers know nothing but the root, and end when the pipe to their parent does.
 
 A parser is native code fed with hostile bytes: it may crash, run for ever, or eat all memory (300 kB of `x=>` in a .c
-file take more than 20 GB). So nothing is parsed in this process. A worker that dies takes nothing with it: its files go
-to a fresh worker one by one, and the one that kills again is cut by lines. The kernel refuses a worker more memory than
-its share and ends one that spends too much CPU on a file, so "for ever" and "all memory" become "dies".
+file take more than 20 GB). So nothing is parsed in this process. The files of a worker that died go to a fresh worker
+one by one, and a file that kills that worker too is cut by lines. The kernel refuses a worker more memory than its
+share and ends one that spends too much CPU on a file, so "for ever" and "all memory" become "dies".
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ from cairn.source.stable_read import read_stable
 from cairn.syntax.analyze import analyze, cut_by_lines
 from cairn.syntax.languages import load
 
-# --- Candidate → FileFacts: read once, hash, parse, chunk. The same function runs here and in the workers.
+# --- Candidate → FileFacts: read once, hash, parse, chunk. Runs in the workers.
 
 
 HEAD_BYTES = 4_096
 
 
 def extract(tree: Tree, candidate: Candidate, limits: LimitConfig, *, plain: bool = False) -> ExtractOutcome:
-    """Everything about one file, or why not. `plain` leaves the grammar out, for a file that killed a parser."""
+    """Return the facts of one file, or why there are none; `plain` uses no grammar, for a file that killed a parser."""
     outcome = read_stable(tree, candidate, max_bytes=limits.max_file_bytes)
     if not isinstance(outcome, SourceFile):
         return outcome
@@ -79,8 +79,7 @@ def extract(tree: Tree, candidate: Candidate, limits: LimitConfig, *, plain: boo
     return FileFacts(outcome, syntax, chunks)
 
 
-# --- Facts on their way from a worker: column by column, which takes half the time that pickling each of them
-# would.
+# --- Facts on their way from a worker: column by column, in half the time of pickling every fact.
 
 
 Columns = list[tuple[Any, ...]]
@@ -88,7 +87,7 @@ T = TypeVar("T", bound=tuple[Any, ...])
 
 
 class Parcel(NamedTuple):
-    """What is known of one file; `told` is the rest of its syntax."""
+    """The facts of one file as columns; `told` is its syntax without symbols, references and imports."""
 
     source: SourceFile
     symbols: Columns
@@ -99,12 +98,12 @@ class Parcel(NamedTuple):
 
 
 def pack(outcomes: Iterable[ExtractOutcome]) -> list[Any]:
-    """The outcomes as they travel."""
+    """Return the outcomes in the form that travels through the pipe."""
     return [_packed(outcome) if isinstance(outcome, FileFacts) else outcome for outcome in outcomes]
 
 
 def unpack(parcels: Iterable[Any]) -> list[ExtractOutcome]:
-    """The outcomes as they were packed."""
+    """Return the outcomes that `pack` packed."""
     return [_unpacked(parcel) if isinstance(parcel, Parcel) else parcel for parcel in parcels]
 
 
@@ -147,18 +146,18 @@ def _unpacked(parcel: Parcel) -> FileFacts:
 
 
 def _rows(kind: type[T], columns: Sequence[tuple[Any, ...]]) -> tuple[T, ...]:
-    # What the constructor of a NamedTuple does, less a frame for each.
+    # The constructor of a NamedTuple does the same, with a call of a Python function for each row.
     return tuple(map(partial(tuple.__new__, kind), zip(*columns, strict=True)))
 
 
-# Workers that wait for another call, each for one codebase.
+# The most workers that wait for another call, each for one codebase.
 _MOST_SPARES = 4
-# One task being worked on and one waiting in the pipe, so that no worker ever waits for its parent.
+# One task in work and one waiting in the pipe, so that no worker ever waits for its parent.
 _TASKS_AHEAD = 2
 
 
 class _Duty(NamedTuple):
-    """What every worker is told once."""
+    """What a worker is told when it starts."""
 
     root: Root
     limits: LimitConfig
@@ -167,7 +166,10 @@ class _Duty(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """A run of candidates. `start` is the place of the first in the whole list; a suspect is a run of one."""
+    """Some candidates in a row. `start` is the place of the first in the whole list.
+
+    A `suspect` task is one file of a worker that died; a `plain` one is cut by lines, because it killed twice.
+    """
 
     start: int
     candidates: tuple[Candidate, ...]
@@ -184,10 +186,10 @@ def extract_all(
     cpu_seconds: float = WORKER_CPU_SECONDS_PER_FILE,
     keep: bool = False,
 ) -> Iterator[ExtractOutcome]:
-    """The outcome of every candidate, in the order given.
+    """Yield the outcome of every candidate, in the order given.
 
     With `keep`, a worker that had to be spawned waits a while for the next call: for a server, whose files are saved
-    one by one. `dismiss` sends such workers away.
+    one by one. `dismiss` ends such workers.
     """
     count = worker_count(len(candidates)) if workers is None else workers
     if candidates:
@@ -197,12 +199,12 @@ def extract_all(
 
 
 def dismiss() -> None:
-    """Send away the workers that wait for another call."""
+    """End the workers that wait for another call."""
     _SPARES.dismiss()
 
 
 def worker_count(files: int) -> int:
-    """A worker for each core but the one that this process keeps busy; one for a handful of files."""
+    """Return one worker for each core but the one that this process keeps busy; one for a handful of files."""
     return 1 if files < MIN_FILES_FOR_POOL else max(1, len(os.sched_getaffinity(0)) - 1)
 
 
@@ -215,11 +217,11 @@ class _Worker:
         inherited = _open_files() - {theirs.fileno()} if forked else set()
         self.process = context.Process(target=_serve, args=(theirs, duty, inherited), daemon=True)
         if not forked:
-            # It would be started within and let the signal through again.
+            # The resource tracker would else be started inside the block below, and that start unblocks SIGINT again.
             resource_tracker.ensure_running()
             _stand_somewhere()
         with _nameless_main(), _deaf_to_ctrl_c(), warnings.catch_warnings():
-            # Newer Pythons warn of forks beside threads, and count those that numpy keeps and no fork has to fear.
+            # Newer Pythons warn of forks beside threads, and count the threads of numpy, which are harmless here.
             warnings.simplefilter("ignore", DeprecationWarning)
             self.process.start()
         theirs.close()
@@ -228,14 +230,14 @@ class _Worker:
 
     def give(self, task: _Task) -> None:
         self.tasks.append(task)
-        # A worker that is already dead shows at the next wait; the task is then taken back from `tasks`.
+        # The next wait notices a dead worker, and takes this task back from `tasks`.
         with contextlib.suppress(BrokenPipeError):
             self.pipe.send(task)
 
     def answers(self) -> bool:
-        """Whether one that has nothing to do lives. Who was killed may take a while to die, and seem alive meanwhile.
+        """Whether an idle worker is alive, shown by an answer: a killed process may seem alive for a while.
 
-        No file may be blamed for that death: only somebody who has just answered is given one that is suspected.
+        A suspect file is given only to a worker that has just answered, so that no file is blamed for an earlier death.
         """
         try:
             self.pipe.send(_Task(0, ()))
@@ -254,14 +256,14 @@ class _Worker:
 
 
 class _Spares:
-    """Workers that wait for the next run of the same duty, one for each of a few; each leaves when nobody comes."""
+    """Workers that wait for the next call with their duty, at most one for each duty; each ends when no call comes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[_Duty, _Worker] = {}
 
     def take(self, duty: _Duty) -> _Worker | None:
-        """One that still lives, and still stands in the folder that now has that name."""
+        """Return the waiting worker for this duty, if it is alive and the root's path still leads to its folder."""
         with self._lock:
             worker = self._waiting.pop(duty, None)
         if worker is not None and not (worker.process.is_alive() and worker.folder == _folder(duty.root)):
@@ -270,7 +272,7 @@ class _Spares:
         return worker
 
     def put(self, duty: _Duty, worker: _Worker) -> None:
-        """Let a worker wait; the one that has waited longest goes when there are too many."""
+        """Let a worker wait; the one that has waited longest ends when there are too many."""
         with self._lock:
             before = self._waiting.pop(duty, None)
             self._waiting[duty] = worker
@@ -280,7 +282,7 @@ class _Spares:
                 gone.stop()
 
     def dismiss(self) -> None:
-        """Send all of them away."""
+        """End all waiting workers."""
         with self._lock:
             gone = list(self._waiting.values())
             self._waiting.clear()
@@ -292,7 +294,7 @@ _SPARES = _Spares()
 
 
 def _folder(root: Root) -> tuple[int, int] | None:
-    """Which folder has the name of the root; None when none has."""
+    """Return the identity of the folder at the root's path; None when there is none."""
     with contextlib.suppress(OSError):
         found = os.stat(root.path)
         return found.st_dev, found.st_ino
@@ -300,27 +302,27 @@ def _folder(root: Root) -> tuple[int, int] | None:
 
 
 def _is_alone() -> bool:
-    """Whether no other thread runs here that a fork has to fear.
+    """Whether no other thread runs in this process that makes a fork dangerous.
 
-    Those of gRPC (a search server was asked) are not Python's and not counted. They end a fork as soon as it lets go of
+    Threads of gRPC (a search server was asked) are not Python's and not counted. They end a fork as soon as it closes
     their descriptors, and it would look as if the file were to blame.
     """
     return threading.active_count() == 1 and "grpc" not in sys.modules
 
 
 def _open_files() -> set[int]:
-    """Every descriptor of this process but the three that all have.
+    """Return every descriptor of this process but the three standard ones.
 
-    A fork inherits them, and must let go of them: with our ends of the pipes to its like they would never see that we
-    are gone, and with our locks the store would stay locked when we are.
+    A fork inherits them and must close them. With our ends of the pipes, other workers would never see that this
+    process has ended; with our locks, the store would stay locked after that.
     """
     return {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2}
 
 
 def _stand_somewhere() -> None:
-    """Step out of a folder that was deleted, as that of a server is when its project is cloned anew.
+    """Leave a working folder that was deleted, as a server's is when its project is cloned anew.
 
-    A spawned process is told where its parent stands, and cannot be started from nowhere.
+    A spawned process is told the working folder of its parent, and cannot be started without one.
     """
     try:
         os.getcwd()
@@ -332,8 +334,8 @@ def _stand_somewhere() -> None:
 def _nameless_main() -> Iterator[None]:
     """Hide the main module while a worker starts.
 
-    A spawned process imports the main module of its parent again. Ours need nothing of it, and a script that uses Cairn
-    without an `if __name__ == "__main__"` would run a second time in every worker.
+    A spawned process imports the main module of its parent again. Workers need nothing of it, and a script that uses
+    Cairn without an `if __name__ == "__main__"` would run a second time in every worker.
     """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
@@ -345,17 +347,18 @@ def _nameless_main() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Start a worker deaf: Ctrl-C reaches the whole group, and one that is still importing would print a traceback.
+    """Start a worker with SIGINT blocked, so that Ctrl-C, which reaches the whole group, cannot end it in an import.
 
-    Ours is kept until the worker has all that it is told: one that is told half of it would print one too.
+    That would print a traceback. A Ctrl-C to this process is delivered after the start: a worker that was told only
+    half would print a traceback too.
     """
     came: list[int] = []
     handler = signal.getsignal(signal.SIGINT)
-    # Elsewhere no Ctrl-C arrives, and nobody may set this.
+    # Other threads receive no Ctrl-C and may not set a handler.
     ours = threading.current_thread() is threading.main_thread() and handler is not None
     if ours:
         signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
-    # A process that is started inherits what is blocked in this thread, but no handler.
+    # A new process inherits the blocked signals of this thread, but no handler.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
     try:
         yield
@@ -368,12 +371,13 @@ def _deaf_to_ctrl_c() -> Iterator[None]:
 
 
 class _Pool:
-    """Hands out tasks, takes back answers, and replaces what dies."""
+    """Hands out tasks, takes back answers, and replaces workers that die."""
 
     def __init__(self, duty: _Duty, count: int, candidates: Sequence[Candidate]) -> None:
         self._duty, self._candidates = duty, candidates
-        # A fork costs milliseconds and a spawned worker a quarter of a second, and a whole one when it has to compile
-        # the query of C++. But threads may hold locks that a fork would inherit locked for ever: so only alone.
+        # A fork costs milliseconds, a spawned worker a quarter of a second, or a whole one when it must compile the
+        # query of C++. But a fork inherits locks that other threads hold, locked for ever: so fork only when there are
+        # none.
         self._forked = _is_alone() and sys.platform == "linux"
         if self._forked:
             _load_grammars(candidates)
@@ -383,7 +387,7 @@ class _Pool:
         self._done: dict[int, ExtractOutcome] = {}
 
     def run(self) -> Iterator[ExtractOutcome]:
-        """All outcomes in order. Answers that come early wait for the ones before them."""
+        """Yield all outcomes in order; answers that come early wait for the ones before them."""
         candidates = self._candidates
         for start in range(0, len(candidates), FILES_PER_TASK):
             self._waiting.append(_Task(start, tuple(candidates[start : start + FILES_PER_TASK])))
@@ -404,7 +408,7 @@ class _Pool:
         kept, *others = self._workers
         for worker in others:
             worker.stop()
-        # One that still has something to do was given up in the middle of it.
+        # A worker with tasks left belongs to a call that was given up: it is not kept.
         if self._keeps and not kept.tasks:
             _SPARES.put(self._duty, kept)
         else:
@@ -418,7 +422,7 @@ class _Pool:
                 self._workers[index] = self._worker()
         for worker in self._workers:
             while self._waiting and len(worker.tasks) < _TASKS_AHEAD:
-                # A suspect is worked on alone, so that a death names its file.
+                # A worker gets a suspect task alone, so that its death names the file.
                 if worker.tasks and (self._waiting[0].suspect or worker.tasks[-1].suspect):
                     break
                 worker.give(self._waiting.popleft())
@@ -437,14 +441,15 @@ class _Pool:
                 self._done.update(enumerate(outcomes, worker.tasks.popleft().start))
 
     def _bury(self, index: int) -> None:
-        """A worker died: the files it was at become suspects, each on its own; a suspect that kills is cut by lines."""
+        """Replace a dead worker: each of its current files becomes a suspect; a suspect that killed is cut by lines."""
         dead = self._workers[index]
         first, *later = dead.tasks
         if first.plain:
             dead.process.join(timeout=0.5)
             if dead.process.exitcode in OUR_TROUBLE:
                 raise OutOfResources(why=os.strerror(dead.process.exitcode))
-            # Reading and cutting by lines runs no native code: this is a bug, and trying for ever would hide it.
+            # Reading and cutting by lines runs no native code: a death here is a bug, and trying for ever would hide
+            # it.
             raise CairnError
         if first.suspect:
             again = [first._replace(plain=True)]
@@ -457,11 +462,12 @@ class _Pool:
 
 
 def _load_grammars(candidates: Sequence[Candidate]) -> None:
-    """Load the grammars that these files ask for by their names, here and once: every fork has them then.
+    """Load the grammars that these file names ask for, once, so that every fork has them.
 
-    Nothing of a file is parsed by it. A grammar that cannot be loaded is for the worker that needs it to stumble over.
+    No file is parsed here. The worker that needs a grammar reports when it cannot be loaded.
     """
-    # Of a header only its first bytes tell whether it is C or C++, and where there is C there are other names.
+    # Only the content of a header tells C from C++, and where there are headers there are source files with clear
+    # names.
     names = (one.raw.rpartition(b"/")[2] for one in candidates if not one.raw.endswith(b".h"))
     for language in set(map(language_of, names)):
         with contextlib.suppress(ImportError, GrammarMismatch):
@@ -469,15 +475,15 @@ def _load_grammars(candidates: Sequence[Candidate]) -> None:
 
 
 def _serve(pipe: Connection, duty: _Duty, inherited: set[int]) -> None:
-    """What a worker does: take a task, answer it, until the parent closes the pipe or is gone."""
+    """Run a worker: take a task, answer it, until the parent closes the pipe or is gone."""
     for descriptor in inherited:
         with contextlib.suppress(OSError):
             os.close(descriptor)
     # The parent decides what Ctrl-C means and then closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _know_our_place()
-    # What a fork inherits is never to be searched for cycles, which would also copy it page by page. Ours makes none
-    # worth a look while it works; the look after each task finds next to nothing to look at.
+    # Never search inherited objects for cycles, which would also copy them page by page. A worker makes no cycles worth
+    # a search during a task; the search after each task has next to nothing to look at.
     gc.freeze()
     gc.disable()
     try:
@@ -491,21 +497,22 @@ def _serve(pipe: Connection, duty: _Duty, inherited: set[int]) -> None:
     except Exception as problem:
         if isinstance(problem, OSError) and problem.errno in OUR_TROUBLE:
             os._exit(problem.errno)
-        # The parent sees that we are gone and tries again; a traceback on the user's terminal would explain nothing.
+        # The parent notices the death and tries again; a traceback on the user's terminal would explain nothing.
         if os.environ.get("CAIRN_DEBUG"):
             raise
         os._exit(1)
 
 
 def _know_our_place() -> None:
-    """Take no more memory than a parser may, leave no core file, and say nothing on the user's terminal."""
+    """Limit this worker's memory to a parser's share, and forbid core files and output on the user's terminal."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         share = pages * resource.getpagesize() + WORKER_MEMORY_BYTES
         resource.setrlimit(resource.RLIMIT_AS, (share, resource.getrlimit(resource.RLIMIT_AS)[1]))
     if not os.environ.get("CAIRN_DEBUG"):
-        # The parser's last words when memory is refused would only puzzle. No descriptor left: then they may.
+        # What a parser prints when memory is refused would only puzzle the user. Without a free descriptor it is
+        # printed.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
@@ -513,7 +520,7 @@ def _know_our_place() -> None:
 def _outcomes(tree: Tree, task: _Task, duty: _Duty) -> list[ExtractOutcome]:
     outcomes = []
     for candidate in task.candidates:
-        # The default action of SIGPROF ends the process, also inside native code that holds the lock.
+        # The default action of SIGPROF ends the process, even inside native code that holds the interpreter's lock.
         signal.setitimer(signal.ITIMER_PROF, duty.cpu_seconds)
         outcomes.append(extract(tree, candidate, duty.limits, plain=task.plain))
     signal.setitimer(signal.ITIMER_PROF, 0)

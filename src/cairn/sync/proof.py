@@ -1,8 +1,8 @@
-"""Is an index complete? The one place where that is decided: by the marker in the manifest of its newest snapshot.
+"""Decide whether an index is complete, by the marker in the manifest of its newest snapshot; nothing else decides this.
 
-Three things are told apart. What could not be read says nothing about what is there. What was read and is not there, or
-does not belong to this root, is no proof. What was read and is wrong was passed over for an older snapshot, if there is
-one. That a store exists proves nothing.
+Three cases are told apart. What could not be read says nothing about what is there. A marker that is missing, or
+belongs to another root, is no proof. A manifest that is damaged was passed over for an older snapshot, if there is one.
+That a store exists proves nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 
 
 class Examined(NamedTuple):
-    """What a look into a store found. `view` is the snapshot that is proven, to be closed by the caller."""
+    """The result of `examine`. `view` is the proven snapshot; the caller closes it."""
 
     proof: Proof
     view: SnapshotView | None = None
@@ -33,7 +33,7 @@ class Examined(NamedTuple):
 
 
 def validate_completion_proof(place: Place) -> Proof:
-    """Whether the index of this place is complete, and the one that is wanted. It changes nothing and never raises."""
+    """Return whether the index of this place is complete, and the wanted one; changes nothing and never raises."""
     try:
         disk = place.disk()
         if disk is None:
@@ -48,7 +48,7 @@ def validate_completion_proof(place: Place) -> Proof:
 
 
 def examine(disk: Disk, place: Place, *, snapshot: str | None = None) -> Examined:
-    """The same for a store that is open, with the snapshot itself. What the disk refuses is raised."""
+    """Return the proof of an open store, with its snapshot when that is proven; raises what the disk refuses."""
     store = Store(disk, place.path)
     if not store.is_created:
         return Examined(UNPROVEN)
@@ -66,7 +66,7 @@ def examine(disk: Disk, place: Place, *, snapshot: str | None = None) -> Examine
 
 
 def judge(manifest: Manifest, place: Place) -> Proof:
-    """What a manifest that was read proves here. Whether the files that it names are whole is not looked at."""
+    """Return what a manifest proves for this place; whether the files that it names are whole is not checked."""
     marker = manifest.completion
     if marker is None:
         return UNPROVEN
@@ -87,13 +87,13 @@ def _mismatch(differs: tuple[str, ...]) -> Proof:
 
 
 def _or_of_others(place: Place, proof: Proof) -> Proof:
-    """What is not proven here may be by an index of this root that was made with other settings."""
+    """Return the mismatch with another index of this root when this place has none, else the proof itself."""
     differs = () if proof != UNPROVEN else differing(place)
     return _mismatch(differs) if differs else proof
 
 
 def same_place(marked: str, root: str) -> bool:
-    """Links resolved, no `/` at the end. The writer marks the resolved path, so the disk is rarely asked."""
+    """Whether both paths lead to one folder; the writer marks resolved paths, so the disk is rarely asked."""
     return marked == root or os.path.realpath(marked) == os.path.realpath(root)
 
 
@@ -101,7 +101,7 @@ def same_place(marked: str, root: str) -> bool:
 
 
 def sibling_stores(place: Place) -> list[str]:
-    """The other stores of this root, by their paths below home: the fingerprint is the last part of a store's name."""
+    """Return the other stores of this root, by their paths below home; a store's name ends in its fingerprint."""
     prefix = place.store_id.rpartition("__")[0] + "__"
     data, own = os.path.split(os.path.relpath(place.path, place.home))
     try:
@@ -113,7 +113,7 @@ def sibling_stores(place: Place) -> list[str]:
 
 
 def differing(place: Place) -> tuple[str, ...]:
-    """The fields in which the newest other index of this root differs; none when there is no other index."""
+    """Return the fields in which the newest other index of this root differs; empty when there is none."""
     found: list[tuple[str, tuple[str, ...]]] = []
     for below in sibling_stores(place):
         with suppress(FileNotFoundError), Home(place.home).disk(below) as disk:
@@ -130,7 +130,7 @@ class OtherModel(NamedTuple):
 
 
 def made_by_other_model(place: Place) -> OtherModel | None:
-    """What is there instead of an index by the wanted model; None when that has one, or when there is none at all."""
+    """Return the index of this root by another model; None when the wanted model has an index, or no model has."""
     configured = model_of(place.fingerprint.fields)
     found: list[tuple[str, OtherModel]] = []
     if configured is None or _is_complete(place.disk()):
@@ -153,11 +153,11 @@ def _is_complete(disk: Disk | None) -> bool:
 
 
 def _difference(disk: Disk, wanted: IndexFingerprint) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """When the newest snapshot of another store was made, and the fields in which it differs."""
+    """Yield when the newest snapshot of another store was made, and the fields in which it differs."""
     try:
         manifest = Store(disk).newest()
     except Incompatible:
-        # A later version of Cairn wrote it, so there is an index, and this one cannot read it.
+        # A later version of Cairn wrote this index: it exists, and this version cannot read it.
         yield "", ("schemaVersion",)
         return
     if manifest is not None and manifest.completion is not None:
@@ -165,13 +165,13 @@ def _difference(disk: Disk, wanted: IndexFingerprint) -> Iterator[tuple[str, tup
 
 
 def differences(manifest: Manifest, wanted: IndexFingerprint) -> tuple[str, ...]:
-    """The names of the fields in which the rows of a snapshot differ from the wanted ones."""
+    """Return the names of the fields in which a snapshot's fingerprint differs from the wanted one."""
     before = IndexFingerprint(manifest.config_fields, manifest.config_fingerprint)
     return tuple(field.name for field in explain_mismatch(before, wanted))
 
 
 class ProofOutcome(StrEnum):
-    """What a look at the proof that an index is complete came to. `probe_failed` says nothing about what is there."""
+    """What an examination of the completion proof came to. `probe_failed` says nothing about what is there."""
 
     VALID = "valid"
     STALE_LOCAL = "stale_local"
@@ -207,8 +207,7 @@ PROVEN = Proof(ProofOutcome.VALID)
 UNPROVEN = Proof(ProofOutcome.STALE_LOCAL, ProofReason.MISSING_MARKER_DOC)
 
 
-# --- What differs when an index belongs to a group: everybody uses the same one, and everybody can read what is
-# in it.
+# --- The index of a group: everybody uses the same index, and everybody can read what is in it.
 
 
 DIRTY = "The group's index was made from files with changes that are not committed."
@@ -216,9 +215,9 @@ UNTRACKED = "The group's index takes in files that git does not track: every mem
 
 
 def refuse_second(place: Place, root: str) -> None:
-    """Nothing, unless this would be a second index of a root in the home of a group: `SharedMismatch` says why.
+    """Raise `SharedMismatch` when this place would be a second index of a root in the home of a group.
 
-    A member with other settings would else make an index that the others never see.
+    Without that, a member with other settings would make an index that the other members never see.
     """
     if not Home(place.home).shared or os.path.isdir(place.path):
         return
@@ -227,7 +226,7 @@ def refuse_second(place: Place, root: str) -> None:
 
 
 def told_to_group(fs: Fs, manifest: Manifest | None) -> tuple[str, ...]:
-    """What the members of a group should know of a snapshot; nothing for a store of one user."""
+    """Return what the members of a group should know of a snapshot; empty for a store of one user."""
     if manifest is None or manifest.completion is None or not fs.modes.shared:
         return ()
     told = ((DIRTY, manifest.git.dirty), (UNTRACKED, manifest.git.untracked_included))

@@ -1,4 +1,4 @@
-"""The registry and the stores, brought together by somebody who looks after them; no tool that answers comes here."""
+"""Bring the registry in line with the stores, for a maintenance command; nothing that answers questions calls this."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from cairn.sync.tracking import change
 
 
 def reconcile_non_destructive(environ: Mapping[str, str], clock: Clock = SYSTEM_CLOCK) -> list[str]:
-    """Track what is indexed and not tracked, if it is proven; the roots that were added.
+    """Add indexed codebases that are proven and missing to the registry; return the roots that were added.
 
-    Where the settings name a search server, its marker must prove it as well: a server that does not answer adds
-    nothing. A root at which a run is at work is left alone, and none is ever removed.
+    Where the settings name a search server, its marker must prove the index as well: a server that does not answer adds
+    nothing. A root with a run in progress is left alone, and no codebase is ever removed.
     """
     home = cairn_home(environ)
     proven = [
@@ -42,7 +42,7 @@ def reconcile_non_destructive(environ: Mapping[str, str], clock: Clock = SYSTEM_
 
 
 def prune(home: str, clock: Clock = SYSTEM_CLOCK) -> list[str]:
-    """Forget the codebases that have no store any more; their roots. Trouble with a store does not make it go."""
+    """Remove codebases without a store from the registry; return their roots. A damaged store counts as a store."""
     gone: list[str] = []
 
     def forget(registry: Registry) -> None:

@@ -1,8 +1,9 @@
-"""Make a damaged index whole again with as little work as can be, and delete nothing on the way.
+"""Make a damaged index whole again with as little work as possible, deleting nothing.
 
-First comes a plan, which only reads. What is damaged, and what nobody accounts for, is put into the quarantine; what
-was lost is read again from the files, on top of whatever is still whole. The hints in the store say how much that will
-be. They are not believed: the catch-up compares the whole tree, and what they named is looked up afterwards.
+A plan comes first, which only reads. Damaged files, and files that no manifest accounts for, go into the quarantine;
+what was lost is read again from the tree, on top of everything that is still whole. Hints in the store say how much
+that will be. They are not believed: the catch-up compares the whole tree, and afterwards every hinted file is looked up
+in the new snapshot.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from cairn.sync.memory import load_memory
 from cairn.sync.remote.copy import keep_copy
 from cairn.sync.report import Changes, FailedFile, HealthFinding, RunOptions
 
-# A person decides who may read; all other errors are ours to mend.
+# A person decides who may read the store; a repair mends all other errors.
 _NOT_OURS = frozenset({"mode_wrong"})
 
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """What a repair did. `quarantine` is where it put things (None: nothing), `left` what it could not move.
+    """What a repair did. `quarantine` is the folder it moved things to (None: nothing), `left` what it could not move.
 
-    `findings` are what the checker says now; `plan` is what was done, which is more than was planned when the hints
-    turned out to be wrong (`fell_back`).
+    `findings` are what the checker says now. `plan` is what was done: more than was planned when the hints turned out
+    to be wrong (`fell_back`).
     """
 
     plan: RepairPlan
@@ -57,13 +58,13 @@ class RepairReport:
 
 
 def plan(codebase: Codebase, options: RunOptions) -> RepairPlan:
-    """What a repair would do now. Reads every byte of the store and changes nothing."""
+    """Return what a repair would do now; reads every byte of the store and changes nothing."""
     with _store(codebase, options) as (place, disk):
         return _plan(disk, codebase, place)
 
 
 def repair(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RepairReport:
-    """Mend the store; when all is well, nothing is written. Whatever snapshot was whole before answers meanwhile."""
+    """Mend the store; writes nothing when all is well. A snapshot that was whole before answers meanwhile."""
     began = clock.monotonic()
     with _store(codebase, options) as (place, disk):
         first = _plan(disk, codebase, place)
@@ -87,7 +88,7 @@ def _finished(
     began: float,
     clock: Clock,
 ) -> RepairReport:
-    """What the checker says now. A server is told last: an index is mended whether it answers or not."""
+    """Complete the report with what the checker says now, after the copy on a server was brought up to date."""
     copied = keep_copy(codebase, place, disk, tell, embedder=options.embedder, clock=clock)
     seconds = clock.monotonic() - began
     return replace(report, findings=tuple(checked(disk)), seconds=seconds, warnings=(*report.warnings, *copied))
@@ -95,7 +96,7 @@ def _finished(
 
 @dataclass(slots=True)
 class _Work:
-    """One repair on its way. `missing` are files that the hints named, and that are not in the index afterwards."""
+    """One repair in progress. `missing` are files that the hints named and the new snapshot does not hold."""
 
     codebase: Codebase
     options: RunOptions
@@ -108,7 +109,7 @@ class _Work:
     left: list[str] = field(default_factory=list)
 
     def run(self, *, rebuild: bool) -> RepairReport:
-        """Diagnose and treat with the lease in hand; catch up if it takes that; then put aside what that replaced."""
+        """Diagnose and treat under the lease, catch up if the diagnosis asks for it, quarantine what was replaced."""
         disk, place = self.disk, self.place
         store = Store(disk, place.path)
         root, shown = self.codebase.root.path, _shown(self.codebase)
@@ -155,7 +156,7 @@ class _Work:
         return CatchUp(task, writer, tree, self.tell, self.clock).go()
 
     def _not_repaired(self, tree: Tree, hinted: frozenset[str]) -> list[str]:
-        """The files among these that the tree holds, and the new snapshot does not hold as they are."""
+        """Return the hinted files that the tree holds and that the new snapshot lacks or holds differently."""
         if not hinted:
             return []
         config = self.codebase.config
@@ -170,7 +171,7 @@ class _Work:
                     continue
                 record = view.file(candidate.key)
                 if record is not None and record.stat != candidate.stat:
-                    # It has changed since, which is for the next sync to find.
+                    # The file has changed since it was read, which the next sync finds.
                     continue
                 outcome = read_stable(tree, candidate, max_bytes=config.limits.max_file_bytes, clock=self.clock)
                 wrong = (
@@ -185,7 +186,7 @@ class _Work:
 
 @contextmanager
 def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[Place, Disk]]:
-    """The store of the codebase, in whatever state; `NotIndexed` when there is none."""
+    """Open the store of the codebase, in whatever state; raises `NotIndexed` when there is none."""
     place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
     try:
         disk = place.disk()

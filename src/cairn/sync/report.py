@@ -1,4 +1,4 @@
-"""What a run tells while it goes on, and what it tells when it is over."""
+"""What runs and checks report, and the options of a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FailedFile:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What differed from the snapshot before."""
+    """How many files differed from the snapshot before."""
 
     added: int = 0
     modified: int = 0
@@ -35,12 +35,12 @@ class Changes:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of all changes."""
         return self.added + self.modified + self.deleted + self.renamed
 
 
 class Gap(NamedTuple):
-    """How the index differs from the files when a run begins to work: files missing in it, changed, or gone."""
+    """How the index differs from the files when a run begins: files missing in it, changed, or gone from the tree."""
 
     missing: int
     modified: int
@@ -48,19 +48,19 @@ class Gap(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The one line of a log."""
+        """The line that logs write about this gap."""
         return f"Catch-up indexing: {self.missing} missing, {self.modified} modified, {self.stale} stale"
 
 
 def gap_of(changes: ChangeSet) -> Gap:
-    """What a comparison came to. A renamed file is missing under its new name and gone under its old one."""
+    """Return the gap of a comparison; a renamed file is missing under its new name and gone under its old one."""
     renamed = len(changes.rename)
     return Gap(len(changes.add) + renamed, len(changes.modify), len(changes.delete) + renamed)
 
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What a run did. `published` is false when nothing had changed and the snapshot before still stands.
+    """What a run did. `published` is false when nothing had changed and the last snapshot stays the newest.
 
     `skipped` counts names by reason over the whole tree; `adopted` counts files that a killed run had already prepared.
     """
@@ -91,7 +91,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at, and how it is: without a severity it is as it should be."""
+    """One thing that `cairn doctor` looked at, and its state: without a severity it is as it should be."""
 
     name: str
     severity: Severity | None
@@ -101,7 +101,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class HealthFinding:
-    """Something that a check found, and what to do about it; `path` is the name it is about."""
+    """Something that a check found, and what to do about it; `path` is the file or folder that it is about."""
 
     code: str
     severity: Severity
@@ -114,7 +114,7 @@ class HealthFinding:
 class Freshness:
     """Whether the files were compared before an answer, when, and how many had changed.
 
-    `snapshot` is the one that mirrors them as they were then; `trouble` is an error's code.
+    `snapshot` is the one that mirrors the files as they were then; `trouble` is an error's code.
     """
 
     mode: str
@@ -126,13 +126,13 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What may be chosen about a run: how long another writer is waited for, and which model (None: the user's).
+    """The options of a run: how long to wait for another writer, which model (None: that of the settings), and more.
 
-    `upkeep`: whether the store is looked after once it is over. Who waits for an answer leaves that to others, until it
-    is overdue. `shared`: whether a new store is for a group; None leaves it to the user's settings. `keep_worker`:
-    whether the process that parses waits for the next run, which a server has soon. `seen` is what a server keeps
-    between its runs; with it, a sync need only look at what is `hinted`: every name that has changed since. `found`
-    hears what there is to do before it is done.
+    `upkeep`: compact and collect after the run; false, for a caller who waits for an answer, leaves that until it is
+    overdue. `shared`: whether a new store is for a group; None leaves it to the settings. `keep_worker`: leave the
+    process that parses running, for a server, whose next run comes soon. `seen` is what a server keeps between its
+    runs; with it, a sync need only look at the `hinted` names, if those are all that have changed since. `found` is
+    called with the gap before the work begins.
     """
 
     home: str

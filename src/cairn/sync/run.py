@@ -1,4 +1,4 @@
-"""The four runs that write an index: create it, catch up, build it anew beside the old one, empty it.
+"""Run the four commands that write an index: create it, catch up, build it anew beside the old one, empty it.
 
 What they need only when there is work (numpy, the grammars, the model) is imported then: most syncs find nothing to do.
 """
@@ -38,7 +38,7 @@ STALE_LOCAL = (
 
 
 def index(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
-    """Create the index. One that is there and proven is left as it is, and nothing is written."""
+    """Create the index; an index that is proven is left as it is, and nothing is written."""
     began = clock.monotonic()
     with _store(codebase, options) as (place, disk):
         proven, warnings = _proven(disk, place)
@@ -50,7 +50,7 @@ def index(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock =
 
 
 def sync(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
-    """Catch up with the tree; the first time, that is to create the index."""
+    """Catch up with the tree, or create the index the first time; raises `NotIndexed` when it was cleared."""
     began = clock.monotonic()
     with _store(codebase, options) as (place, disk):
         tell(Progress(Phase.WALKING))
@@ -67,22 +67,22 @@ def sync(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = 
                 report = _unchanged(RunKind.SYNC, newest, clock.monotonic() - began)
                 return _with_copy(report, disk, codebase, place, options, tell, clock)
         if _is_cleared(newest, place):
-            # Somebody emptied it on purpose: only an explicit index or reindex fills it again.
+            # The user emptied this index on purpose: only an explicit index or reindex fills it again.
             raise NotIndexed(path=codebase.root.path, why="it was cleared")
-        # What does not prove itself for this root is nothing to build on.
+        # A snapshot that is not proven for this root is nothing to build on.
         kind = RunKind.SYNC if newest is not None and judge(newest, place).is_valid else RunKind.CREATE
         report = _catch_up(disk, codebase, place, options, tell, kind, clock)
         return _with_copy(report, disk, codebase, place, options, tell, clock)
 
 
 def reindex(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
-    """Build the whole index anew beside the old one, which answers until the new one is published."""
+    """Build the whole index anew beside the old one, which stays published until the new one is."""
     with _store(codebase, options) as (place, disk):
         return _catch_up(disk, codebase, place, options, tell, RunKind.REINDEX, clock)
 
 
 def clear(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
-    """Publish an empty snapshot. The older ones stay until they are collected."""
+    """Publish an empty snapshot; the older snapshots stay until they are collected."""
     from cairn.sync.tracking import note_cleared  # noqa: PLC0415
 
     began = clock.monotonic()
@@ -116,7 +116,7 @@ def clear(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock =
 
 @contextlib.contextmanager
 def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[Place, Disk]]:
-    """The codebase's store, made if it is not there. Trouble with its disk is told as an error of the store."""
+    """Open the codebase's store, and make it if there is none; raises trouble with its disk as a store error."""
     raw = os.fsencode(codebase.root.path)
     if raw != raw.decode("utf-8", "replace").encode():
         raise RootNotUtf8(path=printable(raw))
@@ -131,9 +131,9 @@ def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[Place, Dis
 
 
 def _proven(disk: Disk, place: Place) -> tuple[Manifest | None, list[str]]:
-    """The manifest of a complete snapshot that is whole; else what to say when something else claims to be one.
+    """Return the manifest of a proven snapshot, or a warning when something else claims to be an index.
 
-    One that stands in for a newer one that is damaged is not enough. What cannot be read proves nothing either.
+    A snapshot that stands in for a damaged newer one is not enough. A store that cannot be read proves nothing either.
     """
     try:
         found = examine(disk, place)
@@ -148,7 +148,7 @@ def _proven(disk: Disk, place: Place) -> tuple[Manifest | None, list[str]]:
 
 
 def _is_foreign(base: Manifest | None, place: Place) -> bool:
-    """Whether a snapshot is that of another folder, or of another meaning: nothing in it may be taken over."""
+    """Whether a snapshot belongs to another folder or has another fingerprint, so that nothing may be taken from it."""
     return base is not None and base.completion is not None and not judge(base, place).is_valid
 
 
@@ -169,7 +169,7 @@ def _remembered(place: Place) -> Tracked | None:
 
 
 def _scope_of(options: RunOptions, codebase: Codebase, newest: Manifest) -> Scope | None:
-    """What a sync may confine itself to; None when it must look at everything."""
+    """Return the files that a sync may confine itself to; None when it must look at everything."""
     seen = options.seen.tree if options.seen is not None else None
     if seen is None or options.hinted is None or codebase.tracked is not None or newest.degraded:
         return None
@@ -198,7 +198,7 @@ def _catch_up(
         if not embedder.cheap:
             cached = stack.enter_context(Disk.at(place.home, _CACHE, create=True, modes=disk.modes))
             cache = stack.enter_context(EmbeddingCache(cached))
-        # Who creates or builds anew does not build on what is there, whole or not.
+        # A run that creates or builds anew does not build on the last snapshot, whole or not.
         fresh = kind is not RunKind.SYNC
         tree = stack.enter_context(Tree(codebase.root))
         writer = stack.enter_context(
@@ -266,7 +266,10 @@ def _task(
 def _with_copy(
     report: RunReport, disk: Disk, codebase: Codebase, place: Place, options: RunOptions, tell: Tell, clock: Clock
 ) -> RunReport:
-    """The same. A copy on a server that a killed run left without its marker gets it from a run that had no work."""
+    """Return the report, after completing the server's copy of a snapshot that this run found unchanged.
+
+    A killed run may have left the copy without its marker.
+    """
     if report.published or not options.upkeep:
         return report
     copied = keep_copy(codebase, place, disk, tell, embedder=options.embedder, clock=clock)
@@ -280,7 +283,7 @@ def _unchanged(kind: RunKind, manifest: Manifest | None, seconds: float) -> RunR
 def _report(
     kind: RunKind, manifest: Manifest | None, *, changes: Changes, published: bool, seconds: float
 ) -> RunReport:
-    """A report that says what a manifest says."""
+    """Return a report with what the manifest says."""
     return RunReport(
         kind=kind.value,
         published=published,
@@ -299,6 +302,6 @@ def _report(
 
 
 def _size(manifest: Manifest) -> int:
-    """The bytes of all that the snapshot reads."""
+    """Return the bytes of all artifacts that the snapshot reads."""
     sizes = [ref.size_bytes for ref in manifest.segments]
     return sum(sizes) + sum(ref.size_bytes for ref in manifest.tombstones)

@@ -1,8 +1,9 @@
-"""A sync that looks at named files only, because somebody has watched the rest since the last whole comparison.
+"""Confine a sync to named files, because the rest has been watched since the last whole comparison.
 
-It claims nothing more: its snapshot is as old as that comparison, so that the next whole one distrusts the same time
-stamps, and what it says of all other files is what that one has found. Wherever a name alone cannot be judged (a folder
-that came or went, a rule, a link, another commit, another writer), `OutOfScope` asks for the whole comparison.
+A scoped sync claims nothing more: its snapshot is dated as that comparison, so that the next whole one distrusts the
+same time stamps, and what the snapshot says of all other files is what that comparison found. `OutOfScope` asks for a
+whole comparison wherever a name alone cannot be judged: a folder that came or went, a rule, a link, another commit,
+another writer.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ Skipped = Counter[SkipReason]
 
 
 class OutOfScope(Exception):
-    """What was named cannot be judged by itself: everything is to be compared."""
+    """The named files cannot be judged by themselves: everything must be compared."""
 
 
 @dataclass(slots=True)
 class SeenTree:
-    """What a whole comparison saw, and what was looked at since. `skips` are names that no record tells of.
+    """What the last whole comparison saw, updated by scoped syncs since. `skips` are names without a record.
 
     `records` counts the files that were read and left out; `dirt` says why the work tree differs from its commit.
     """
@@ -49,20 +50,20 @@ class SeenTree:
 
 @dataclass(slots=True)
 class Seen:
-    """Who serves a codebase keeps this between its runs; empty until one of them has compared everything.
+    """What a server keeps of a codebase between runs; empty until a run has compared everything.
 
-    It is worth something only to a caller that names every file which has changed since.
+    It may be used only by a caller that names every file that has changed since.
     """
 
     tree: SeenTree | None = None
 
     def keep_if(self, began_ns: int) -> None:
-        """Another comparison of everything found nothing: only if it was ours is all else as we know it."""
+        """Drop what was seen, unless it comes from the comparison that began at this time."""
         if self.tree is not None and self.tree.began_ns != began_ns:
             self.tree = None
 
     def follow(self, before: str, after: str) -> None:
-        """The same files are in another snapshot now, because segments were merged."""
+        """Adopt the id of the snapshot that a merge of segments has made of the same files."""
         if self.tree is not None and self.tree.snapshot_id == before:
             self.tree.snapshot_id = after
 
@@ -70,7 +71,7 @@ class Seen:
 def seen_tree(
     snapshot_id: str, began_ns: int, config: Config, walked: WalkResult, known: Iterable[StoredFile], dirt: Dirt
 ) -> SeenTree:
-    """What is to be kept of a whole comparison."""
+    """Return what a server keeps of a whole comparison."""
     skips = {skip.raw: skip.reason for skip in walked.skips}
     return SeenTree(
         snapshot_id,
@@ -88,7 +89,7 @@ def seen_tree(
 
 @dataclass(slots=True)
 class Scope:
-    """The named files of one run, with what is known of all others."""
+    """The named files of one scoped sync, with what is known of all others."""
 
     seen: SeenTree
     hinted: Hinted
@@ -96,18 +97,18 @@ class Scope:
 
     @property
     def keys(self) -> list[str]:
-        """The names under which the files may be recorded."""
+        """The keys under which the named files may be recorded."""
         found = []
         for raw in self.hinted:
             try:
                 found.append(path_key(raw))
             except BadPathKey:
-                # Such a name is never indexed.
+                # A name without a valid key is never indexed.
                 continue
         return found
 
     def walk(self, tree: Tree, config: Config) -> WalkResult:
-        """What a walk would find of the named files, and nothing else."""
+        """Return what a walk would find of the named files; raises `OutOfScope` when they cannot be judged alone."""
         if config != self.seen.config or len(self.hinted) > MAX_HINTED_FILES:
             raise OutOfScope
         if any(raw.rpartition(b"/")[2] in RULE_FILES or raw in self.seen.folders for raw in self.hinted):
@@ -115,7 +116,7 @@ class Scope:
         found = walk_some(tree, config, self.hinted)
         if found is None or not self._is_same_frame(found):
             raise OutOfScope
-        # A folder that was left out before, and what is in it, is left out for the same reason now.
+        # A folder on the way that was left out before is left out for the same reason now: it is no news.
         return replace(found, skips=tuple(skip for skip in found.skips if skip.raw in self.hinted))
 
     def _is_same_frame(self, found: WalkResult) -> bool:
@@ -138,14 +139,14 @@ class Scope:
         }
 
     def rest(self) -> Skipped:
-        """How many names besides these are left out, by reason."""
+        """Return how many names other than these are left out, by reason."""
         found = self.seen.skipped + self.seen.records
         found.subtract(self.seen.skips[raw] for raw in self.hinted if raw in self.seen.skips)
         found.subtract(_left_out(self.before.values()))
         return +found
 
     def settle(self, snapshot_id: str, walked: WalkResult, known: Iterable[StoredFile], dirt: Dirt) -> None:
-        """From now on this is what is known of the named files."""
+        """Update what was seen with the result for the named files."""
         seen = self.seen
         old = [seen.skips.pop(raw) for raw in self.hinted if raw in seen.skips]
         seen.skips.update((skip.raw, skip.reason) for skip in walked.skips)

@@ -1,4 +1,4 @@
-"""A run over named files: the same steps as over a whole tree, each of them for these files only."""
+"""Run a catch-up over named files: the steps of a whole run, each for these files only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cairn.sync.scope import OutOfScope, Scope
 
 @dataclass(kw_only=True)
 class ScopedCatchUp(CatchUp):
-    """A `CatchUp` of the files in its scope. `OutOfScope` leaves what it has sealed to the run over everything."""
+    """A `CatchUp` of the files in its scope; after `OutOfScope`, a whole run adopts the batches it has sealed."""
 
     scope: Scope
     looked: bool = False
@@ -33,9 +33,9 @@ class ScopedCatchUp(CatchUp):
         return base, 0
 
     def _look(self) -> Look:
-        """The named files at one moment; all else, and how far it can be trusted, is as the base says.
+        """Look at the named files; everything else, and the time it is trusted from, is as the base says.
 
-        So is the commit, the first time: right before the claim it is read in any case, and once is enough.
+        The first look takes the commit from the base, too: it is read again right before the claim, and once is enough.
         """
         base = self.writer.base
         assert base is not None, "seen when it began"
@@ -57,7 +57,7 @@ class ScopedCatchUp(CatchUp):
     def _is_current(self, base: Manifest, look: Look) -> bool:
         current = super()._is_current(base, look)
         if current:
-            # Nothing will be published, so nobody else looks.
+            # Nothing will be published, so no check before a claim reads the commit.
             self._require_same_commit(Git(self.task.codebase.root, clock=self.clock), base)
         return current
 
@@ -65,7 +65,8 @@ class ScopedCatchUp(CatchUp):
         before = self.scope.seen.dirt
         dirt = find_dirt_among(git, self.tree, self.scope.hinted | ({before} if isinstance(before, bytes) else set()))
         if before and not dirt:
-            # What made the tree differ does so no more; whether another file does, only a look at all can tell.
+            # The file that made the tree dirty does so no more; only a look at all files tells whether another one
+            # does.
             raise OutOfScope
         return dirt
 
@@ -73,7 +74,7 @@ class ScopedCatchUp(CatchUp):
         changes = detect(look.walked, self.known, self._reader(), synced_at_ns=None, hints=NO_HINTS)
         keeps_names = not (changes.add or changes.delete or changes.rename or changes.skips)
         if self.scope.seen.has_links and not (keeps_names and self.scope.is_same_set(look.walked)):
-            # What a link leads to may have become something else.
+            # A link may lead to one of the names that came, went or changed its reason.
             raise OutOfScope
         return changes
 
@@ -86,5 +87,5 @@ class ScopedCatchUp(CatchUp):
         self.scope.settle(snapshot, look.walked, self.known.values(), look.dirt)
 
     def _outcome(self, manifest: Manifest | None, look: Look, adopted: int) -> Outcome:
-        # Of the other files nobody has counted the bytes.
+        # The bytes of the other files were not counted.
         return replace(super()._outcome(manifest, look, adopted), source_bytes=0)

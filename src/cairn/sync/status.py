@@ -1,7 +1,7 @@
-"""Where the index of a codebase stands. Nothing is changed by looking, and no file of the tree is compared.
+"""Say where the index of a codebase stands; nothing is changed, and no file of the tree is compared.
 
-Whether a run is at work is read from its lease and the process behind it, never from something a run wrote down about
-itself: a killed run would block everyone for ever.
+Whether a run is in progress is read from its lease and the process behind it, never from a state that the run wrote
+about itself: a killed run would block everyone for ever.
 """
 
 from __future__ import annotations
@@ -29,22 +29,21 @@ from cairn.sync.proof import (
     told_to_group,
 )
 
-# --- What is there for a reader: the snapshot that would answer, who is writing, and what else there is of this
-# root.
+# --- What a reader finds: the snapshot that would answer, who is writing, and other stores of this root.
 
 
-# While one of these is at work the older snapshot is not to be believed: somebody asked for a new one.
+# While one of these runs is at work, the older snapshot does not answer: somebody asked for a new one.
 MASKING = frozenset({RunKind.CREATE, RunKind.REINDEX})
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a store stands for a reader. Whoever gets it closes `view`, which may be there while the gate is closed.
+    """Where a store stands for a reader. The caller closes `view`, which may be there while the gate is closed.
 
     `differs` names the fields in which the only indexes of this root differ from what this version and its settings
-    would make. `failed` says that a run died or gave up and left nothing to answer from, `stale` that there was an
-    index and `proof` is why there is none now. `tracked` is what the registry knows; it is asked only when the store
-    has no answer.
+    would make. `failed` says that a run died or gave up and left nothing to answer from; `stale`, that there was an
+    index, and `proof` why there is none now. `tracked` is what the registry knows; it is read only when the store has
+    no answer.
     """
 
     state: State
@@ -58,9 +57,9 @@ class Standing:
 
 
 def stand(place: Place, *, snapshot: str | None = None, processes: Processes = SYSTEM_PROCESSES) -> Standing:
-    """Look at the store of this place; `snapshot` asks for that one instead of the newest.
+    """Look at the store of this place; `snapshot` asks for that snapshot instead of the newest.
 
-    What the disk refuses is told as an error of the store.
+    Raises what the disk refuses as a store error.
     """
     try:
         disk = place.disk()
@@ -75,7 +74,7 @@ def stand(place: Place, *, snapshot: str | None = None, processes: Processes = S
 def stand_at(
     place: Place, disk: Disk, snapshot: str | None = None, processes: Processes = SYSTEM_PROCESSES
 ) -> Standing:
-    """The same for a store that is open; trouble with its disk is raised as it is."""
+    """Look at an open store; raises trouble with its disk as it is."""
     store = Store(disk, place.path)
     if not store.is_created:
         return _nothing(place)
@@ -93,7 +92,7 @@ def stand_at(
 
 
 def _unproven(place: Place, found: Examined, *, died: bool) -> Standing:
-    """A store that nobody writes, and that does not answer."""
+    """Return the standing of a store that nobody writes and that does not answer."""
     if found.corrupt:
         return Standing(State.CORRUPT, proof=found.proof, stale=True)
     if found.cleared:
@@ -106,8 +105,8 @@ def _unproven(place: Place, found: Examined, *, died: bool) -> Standing:
 
 
 def _nothing(place: Place) -> Standing:
-    """Nothing was ever published here: others of the same root may be there, and somebody may remember one."""
-    # Most readers find an index, and do without this.
+    """Return the standing where nothing was ever published, by other stores of this root and by the registry."""
+    # Imported here because most readers find an index and never need it.
     from cairn.sync.tracking import remembered  # noqa: PLC0415
 
     known = remembered(place)
@@ -115,7 +114,7 @@ def _nothing(place: Place) -> Standing:
         return Standing(State.CLEARED, tracked=known)
     differs = differing(place)
     if not differs and known is not None and known.embedding_model != model_of(place.fingerprint.fields):
-        # Also the model of a run that was stopped before it could publish anything.
+        # The registry also knows the model of a run that was stopped before it could publish.
         differs = ("embeddingModel",)
     if known is None or differs:
         return Standing(State.NOT_INDEXED, differs=differs, tracked=known)
@@ -123,9 +122,9 @@ def _nothing(place: Place) -> Standing:
 
 
 class State(StrEnum):
-    """Where a store stands. `indexing` is a live run that has nothing older to answer from, or was told to distrust it.
+    """Where a store stands. `indexing`: a live run has no older snapshot to answer from, or was told to distrust it.
 
-    It is never written down: a run that was killed leaves no state behind.
+    The state is never stored, so a killed run leaves none behind.
     """
 
     INDEXED = "indexed"
@@ -135,8 +134,7 @@ class State(StrEnum):
     CORRUPT = "corrupt"
 
 
-# --- `--read-only`: read a store of a later format as far as this version knows it, because somebody asked for
-# that.
+# --- `--read-only`: read a store of a later format as far as this version knows it.
 
 
 Met = Mapping[str, int]
@@ -144,7 +142,7 @@ Met = Mapping[str, int]
 
 @contextmanager
 def reading(read_only: bool) -> Iterator[Met]:
-    """What is read inside may be of a later format if that was asked for; gives the later versions that were met."""
+    """With `read_only`, allow later formats to be read inside; gives the later versions that were met."""
     if not read_only:
         yield {}
         return
@@ -153,7 +151,7 @@ def reading(read_only: bool) -> Iterator[Met]:
 
 
 def later_warnings(met: Met) -> list[str]:
-    """What an answer says that came out of a later format; nothing when it did not."""
+    """Return the warning of an answer from a later format; empty when no later version was met."""
     if not met:
         return []
     listed = ", ".join(f"{name} {version}" for name, version in sorted(met.items()))
@@ -161,7 +159,7 @@ def later_warnings(met: Met) -> list[str]:
 
 
 def look(codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES) -> StoreStatus:
-    """The status of the store that belongs to this codebase and its settings."""
+    """Return the status of the store that belongs to this codebase and its settings."""
     from cairn.sync.tracking import remembered  # noqa: PLC0415
 
     place = place_of(codebase, home)
@@ -190,7 +188,7 @@ def look(codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES)
 
 
 def _described(disk: Disk, manifest: Manifest | None, home: str) -> StoreStatus:
-    """What a store and its snapshot say of themselves; not yet how they stand."""
+    """Return what a store and its snapshot say of themselves; `look` adds the state."""
     use, store = disk_use(disk, manifest, home), Store(disk)
     return StoreStatus(
         state=State.NOT_INDEXED,
@@ -210,19 +208,19 @@ def _described(disk: Disk, manifest: Manifest | None, home: str) -> StoreStatus:
 
 
 def _emptied(disk: Disk) -> Manifest | None:
-    """The snapshot of an index that was cleared."""
+    """Return the manifest of a cleared index; None when it was not cleared."""
     newest = Store(disk).newest()
     return newest if newest is not None and newest.completion is None else None
 
 
 def _last_writer(disk: Disk, processes: Processes) -> WriterInfo | None:
-    """The run that holds the lease, or has died with it."""
+    """Return the run that holds the lease, or died with it."""
     holder = Store(disk).holder(processes)
     return None if holder is None or holder.released else holder
 
 
 def kept_snapshots(codebase: Codebase, home: str) -> list[SnapshotInfo]:
-    """The snapshots that can be read, the newest first; the first of them is the one that answers."""
+    """Return the snapshots that can be read, the newest first, and which of them answers (`active`)."""
     with open_store(place_of(codebase, home)) as disk:
         if disk is None:
             return []
@@ -238,7 +236,7 @@ def kept_snapshots(codebase: Codebase, home: str) -> list[SnapshotInfo]:
 
 
 def snapshot_info(manifest: Manifest, *, active: bool) -> SnapshotInfo:
-    """What a manifest says of its snapshot."""
+    """Return what a manifest says of its snapshot."""
     return SnapshotInfo(
         id=manifest.snapshot_id,
         generation=manifest.generation,
@@ -260,7 +258,7 @@ def snapshot_info(manifest: Manifest, *, active: bool) -> SnapshotInfo:
 def open_store(
     place: Place, is_there: Callable[[Disk], bool] = lambda disk: Store(disk).is_created
 ) -> Iterator[Disk | None]:
-    """The store's disk, None when no store is there. What the disk refuses is told as an error about that place."""
+    """Open the store's disk, None when there is no store; raises what the disk refuses as a store error."""
     try:
         disk = place.disk()
         if disk is None:
@@ -273,7 +271,7 @@ def open_store(
 
 
 def _active(fs: Fs, place: str) -> tuple[Manifest | None, State]:
-    """The snapshot that answers, verified, and what follows from it while nobody is at work."""
+    """Return the verified snapshot that answers, and the state that follows from it while no run is at work."""
     try:
         view = Store(fs, place).view()
     except NoValidSnapshot:
@@ -289,7 +287,7 @@ _NO_USE = DiskUse()
 
 @dataclass(frozen=True, slots=True)
 class SnapshotInfo:
-    """One snapshot. `chunks_physical` counts the rows on disk, `chunks` those of them that are live."""
+    """One snapshot. `chunks_physical` counts all rows on disk, `chunks` the live ones."""
 
     id: str
     generation: int
@@ -310,7 +308,7 @@ class SnapshotInfo:
 class StoreStatus:
     """Where a store stands. `siblings` counts the stores of the same root that were made with other settings.
 
-    `probe_failed`: it cannot be read just now, and this is how it stood when it last could.
+    `probe_failed`: the store cannot be read just now, and this is its last known status.
     """
 
     state: State

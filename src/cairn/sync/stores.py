@@ -1,4 +1,4 @@
-"""When a store was used, and the collection of those that nobody used for long. One goes whole or not at all."""
+"""Note when stores are used, collect those unused for long, and purge everything of Cairn from the user's folder."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from cairn.sync.inventory import (
 )
 
 _DAY_NS = 24 * 60 * 60 * 1_000_000_000
-# Damage does not make a store worth keeping that nobody uses.
+# An unused store goes even when it is damaged or of a later format.
 MAY_GO = (Incompatible.code, StoreCorrupt.code)
 
 
 def note_use(place: Place, clock: Clock) -> None:
-    """Let it be known that this store gave an answer; once in an hour is enough. Whatever goes wrong is not told."""
+    """Note that this store gave an answer, at most once an hour; ignores all trouble."""
     with contextlib.suppress(OSError, StoreError):
         disk = place.disk()
         if disk is not None:
@@ -53,7 +53,7 @@ def collect_stores(
     clock: Clock = SYSTEM_CLOCK,
     processes: Processes = SYSTEM_PROCESSES,
 ) -> StoresCollected:
-    """Remove every store that nobody used for so many days, and what earlier removals left.
+    """Remove every store that was unused for so many days, and what earlier removals left.
 
     Only with `force`: one of the `current` stores, and one that a later version of Cairn wrote. Never: one that a run
     is writing, and one that is not the user's.
@@ -83,7 +83,7 @@ def collect_stores(
 
 
 class Remover:
-    """Removes stores of `data/`. `notes` gets what it could not end, `left_bytes` is what that still takes."""
+    """Removes stores of `data/`. `notes` gets what it could not finish; `left_bytes` is what that still takes."""
 
     def __init__(self, data: Disk, home: str, clock: Clock, processes: Processes, notes: list[str]) -> None:
         self._data, self._home = data, home
@@ -92,13 +92,13 @@ class Remover:
         self.left_bytes = 0
 
     def remove(self, entry: StoreEntry, *, unless_used_since: str | None = None) -> KeptStore | None:
-        """Remove this store; or say why it stays."""
+        """Remove this store, or return why it stays."""
         try:
             with (
                 at_home(self._home, f"{DATA}/{entry.store_id}", self._clock) as store,
                 Home(self._home).alone(store, self._clock, self._processes),
             ):
-                # Somebody may have asked it while all others were measured.
+                # The store may have answered a question while all others were measured.
                 used = time_text(Store(store).notes.last_used()) or ""
                 if unless_used_since is not None and used > unless_used_since:
                     return _recent(replace(entry, last_used_at=used))
@@ -114,10 +114,10 @@ class Remover:
             return KeptStore(entry, KeptBecause.TROUBLE, Store.trouble(entry.path, problem).sentence)
 
     def finish(self, gone: str) -> int:
-        """Remove what an earlier removal left; how much that freed."""
+        """Remove what an earlier removal left; return the bytes that this freed."""
         try:
             with at_home(self._home, f"{DATA}/{gone}") as leftover:
-                # A run that opened it in the last moment may still believe in it.
+                # A run that opened the store just before its removal may still be writing.
                 Store(leftover).require_no_writer(self._clock, self._processes)
             before = Home.size_of(self._data, gone).total
         except (CairnError, OSError) as problem:
@@ -126,7 +126,7 @@ class Remover:
         return before - self._finish(gone)
 
     def _finish(self, gone: str) -> int:
-        """Remove what has lost its name; how much is left."""
+        """Remove a store that has lost its name; return the bytes that are left."""
         try:
             Home.finish_removal(self._data, gone)
         except OSError as problem:
@@ -140,7 +140,7 @@ class Remover:
 
 
 def _stays(entry: StoreEntry, current: Set[str], limit: str, force: bool) -> KeptStore | None:
-    """Why this store is not even tried; None when it may go."""
+    """Return why this store is not even tried; None when it may go."""
     trouble = entry.trouble
     if trouble is not None and trouble.code not in MAY_GO:
         return KeptStore(entry, KeptBecause.TROUBLE, trouble.message)
@@ -161,7 +161,7 @@ def _recent(entry: StoreEntry) -> KeptStore:
 
 
 def words(problem: CairnError | OSError) -> str:
-    """What went wrong, as a sentence."""
+    """Return what went wrong, as a sentence."""
     return problem.sentence if isinstance(problem, CairnError) else f"{problem.strerror or 'unknown trouble'}."
 
 
@@ -185,7 +185,7 @@ class KeptStore:
 
 @dataclass(frozen=True, slots=True)
 class StoresCollected:
-    """What a collection of unused stores removed, or would; `notes` are sentences about what it left half done."""
+    """What a collection of unused stores removed, or would remove; `notes` say what it left half done."""
 
     removed: tuple[StoreEntry, ...] = ()
     kept: tuple[KeptStore, ...] = ()
@@ -193,7 +193,7 @@ class StoresCollected:
     notes: tuple[str, ...] = ()
 
 
-# --- Everything of Cairn goes from the user's folder, but the settings: all stores, the caches, the logs.
+# --- The purge: all stores, caches and logs go from the user's folder; the settings stay.
 
 
 _FOLDERS = ("cache", "logs", "models", "run", "semantic")
@@ -208,7 +208,7 @@ def purge(
     clock: Clock = SYSTEM_CLOCK,
     processes: Processes = SYSTEM_PROCESSES,
 ) -> Purged:
-    """Remove all of it. `StoreBusy`, before anything is removed, while a run is writing any of the stores."""
+    """Remove everything but the settings; raises `StoreBusy`, before anything goes, while a run writes any store."""
     found = inventory(home, tell=tell, clock=clock, processes=processes)
     _require_no_writers(home, found, clock, processes)
     purge = _Purge(home, dry_run)
@@ -221,7 +221,7 @@ def purge(
 
 
 class _Purge:
-    """What went, what stayed, and how much that freed."""
+    """A purge in progress: what went, what stayed, and the bytes that were freed."""
 
     def __init__(self, home: str, dry_run: bool) -> None:
         self._home, self._dry_run = home, dry_run
@@ -230,7 +230,7 @@ class _Purge:
         self.freed = 0
 
     def stores(self, found: Inventory, clock: Clock, processes: Processes) -> None:
-        """All stores, whole or damaged, and what earlier removals left."""
+        """Remove all stores, whole or damaged, and what earlier removals left."""
         notes: list[str] = []
         with open_data(self._home) as data:
             if data is None:
@@ -249,15 +249,15 @@ class _Purge:
         self.stayed += [Stayed(DATA, note) for note in notes]
 
     def others(self, tell: Measured) -> None:
-        """The other folders and files; `data` itself once it is empty."""
+        """Remove the other folders and files, and `data` itself once it is empty."""
         try:
             disk = at_home(self._home, "")
         except FileNotFoundError:
             return
         with disk:
             listed = disk.list_stats("")
-            # The record of what stands in the settings of agents stays like them: `cairn uninstall` needs it. Indexers
-            # stay: it was the user who installed them.
+            # The record of what was written into agents' settings stays: `cairn uninstall` needs it. Indexers stay: the
+            # user installed them.
             known = (DATA, USER_CONFIG_NAME, INSTALLED_NAME, BEARER_NAME, TOOLS_NAME, *_FOLDERS, *_FILES)
             strangers = [name for name, _ in listed if name not in known]
             self.stayed += [Stayed(_shown(name), "It is not Cairn's.") for name in strangers]
@@ -292,12 +292,12 @@ def _require_no_writers(home: str, found: Inventory, clock: Clock, processes: Pr
 
 
 def _foreign(entry: StoreEntry) -> str | None:
-    """Why this store is not ours to remove; one that is damaged, or of a later version, is."""
+    """Return why this store is not ours to remove; a damaged one, or one of a later version, is ours."""
     return entry.trouble.message if entry.trouble is not None and entry.trouble.code not in MAY_GO else None
 
 
 def _looked_at(disk: Disk, name: str, uid: int, mode: int, size: int, tell: Measured) -> tuple[int, str | None]:
-    """The size of what is there under a name of ours, and why it stays if it is not what we would have made."""
+    """Return the size of what has a name of ours, and why it stays if Cairn would not have made it like that."""
     if uid != os.geteuid():
         return 0, "It belongs to another user."
     if not (stat.S_ISDIR(mode) if name in _FOLDERS else stat.S_ISREG(mode)):
@@ -310,7 +310,7 @@ def _looked_at(disk: Disk, name: str, uid: int, mode: int, size: int, tell: Meas
 
 
 def _removed(disk: Disk, name: str, *, is_folder: bool) -> str | None:
-    """Remove it, or say why it stays."""
+    """Remove this name; return why it stays, None when it is gone."""
     try:
         if is_folder:
             Home.remove_tree(disk, name)
@@ -335,7 +335,7 @@ class Stayed:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What a purge removed, or would: names below the user's folder."""
+    """What a purge removed, or would remove: names below the user's folder."""
 
     removed: tuple[str, ...] = ()
     stayed: tuple[Stayed, ...] = ()

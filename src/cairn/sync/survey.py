@@ -1,7 +1,7 @@
-"""What would be indexed here? The walk, then one look at the content of every candidate.
+"""Find what would be indexed here: walk the tree, then look at the content of every candidate.
 
-The walk judges names and sizes; whether a file is text shows only when it is read. So a survey reads the tree once,
-and what it calls eligible is what an index would hold, file for file.
+The walk judges names and sizes; whether a file is text shows only when it is read. So a survey reads the tree once, and
+what it calls eligible is what an index would hold, file for file.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from cairn.source.walk import walk
 from cairn.sync.codebase import Codebase
 from cairn.sync.pool import HEAD_BYTES, extract_all
 
-# A file with fewer bytes than this per permitted chunk cannot fall into too many: a chunk is small only where it and
-# the next would not fit into one, so two neighbours weigh well above a thousand bytes together.
+# A file with fewer bytes than this per permitted chunk cannot have too many: a chunk is small only where it and the
+# next would not fit into one, so two neighbours together weigh well above a thousand bytes.
 _BYTES_PER_SMALL_CHUNK = 200
 
 Progress = Callable[[str, int, int], None]
@@ -37,7 +37,7 @@ class EligibleFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Every name of the tree with its outcome. `hidden` counts what rules that we do not honour would have left out."""
+    """Every name of the tree with its outcome. `hidden` counts what the user's own git rules would hide as well."""
 
     eligible: tuple[EligibleFile, ...]
     skips: tuple[Skip, ...]
@@ -47,7 +47,7 @@ class Survey:
 
 
 def survey(codebase: Codebase, progress: Progress) -> Survey:
-    """Walk and read the whole tree. A file that vanishes on the way was never there."""
+    """Walk and read the whole tree; a file that vanishes meanwhile is not reported."""
     with Tree(codebase.root) as tree:
         walked = walk(
             tree,
@@ -66,7 +66,7 @@ def survey(codebase: Codebase, progress: Progress) -> Survey:
 def _look(
     tree: Tree, walked: WalkResult, codebase: Codebase, progress: Progress
 ) -> list[EligibleFile | Skip | Unstable]:
-    """What reading every candidate gives: is it text, and not too much of it?"""
+    """Return what reading every candidate gives: whether it is text, and not too much of it."""
     limits = codebase.config.limits
     found: list[EligibleFile | Skip | Unstable] = []
     large: list[Candidate] = []
@@ -93,7 +93,7 @@ def _look(
 
 
 def _hidden_elsewhere(codebase: Codebase, walked: WalkResult) -> tuple[tuple[str, int], ...]:
-    """How many candidates the person's own git rules would hide: rules that differ from one person to the next."""
+    """Count the candidates that the user's own git rules would hide: rules that differ from one person to the next."""
     if not codebase.root.is_git:
         return ()
     counted = []

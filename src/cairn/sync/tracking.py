@@ -1,7 +1,7 @@
-"""What the registry remembers of runs, and the list of a user's codebases that it helps to make.
+"""Note in the registry how runs ended, and list a user's codebases with its help.
 
-A run is never failed by the registry: what cannot be noted is not. Nothing is noted that is known already, so that most
-syncs do not write here; when a codebase was last synced is the store's own to tell.
+The registry never fails a run: trouble with it is ignored. What the registry knows already is not written again, so
+most syncs do not write there; the store itself knows when it was last synced.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _TROUBLE = (OSError, StoreError, StoreUnreadable)
 
 @contextmanager
 def noted(place: Place, kind: RunKind, clock: Clock) -> Iterator[None]:
-    """A run that holds the lease: what it is going to make is noted before it begins, and how it ended afterwards."""
-    # A sync changes neither the store nor the model, so it has nothing to say before it ends.
+    """Note what a run is going to make before it begins, and afterwards how it ended; the run holds the lease."""
+    # A sync changes neither the store nor the model, so there is nothing to note before it ends.
     full = kind is not RunKind.SYNC
     if full:
         _note(place, kind, RunOutcome.BEGUN, None, clock)
@@ -35,7 +35,7 @@ def noted(place: Place, kind: RunKind, clock: Clock) -> Iterator[None]:
         yield
     except BaseException as problem:
         outcome, code = _ended(problem)
-        # Somebody has no time to wait for a sync many times a day.
+        # A sync that is cancelled is no news: that happens many times a day.
         if full or outcome is RunOutcome.FAILED:
             _note(place, kind, outcome, code, clock)
         raise
@@ -43,7 +43,7 @@ def noted(place: Place, kind: RunKind, clock: Clock) -> Iterator[None]:
 
 
 def note_cleared(place: Place, clock: Clock) -> None:
-    """The index was emptied on purpose: nobody fills it by the way, with whatever settings. Its model is remembered."""
+    """Note that the index was emptied on purpose, so that no sync fills it again, whatever the settings."""
     _note(place, RunKind.CLEAR, RunOutcome.SUCCEEDED, None, clock)
 
 
@@ -77,7 +77,7 @@ def _note(place: Place, kind: RunKind, outcome: RunOutcome, code: str | None, cl
 
 
 def change(home: str, write: Callable[[Registry], None], clock: Clock = SYSTEM_CLOCK) -> None:
-    """Write in the registry, if that can be done; one that is new first learns what the stores know."""
+    """Write to the registry, ignoring trouble; a new registry first learns what the stores know."""
     with contextlib.suppress(*_TROUBLE), Home(home).registry(clock) as (registry, new):
         if new:
             for entry in from_stores(inventory(home, measured=False).stores, rfc3339(clock.wall_ns())):
@@ -86,8 +86,8 @@ def change(home: str, write: Callable[[Registry], None], clock: Clock = SYSTEM_C
 
 
 def from_stores(stores: tuple[StoreEntry, ...], now: str) -> list[Tracked]:
-    """What can be known of codebases without a registry: those whose newest snapshot says whose it is."""
-    # Of several indexes of a root the one that was used last comes last, and stays.
+    """Return the codebases that the stores know by themselves: those whose newest snapshot names its root."""
+    # Of several indexes of a root the one used last comes last, and replaces the others in the registry.
     known = [one for one in stores if one.root is not None and one.active_snapshot_id is not None and not one.trouble]
     return [
         Tracked(one.root, one.store_id, one.created_at or now, one.cleared, one.embedding_model)
@@ -100,7 +100,7 @@ def from_stores(stores: tuple[StoreEntry, ...], now: str) -> list[Tracked]:
 
 
 def remembered(place: Place) -> Tracked | None:
-    """What the registry knows of the codebase of this place; None too when it cannot be read."""
+    """Return what the registry knows of the codebase of this place; None too when it cannot be read."""
     with contextlib.suppress(*_TROUBLE):
         return _of(Home(place.home).tracked(), place.root)
     return None
@@ -114,16 +114,16 @@ def _of(entries: tuple[Tracked, ...], root: str) -> Tracked | None:
 
 
 class Codebases(NamedTuple):
-    """The stores of a user, and what the registry remembers of codebases, with or without one."""
+    """The stores of a user, and what the registry remembers of codebases, with or without a store."""
 
     stores: tuple[StoreEntry, ...] = ()
     tracked: tuple[Tracked, ...] = ()
 
 
 class Members:
-    """Which codebases there are. Trouble makes none of them go: what was known stays until it is seen to be gone.
+    """The list of a user's codebases. When a store cannot be read, its last known entry stays.
 
-    Nothing is changed by looking.
+    Looking changes nothing.
     """
 
     def __init__(self, home: str, clock: Clock = SYSTEM_CLOCK) -> None:
@@ -132,7 +132,7 @@ class Members:
         self._tracked: tuple[Tracked, ...] = ()
 
     def look(self) -> Codebases:
-        """All of them, as they are now or, what cannot be seen now, as they were."""
+        """Return all codebases as they are now or, where they cannot be read now, as they were."""
         with contextlib.suppress(*_TROUBLE):
             self._tracked = Home(self._home).tracked(self._clock)
         try:
@@ -144,7 +144,7 @@ class Members:
         return Codebases(tuple(self._stores.values()), self._tracked)
 
     def _with_memory(self, entry: StoreEntry) -> StoreEntry:
-        """What a store cannot say of itself just now, it has said before."""
+        """Return the entry; a store in trouble gets what it said of itself before."""
         known = self._stores.get(entry.store_id)
         if entry.trouble is None or known is None:
             return entry

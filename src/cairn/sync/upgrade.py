@@ -1,7 +1,7 @@
-"""`upgrade-store`: bring what an older version of Cairn has written to the format of this one, in the same store.
+"""Bring a store that an older version of Cairn wrote to the format of this version, in the same store.
 
-Rows are copied, nothing is read from the tree and nothing is parsed or embedded again. Older snapshots stay as they
-are until they are collected.
+Rows are copied; nothing is read from the tree and nothing is parsed or embedded again. Older snapshots stay as they are
+until they are collected.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cairn.sync.status import open_store, stand
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """An artifact that had an older version, and the one it has now."""
+    """An artifact that had an older version, and the version it has now."""
 
     artifact: str
     before: int
@@ -29,7 +29,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class UpgradeReport:
-    """What an upgrade did; with nothing `raised`, everything was of the written version already."""
+    """What an upgrade did; with nothing `raised`, everything had the newest version already."""
 
     snapshot_id: str
     generation: int
@@ -47,7 +47,7 @@ class UpgradeReport:
 
 
 def upgrade(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> UpgradeReport:
-    """Upgrade the store of this codebase. `RequiresReindex` when what is there cannot be rewritten."""
+    """Upgrade the store of this codebase; raises `RequiresReindex` when its rows cannot be rewritten."""
     place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
     with open_store(place) as disk:
         if disk is not None:
@@ -68,7 +68,7 @@ def upgrade_store(
     clock: Clock = SYSTEM_CLOCK,
     processes: Processes = SYSTEM_PROCESSES,
 ) -> UpgradeReport:
-    """Upgrade a store that is there. What cannot be done is refused, and the last good snapshot stays as it was."""
+    """Upgrade a store that exists; when the upgrade is refused, the last good snapshot stays as it was."""
     began = clock.monotonic()
     upkeep = Store(fs, place).upkeep
     done = upkeep.upgrade(tell, wait_seconds=wait_seconds, clock=clock, processes=processes)

@@ -1,6 +1,6 @@
-"""What a run does for the store when it is over: merge segments and collect what nobody needs, when it is due.
+"""Keep a store small: merge segments and collect old snapshots, after a run when it is due, or by command.
 
-The run itself is published by then. Nothing here can take that back, and no trouble with it is the user's.
+The run is published by then. Upkeep cannot undo that, and trouble with it does not fail the run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cairn.sync.report import RunOptions
 
 
-# --- Merge the segments of an index: when enough of them have come together, or because somebody asks.
+# --- Compaction: when enough segments have come together, or by command.
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class CompactReport:
-    """The snapshot before and after: the same one when there was nothing to merge, or when `note` says why not."""
+    """The snapshot before and after; both are equal when there was nothing to merge, or when `note` says why not."""
 
     before: Shape
     after: Shape
@@ -53,7 +53,7 @@ class CompactReport:
 def compact(
     codebase: Codebase, home: str, tell: Tell, *, wait_seconds: float = 10.0, clock: Clock = SYSTEM_CLOCK
 ) -> CompactReport:
-    """Merge everything that can become fewer or smaller. `NotIndexed` when there is no index."""
+    """Merge everything that can become fewer or smaller; raises `NotIndexed` when there is no index."""
     place = place_of(codebase, home)
     with open_store(place) as disk:
         if disk is not None and Store(disk).is_created:
@@ -75,7 +75,10 @@ def compact_store(
     clock: Clock = SYSTEM_CLOCK,
     attach: Attach | None = None,
 ) -> CompactReport:
-    """Merge what is due. FileNotFoundError when nothing was published, `StoreBusy` when another run writes too long."""
+    """Merge what is due.
+
+    Raises `FileNotFoundError` when nothing was published, and `StoreBusy` when another run writes for too long.
+    """
     done = Store(fs, place).upkeep.compact(
         tell,
         partial(_keep_memory, fs),
@@ -94,13 +97,13 @@ def _shape(manifest: Manifest) -> Shape:
 
 
 def _keep_memory(fs: Fs, before: Manifest, after: Manifest) -> None:
-    """What was remembered of the tree is true of the merged snapshot as well: else the next sync would walk it anew."""
+    """Keep the tree memory for the merged snapshot, of which it is as true: else the next sync would walk the tree."""
     memory = load_memory(fs)
     if memory is not None and memory.snapshot_id == before.snapshot_id:
         save_memory(fs, after.snapshot_id, replace(memory, snapshot_id=after.snapshot_id))
 
 
-# --- Collecting the old snapshots of a codebase's index, so that it stays small without anybody's care.
+# --- The collection of old snapshots, so that an index stays small by itself.
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,7 @@ class CollectReport:
 def gc(
     codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK, dry_run: bool = False
 ) -> CollectReport:
-    """Take away what no reader can need any more. `NotIndexed` without an index, `StoreBusy` while another run writes.
+    """Remove what no reader needs; raises `NotIndexed` without an index, `StoreBusy` while another run writes.
 
     A dry run takes no lease and changes nothing; it does not look at staged work.
     """
@@ -138,7 +141,7 @@ def gc(
         tell(Progress(Phase.COLLECTING))
         store = Store(disk, disk.path)
         if (without_locks := store.without_locks) is not None:
-            # Neither a lease nor the lock of the readers can be had.
+            # Neither the lease nor the readers' lock works on this disk.
             done = store.upkeep.uncollected(without_locks)
         elif dry_run:
             done = store.upkeep.foresee(clock)
@@ -165,13 +168,16 @@ def _not_looked_after(path: str, trouble: CairnError) -> str:
 def look_after(
     fs: Fs, place: str, newest: Manifest, tell: Tell, *, eager: bool, clock: Clock, attach: Attach | None = None
 ) -> str:
-    """Leave the store small. Unless `eager`, only when it can wait no longer. The snapshot that holds the files now."""
+    """Compact and collect what is due; return the id of the snapshot that holds the files now.
+
+    Unless `eager`, this is done only when it is overdue.
+    """
     snapshot = newest.snapshot_id
     upkeep = Store(fs, place).upkeep
     if not eager and not upkeep.is_overdue(newest):
         return snapshot
-    # A full disk, another writer, a store that somebody damages: the next run finds the same to do. And who presses
-    # Ctrl-C now stops this, not the run, which has been published.
+    # On a full disk, beside another writer, or in a store that is damaged: the next run finds the same to do. A Ctrl-C
+    # during upkeep stops the upkeep, not the run, which has been published.
     with contextlib.suppress(CairnError, OSError, KeyboardInterrupt):
         report = compact_store(fs, place, tell, clock=clock, attach=attach)
         if report.before.snapshot_id == snapshot:

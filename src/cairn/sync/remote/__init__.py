@@ -1,1 +1,1 @@
-"""The copy of a store on the user's search server: sent, proven, swept and brought back."""
+"""Keep the copy of a store on the user's search server: send it, prove it, sweep it and bring it back."""

@@ -1,4 +1,4 @@
-"""A run that writes, with the copy of its store on the user's search server; without one, where there is none."""
+"""Send a store to the user's search server, prove and sweep the copy there, and use it for searches."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def attachment(
     clock: Clock = SYSTEM_CLOCK,
     hurried: bool = False,
 ) -> Attach | None:
-    """What attaches a writer to the server that the settings name; None where they name none.
+    """Return what attaches a writer to the server that the settings name; None where they name none.
 
-    `hurried`: somebody waits for an answer, so a server that let somebody wait in vain just now is not tried again.
+    `hurried`: somebody waits for an answer, so a server that was too slow a moment ago gets no time.
     """
     if codebase.config.engine.kind == LOCAL:
         return None
@@ -74,7 +74,7 @@ def keep_copy(
     embedder: Embedder | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> tuple[str, ...]:
-    """Let the server have the newest snapshot whole, after a run that did not send it; what to warn of."""
+    """Send the newest snapshot to the server after a run that did not; return warnings."""
     if codebase.config.engine.kind == LOCAL:
         return ()
 
@@ -85,8 +85,7 @@ def keep_copy(
     return keep_marked(codebase, place, disk, newest, tell, embedding=identity, clock=clock)
 
 
-# --- Is the copy of a snapshot on a search server complete? The one place where that is decided. And how a
-# server stands.
+# --- Whether the copy of a snapshot on a search server is complete; nothing else decides this.
 
 
 PROBE_FAILED = Proof(ProofOutcome.PROBE_FAILED, ProofReason.PROBE_FAILED)
@@ -94,9 +93,9 @@ PROBE_FAILED = Proof(ProofOutcome.PROBE_FAILED, ProofReason.PROBE_FAILED)
 
 @dataclass(frozen=True, slots=True)
 class EngineStanding:
-    """Where rows are searched, and how that place stands. `proof` is None where there is no snapshot to prove.
+    """Where rows are searched, and the state of that engine. `proof` is None where there is no snapshot to prove.
 
-    That is so while a run makes the index anew, too: until it ends, no marker counts.
+    There is none while a run makes the index anew, either: until the run ends, no marker counts.
     """
 
     kind: str = LOCAL
@@ -112,7 +111,7 @@ class EngineStanding:
 
 
 def validate_remote_proof(engine: RowHome, manifest: Manifest, place: Place) -> Proof:
-    """What the marker on the server proves for this snapshot. It changes nothing and never raises."""
+    """Return what the marker on the server proves for this snapshot; changes nothing and never raises."""
     try:
         return proof_there(engine, manifest, place)
     except EngineError:
@@ -120,7 +119,7 @@ def validate_remote_proof(engine: RowHome, manifest: Manifest, place: Place) -> 
 
 
 def proof_there(engine: RowHome, manifest: Manifest, place: Place) -> Proof:
-    """The same, but a question that was not answered is raised as the `EngineError` that it is."""
+    """Return what the marker on the server proves for this snapshot; raises `EngineError` without an answer."""
     own = manifest.completion
     if own is None:
         return UNPROVEN
@@ -138,14 +137,14 @@ def proof_there(engine: RowHome, manifest: Manifest, place: Place) -> Proof:
         return _stale(ProofReason.PATH_MISMATCH)
     if marker.fingerprint != place.fingerprint.digest:
         return Proof(ProofOutcome.FINGERPRINT_MISMATCH, ProofReason.FINGERPRINT_MISMATCH)
-    # The two must agree: a marker of the same run with other numbers is none of ours.
+    # Both markers must be equal: a marker of the same run with other numbers was not written by Cairn.
     return PROVEN if marker == own else _stale(ProofReason.INVALID_PAYLOAD)
 
 
 def engine_standing(
     codebase: Codebase, home: str, environ: Mapping[str, str], clock: Clock = SYSTEM_CLOCK
 ) -> EngineStanding:
-    """Which place searches rows, and whether it can: one look, within the time of one question; it never raises."""
+    """Return which engine searches rows, and whether it can, within the time of one question; never raises."""
     config = codebase.config
     if config.engine.kind == LOCAL:
         return EngineStanding()
@@ -166,7 +165,7 @@ def engine_standing(
 
 
 def believed(place: Place) -> Manifest | None:
-    """The snapshot that answers; None where there is none, or while it counts for nothing."""
+    """Return the manifest of the snapshot that answers; None without one, or while a run makes the index anew."""
     standing = stand(place)
     if standing.view is None:
         return None
@@ -178,12 +177,12 @@ def _stale(reason: ProofReason) -> Proof:
     return Proof(ProofOutcome.STALE_LOCAL, reason)
 
 
-# --- What of a store is on the search server, and the steps that keep it there: send, publish, collect.
+# --- What a search server holds of a store, and the steps that keep it there: send, publish, collect.
 
 
 @dataclass(frozen=True, slots=True)
 class EngineReport:
-    """What is where. `sent` segments and rows went over just now; `trouble` says why the server could not be asked.
+    """What the server holds. `sent` segments and rows went over just now; `trouble` says why it could not be asked.
 
     `marked`: the snapshot that answers here is complete there too. `proof` says so, or why not; None: nothing to prove.
     """
@@ -216,7 +215,7 @@ def remote_rows(
     rows: int = 0,
     clock: Clock = SYSTEM_CLOCK,
 ) -> MilvusRows | None:
-    """The rows of this store on the user's server; None where this machine searches by itself."""
+    """Return the rows of this store on the user's server; None where this machine searches by itself."""
     dimension = (embedding or identity_of(config.embedding)).dimension
     return choose(config.engine, environ, place.store_id, dimension, rows=rows, clock=clock)
 
@@ -225,7 +224,7 @@ def remote_rows(
 
 
 def push(codebase: Codebase, home: str, tell: Tell, *, environ: Mapping[str, str] = os.environ) -> EngineReport:
-    """Send the snapshot that answers. What is there whole is not sent again, so a push that was cut is continued."""
+    """Send the snapshot that answers; whole segments are not sent again, so a push that was cut is continued."""
     place = place_of(codebase, home)
     with open_store(place) as disk, ExitStack() as stack:
         view = None if disk is None else stack.enter_context(_answering(disk, place))
@@ -244,7 +243,7 @@ def push(codebase: Codebase, home: str, tell: Tell, *, environ: Mapping[str, str
 
 
 def engine_status(codebase: Codebase, home: str, *, environ: Mapping[str, str] = os.environ) -> EngineReport:
-    """Where rows are searched, and how the server stands. A server that does not answer is said, not raised."""
+    """Return where rows are searched, and the state of the server; one that does not answer is reported, not raised."""
     place = place_of(codebase, home)
     with open_store(place) as disk, ExitStack() as stack:
         manifest = None if disk is None else Store(disk).newest()
@@ -254,7 +253,7 @@ def engine_status(codebase: Codebase, home: str, *, environ: Mapping[str, str] =
         stack.enter_context(closing(engine))
         report = _described(EngineReport("milvus", codebase.config.engine.uri, engine.collection), manifest)
         try:
-            # Only what answers has a proof: nothing does while an index is made anew.
+            # Only a snapshot that answers is proven, and none does while a run makes the index anew.
             answers = believed(place)
             report = replace(report, proof=PROBE_FAILED if answers is not None else None)
             report = replace(report, version=engine.ping())
@@ -295,7 +294,7 @@ def keep_marked(
     embedding: EmbeddingIdentity | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> tuple[str, ...]:
-    """The copy of this snapshot is complete; where it was not, it is now. A server that cannot be asked is a warning.
+    """Complete the copy of this snapshot on the server if it is not; a server that cannot be asked is a warning.
 
     For a run that published nothing, or that did not wait for the server before it did.
     """
@@ -321,7 +320,7 @@ def keep_marked(
 
 
 class Away:
-    """The copy of a store on the server, for the run that publishes. `sent` are the rows of what went over by it."""
+    """The copy of a store on the server, for the run that publishes. `sent` are the rows of each segment it sent."""
 
     def __init__(self, fs: Fs, engine: RowHome, tell: Tell = lambda _: None, beat: Callable[[], object] = int) -> None:
         self._copies = Store(fs).copies
@@ -331,11 +330,12 @@ class Away:
         self.sent: dict[str, int] = {}
 
     def send(self, view: SnapshotView, *, counted: bool = False) -> None:
-        """Every segment of the snapshot is there and safe. What is there already, `counted` or not, stays as it is."""
+        """Send every segment of the snapshot that the server lacks; with `counted`, the server counts its rows."""
         from cairn.engine.contract import SealedFile  # noqa: PLC0415
         from cairn.engine.rows import SegmentRows, segments_of  # noqa: PLC0415
 
-        # The time of a question, not of a write, for a server that is away.
+        # A ping has the short timeout of a question; without it a server that is away would cost the timeout of a
+        # write.
         self._engine.ping()
         there = self._engine.receipts(counted=counted)
         wanted = zip(view.manifest.segments, segments_of(view), strict=True)
@@ -349,22 +349,23 @@ class Away:
             self.sent[ref.name] = ref.rows
 
     def mark(self, manifest: Manifest) -> None:
-        """The snapshot was published: its marker, keyed by its run, with the manifest and what else it names."""
+        """Write the marker of a published snapshot, keyed by its run, with the manifest and what else it names."""
         if manifest.completion is None:
             return
         data, others = self._copies.documents(manifest)
         self._engine.put_marker(manifest.completion, data, others)
 
     def sweep(self) -> tuple[int, int]:
-        """Only for the holder of the lease: what no snapshot that is kept names is gone; so many segments and markers.
+        """Remove what no kept snapshot names; return how many segments and markers went. The caller holds the lease.
 
-        A manifest that cannot be read may name anything: then nothing goes.
+        Removes nothing when a manifest cannot be read, because it may name anything.
         """
         self._engine.ping()
         kept = self._copies.kept()
         named = {ref.name for manifest in kept for ref in manifest.segments}
         runs = {manifest.snapshot_id for manifest in kept if manifest.completion is not None}
-        # A run that was killed may have left its manifest there and no marker, or the collection the other way round.
+        # A killed run may have left its manifest on the server without a marker, and a killed sweep a marker without a
+        # manifest.
         markers = [run for run in self._engine.runs(marked=False) if run not in runs]
         segments = sorted(({*self._engine.receipts()} | self._engine.orphans()) - named)
         for run in markers:
@@ -384,7 +385,7 @@ def _is_there(receipts: Mapping[str, Receipt], segment: str, rows: int, sha256: 
 # --- The copy of a snapshot on the user's server, for a reader: used when it is proven, and never in the way.
 
 
-# By the id of the store: it tells several apart, and nobody else wrote it.
+# Stores are named by their ids: an id tells several stores apart, and holds no text of a stranger.
 _AWAY = (
     "The search server did not help with {store} ({code}); the answer is from this machine alone."
     " `cairn engine status` says more."
@@ -394,18 +395,18 @@ _UNPROVEN = (
     " `cairn engine push` sends it."
 )
 
-# Until when a server that let somebody wait in vain is left alone, by its address: of twenty codebases that are
-# searched together one waits for it, and not each in turn.
+# Until when a server that was too slow is left alone, by its address: when twenty codebases are searched together, one
+# waits for the server, and not each in turn.
 _resting: dict[str, float] = {}
 
 
 def is_resting(uri: str, clock: Clock) -> bool:
-    """Whether a server let somebody wait in vain a moment ago."""
+    """Whether this server was too slow a moment ago and is left alone."""
     return clock.monotonic() < _resting.get(uri, -1.0)
 
 
 class RemoteView:
-    """The server that the settings name, if they name one."""
+    """The search server of a reader, if the settings name one."""
 
     def __init__(
         self, config: Config, place: Place, environ: Mapping[str, str], embedding: EmbeddingIdentity, clock: Clock
@@ -415,28 +416,28 @@ class RemoteView:
         self._uri = config.engine.uri
         self._rows: MilvusRows | None = None
         self._trouble: CairnError | None = None
-        # None: the server was not asked, which says nothing.
+        # None: the server has not been asked yet.
         self._proof: Proof | None = None
         self._snapshot, self._again = "", -1.0
         if config.engine.kind != LOCAL:
             try:
                 self._rows = remote_rows(config, place, environ, embedding=embedding, clock=clock)
             except CairnError as problem:
-                # A token that is not set stops who sends, not who searches.
+                # A missing token stops a run that sends, not a search.
                 self._trouble = problem
 
     def close(self) -> None:
-        """Let go of the connection; the next question makes it anew."""
+        """Close the connection; the next question opens it again."""
         if self._rows is not None:
             self._rows.close()
 
     def limit(self, until: float | None) -> None:
-        """No question to the server lasts beyond this time of the clock; None: each may take its own."""
+        """Let no question to the server last beyond this time of the clock; None: each has its own limit."""
         if self._rows is not None:
             self._rows.limit(until)
 
     def rows_of(self, manifest: Manifest) -> MilvusRows | None:
-        """The rows of this snapshot there; None when they are not proven to be all there."""
+        """Return the rows of this snapshot on the server; None when the copy is not proven to be complete."""
         if self._rows is None:
             return None
         now = self._clock.monotonic()
@@ -445,7 +446,8 @@ class RemoteView:
             if is_resting(self._uri, self._clock):
                 self._proof = PROBE_FAILED
             else:
-                # Whatever it takes to look: a search that waits for it waits for one question.
+                # All requests of this proof together get the time of one question, so that a search waits no longer
+                # than that.
                 self._rows.limit(now + ENGINE_SEARCH_SECONDS)
                 self._proof = validate_remote_proof(self._rows, manifest, self._place)
                 self._rows.limit(None)
@@ -460,16 +462,16 @@ class RemoteView:
 
     @property
     def unproven(self) -> ProofReason | None:
-        """Why the copy on the server is not believed; None when it is, when there is none, or before it was asked."""
+        """Why the copy on the server is not believed; None when it is, or when no server was asked."""
         return None if self._proof is None else self._proof.reason
 
     @property
     def probe_failed(self) -> bool:
-        """Whether the last look could not be finished; that says nothing about what is there."""
+        """Whether the last probe could not be finished; that says nothing about what is there."""
         return self._proof is not None and self._proof.outcome is ProofOutcome.PROBE_FAILED
 
     def said(self, trouble: EngineError | None) -> tuple[str, ...]:
-        """What an answer tells of the server: nothing when it did its part, or when there is none."""
+        """Return what an answer says about the server: nothing when the server did its part, or when there is none."""
         problem = trouble or self._trouble
         if problem is not None:
             return (_AWAY.format(store=self._place.store_id, code=problem.code),)

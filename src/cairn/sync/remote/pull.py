@@ -1,8 +1,8 @@
 """Bring the snapshot that a search server holds back to this machine, byte by byte as it was sent, without a model.
 
-What comes over lies beside the store until all of it is there and has the digests that the manifest names; so a pull
-that was cut goes on where it stood. Then it is put in place by a run with the lease, which claims its number as any
-other: who came first in the store has won.
+The files wait beside the store until all of them are there and have the digests that the manifest names, so a pull that
+was cut goes on where it stopped. Then a run with the lease puts them in place and claims the generation like any other
+run; a snapshot that was published first wins.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def pull(
 
 
 def _newest_there(engine: RowHome, place: Place) -> tuple[Manifest, bytes, dict[str, bytes]]:
-    """The newest snapshot on the server that is complete, and meant for this root and these settings."""
+    """Return the newest complete snapshot on the server for this root and settings; raises `NotFound` without one."""
     best: tuple[Manifest, bytes, dict[str, bytes]] | None = None
     damaged: EngineDamaged | None = None
     for run in engine.runs():
@@ -75,7 +75,7 @@ def _newest_there(engine: RowHome, place: Place) -> tuple[Manifest, bytes, dict[
             data, others = engine.snapshot(run)
             manifest = Store.copied_manifest(run, data)
         except EngineDamaged as problem:
-            # Whatever became of it, the others are as complete as before.
+            # One damaged snapshot says nothing about the others.
             damaged = problem
             continue
         if manifest.completion != marker or not judge(manifest, place).is_valid:
