@@ -1,7 +1,7 @@
-"""Which folders an agent may use: those that are served, those the user allows, and those the user has indexed.
+"""Decide which folders an agent may use: served folders, folders that the user allows, and indexed ones.
 
-A path is resolved to the end before it is compared, so a link leads nobody out. The root of the disk, a home and what
-belongs to the system are refused, whoever allows them.
+A path is resolved completely before it is compared, so no link leads out of these folders. The root of the disk, a home
+folder and folders of the system are refused, whoever allows them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_NAMED = 10
 
 
 class Allowed:
-    """The folders that may be used. Settings and indexes are looked up anew each time: they change while we serve."""
+    """The folders that may be used. Settings and indexes are read for each call: they change while a server runs."""
 
     def __init__(self, environ: Mapping[str, str], served: Sequence[str] = ()) -> None:
         self._environ = environ
@@ -30,35 +30,36 @@ class Allowed:
         self._served = tuple(os.path.abspath(folder) for folder in served)
 
     def resolve(self, path: str | None) -> Target:
-        """The codebase that holds a file or folder, the first one served without a path, and the part that is meant.
+        """Return the codebase that holds this path and the part of it that is meant; without a path, the first served.
 
-        `RootNotAllowed` names the folders that may be used; what lies outside of them is not even looked for.
+        Raises `RootNotAllowed`, which names the folders that may be used; a path outside them is not even looked for.
         """
         asked = self._first_served() if path is None else path
         full = self._real(asked)
         if not self._is_allowed(full):
             if full in self._served:
-                # A folder that is served but cannot be used, most often because it has gone, is told as such.
+                # A served folder that cannot be used has most often been deleted: `find_root` raises the error that
+                # says so.
                 find_root(full)
             raise self._refused(asked)
         if not os.path.lexists(full):
             raise PathNotFound(path=_shown(asked), root=_shown(self._base))
         root = self._around(full if os.path.isdir(full) else os.path.dirname(full))
-        # The work tree around an allowed folder may begin above it.
+        # The work tree around an allowed folder may begin above that folder.
         if not self._is_allowed(root.path) or unwanted(root, self._environ, self._home):
             raise self._refused(asked)
         inside = relative_to_root(root, full, root.path)
         return Target(asked, codebase_at(root, self._environ), (path_key(inside),) if inside else ())
 
     def roots(self) -> tuple[str, ...]:
-        """All folders that may be used, each once."""
+        """Return all folders that may be used, each once."""
         return tuple(dict.fromkeys([*self._by_hand(), *self._indexed()]))
 
     # --- parts --------------------------------------------------------------------------------------------------------
 
     @property
     def _base(self) -> str:
-        """What relative paths are relative to."""
+        """The folder that relative paths are relative to."""
         return next(self._by_service(), "/")
 
     def _first_served(self) -> str:
@@ -80,7 +81,7 @@ class Allowed:
         )
 
     def _around(self, folder: str) -> Root:
-        """The root that a folder belongs to: its work tree, else what is served or indexed around it, else itself."""
+        """Return the root of a folder: its work tree, else the served or indexed folder around it, else itself."""
         root = find_root(folder)
         if root.is_git:
             return root
@@ -97,7 +98,7 @@ class Allowed:
             yield _effective(written) or os.path.realpath(written)
 
     def _by_service(self) -> Iterator[str]:
-        """What is served; a server that was started in a home or in `/` serves nothing by that."""
+        """Yield the served folders; a server that was started in a home or in `/` does not serve that folder."""
         for folder in self._served:
             root = _effective(folder)
             if root is not None and not unwanted(Root(root, is_git=True), self._environ, self._home):
@@ -107,7 +108,7 @@ class Allowed:
         try:
             stores = inventory(self._home, measured=False).stores
         except StoreError:
-            # What the user has indexed cannot be told, so nothing is allowed by it.
+            # The stores cannot be listed, so no folder is allowed for being indexed.
             return
         for store in stores:
             if store.root is not None and not unwanted(Root(store.root, is_git=True), self._environ, self._home):
@@ -124,7 +125,7 @@ class Allowed:
 
 
 def _effective(folder: str) -> str | None:
-    """The root that a folder stands for; None when there is none that can be used."""
+    """Return the root of a folder; None when there is none that can be used."""
     try:
         return find_root(folder).path
     except CairnError:
@@ -132,7 +133,7 @@ def _effective(folder: str) -> str | None:
 
 
 def _holds(root: str, full: str) -> bool:
-    """By whole names: /r-evil begins with /r and is not in it."""
+    """Whether the root holds this path, by whole names: /r-evil begins with /r and is not in it."""
     return full == root or full.startswith(root if root.endswith("/") else f"{root}/")
 
 

@@ -1,7 +1,7 @@
-"""Questions about edits of an open codebase: what state its files are in, what may be edited, how a rename would look.
+"""Answer questions about edits of an open codebase: the state of files, what may be edited, how a rename would look.
 
-They read the snapshot that the session holds and the semantic database beside it. Only `decide` writes, and only what
-somebody has decided.
+The questions read the snapshot that the session holds and the semantic database beside it. Only `decide` writes, and
+only a decision.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ MOST_NOTE = 500
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """A rename that is asked about: a definition, the file that has it where several do, and its new name."""
+    """A rename to plan: a definition, the file that has it where several do, and the new name."""
 
     symbol: Asked
     new: str
@@ -63,7 +63,7 @@ class Renaming:
 
 
 def check_edit(session: Session, files: Sequence[Asked]) -> Reply[MutationGate]:
-    """The state of each file and whether all of them may be edited together by what the indexers know."""
+    """Return the state of each file, and whether all of them may be edited together by what the indexers know."""
     if not 1 <= len(files) <= MAX_EDIT_FILES:
         raise UsageError(problem=f"Name from 1 to {MAX_EDIT_FILES} files.")
 
@@ -81,7 +81,7 @@ def check_edit(session: Session, files: Sequence[Asked]) -> Reply[MutationGate]:
 
 
 def rename(session: Session, renaming: Renaming) -> Reply[RenamePlan]:
-    """What a rename would change and whether it may be done; the patch when nothing stands against it."""
+    """Return what a rename would change and whether it may be done; with the patch when nothing stands against it."""
 
     def ask(searcher: Searcher) -> RenamePlan | Miss:
         one = symbol_asked_for(session, searcher, renaming.symbol, renaming.file)
@@ -108,9 +108,10 @@ def decide(
     note: str = "",
     clock: Clock = SYSTEM_CLOCK,
 ) -> Reply[Decision]:
-    """Keep what was chosen for an ambiguity of these files, or of this rename, and what was seen when it was.
+    """Record what was chosen for an ambiguity of these files or of this rename, and what was seen then.
 
-    `signature` is the one that the gate gave, or its beginning. `NotFound` when nothing there has it any more.
+    `signature` is the one that the gate gave, or its beginning. The reply is a `NotFound` miss when no ambiguity has it
+    any more.
     """
     if len(signature) < _LEAST_SIGNATURE:
         raise UsageError(problem=f"Say at least {_LEAST_SIGNATURE} characters of the signature.")
@@ -135,7 +136,7 @@ def decide(
 
 
 def _served(session: Session, searcher: Searcher, question: Callable[[FileStateService], T]) -> T | None:
-    """The answer of the semantic layer; None where it is not set up."""
+    """Return the answer of the semantic layer; None where no indexer has read the codebase."""
     with database_of(session).reading() as db:
         if db is None:
             return None
@@ -144,7 +145,7 @@ def _served(session: Session, searcher: Searcher, question: Callable[[FileStateS
 
 
 def _on_disk(session: Session, searcher: Searcher, gate: MutationGate) -> MutationGate:
-    """The gate, closed for files that are no longer on disk what they are in the snapshot."""
+    """Return the gate, closed for files that have changed on disk since the snapshot."""
     files = []
     with Tree(session.target.codebase.root) as tree:
         for one in gate.files:
@@ -167,7 +168,7 @@ def _head(searcher: Searcher) -> str:
 
 
 def _unknown(file: StoredFile) -> GateFile:
-    """A file of a codebase that no indexer has read."""
+    """Return the gate of a file that no indexer has read."""
     state: FileState = state_of(None, (), str)
     verdict = verdict_of(state)
     reach = reach_of(verdict, parsed=has_outline(file))
@@ -189,7 +190,7 @@ def _planned(
 
 
 def _files_with(searcher: Searcher, one: Definition) -> dict[str, tuple[NamePlace, ...]]:
-    """The files of the family that hold the name of a definition anywhere, in order; with where it is code."""
+    """Return the files of the family that hold the name of a definition, in order, with the places where it is code."""
     family, whole = family_of(one.path), whole_name(one.name)
     found = {}
     for path, file in sorted(searcher.view.records().items()):

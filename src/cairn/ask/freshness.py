@@ -1,8 +1,8 @@
-"""Before an agent's search the files are compared with the index: by one caller for all who came before it began.
+"""Compare the files with the index before an agent's search, once for all callers who came before the comparison began.
 
-Nobody waits for long. A comparing that takes longer goes on by itself, and its snapshot answers the next question.
-After one that found nothing the tree is given a rest, as long as the comparing took and a second at most. While
-somebody watches the files, only what has changed is compared, and everything once in a while.
+No caller waits for long. A comparison that takes longer goes on by itself, and its snapshot answers the next question.
+After one that found no change the tree rests for as long as the comparison took, and for a second at most. While a
+watcher reports the changes below a root, only the reported files are compared, and everything once in a while.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from cairn.errors import Cancelled, StoreBusy
 from cairn.sync.codebase import Codebase
 from cairn.sync.report import Freshness, Gap, RunReport
 
-# Each run may leave one small segment, and so many of them are merged at once. Well below the number at which every run
-# has to merge all there is.
+# Each run may leave one small segment, and this many are merged at once: well below the number of segments at which
+# every run must merge.
 _RUNS_PER_UPKEEP = 8
 
 Hinted = frozenset[bytes] | None
@@ -28,26 +28,26 @@ Hinted = frozenset[bytes] | None
 
 
 class Told(Protocol):
-    """Who hears what changes below one root, and keeps it until a run takes it."""
+    """A watcher of one root: it collects what changes, and keeps that until a run takes it."""
 
     def hear(self) -> None:
-        """Take in what the system has told by now: a save that ended before this call waits afterwards."""
+        """Read the events that have come by now: a save that ended before this call is pending afterwards."""
 
     @property
     def waits(self) -> bool:
-        """Whether something is to be compared that no run has taken yet."""
+        """Whether changes are pending that no run has taken yet."""
 
     def take(self) -> Hinted:
-        """What waits: whoever takes it compares it."""
+        """Return the pending changes and forget them: the caller compares them."""
 
     def put_back(self, hinted: Hinted) -> None:
-        """What was taken has not been compared."""
+        """Make changes pending again that were taken and not compared."""
 
     def found(self, gap: Gap) -> None:
-        """A run over everything has this to do."""
+        """Report the gap that a run over everything has found."""
 
     def ended(self, run: Run, hinted: Hinted) -> None:
-        """A run that took this is over, well or not."""
+        """Report that the run which took these changes is over, well or not."""
 
 
 Wait = Callable[[Run, float], bool]
@@ -81,7 +81,7 @@ class Freshener:
     ) -> Freshness:
         """Bring an index that can answer up to date, or say within this time why it is not.
 
-        Without `rests` a tree that nobody watches is compared however recently it was.
+        Without `rests`, a tree that nobody watches is compared however recently it was.
         """
         root, came = codebase.root.path, self._clock.monotonic()
         told = self._watched.get(root)
@@ -104,32 +104,32 @@ class Freshener:
                 with self._lock:
                     found = self._checked.get(root)
                 return found.fresh if found is not None else _told(run)
-            # It began before we came, and may have passed what was saved since.
+            # This run began before the call, so it may have missed what was saved since: ask again.
 
     def start(self, codebase: Codebase, told: Told) -> Run | None:
-        """Compare what waits; None while another run is at work."""
+        """Start a run over the pending changes; None while another run is at work."""
         with self._lock:
             if self._runs.active(codebase.root.path) is not None:
                 return None
             try:
-                # Nobody waits for it, so it looks after the store too: often enough that there is little to merge.
+                # Nobody waits for this run, so it does the upkeep too: often enough that there is little to merge.
                 due = self._since_upkeep.get(codebase.root.path, 0) >= _RUNS_PER_UPKEEP
                 return self._begin(codebase, told, upkeep=due)
             except (StoreBusy, Cancelled):
                 return None
 
     def watch(self, root: str, told: Told) -> None:
-        """From now on this one is asked what has changed below the root."""
+        """Ask this watcher, from now on, what has changed below the root."""
         with self._lock:
             self._watched[root] = told
 
     def unwatch(self, root: str) -> None:
-        """Nobody hears any more what changes there: each search compares by itself."""
+        """Forget the watcher of a root: each search compares all files again."""
         with self._lock:
             self._watched.pop(root, None)
 
     def _known(self, root: str, came: float, *, rests: bool) -> Freshness | None:
-        """What is known of files that need not be looked at now; None when they are."""
+        """Return what is known of files that need no comparison now; None when they need one."""
         last = self._checked.get(root)
         if last is None:
             return None
@@ -137,7 +137,7 @@ class Freshener:
             return replace(last.fresh, mode="coalesced") if last.fresh.mode == "synced" else last.fresh
         told = self._watched.get(root)
         if told is not None and last.fresh.mode == "synced":
-            # A run that began before we came has taken what was told before, and what it did not take waits.
+            # A run that began before the call has taken what was reported until then; what it did not take is pending.
             if told.waits or self._runs.active(root) is not None or came >= last.ended + WATCH_RECONCILE_SECONDS:
                 return None
         elif not rests or came < last.ended or came >= last.ended + self._rest(last):
@@ -149,7 +149,7 @@ class Freshener:
     def _rest(self, last: _Checked) -> float:
         if last.fresh.mode != "synced":
             return AGENT_RECENT_SECONDS
-        # Where something has just changed, more is to come.
+        # Where something has just changed, more changes are likely to follow.
         return 0.0 if last.fresh.changed else min(AGENT_RECENT_SECONDS, last.ended - last.began)
 
     def _begin(self, codebase: Codebase, told: Told | None, *, upkeep: bool = False) -> Run:
@@ -179,7 +179,7 @@ class Freshener:
 
 
 def _told(run: Run) -> Freshness:
-    """What a sync came to."""
+    """Return the freshness that a sync has achieved."""
     if isinstance(run.report, RunReport):
         return Freshness("synced", run.report.changes.total, run.began_at, snapshot=run.report.snapshot_id)
     if isinstance(run.error, StoreBusy):

@@ -1,8 +1,8 @@
-"""May a tool answer from this index? One decision for all of them, and how a closed gate is told.
+"""Decide whether an index may answer: one decision for all tools, and the reason of a closed gate.
 
-There are three reasons to be closed. When several hold at once, `requires_reindex` is told before `not_ready`, and that
-before `not_indexed`. A damaged store is `not_indexed` with a hint that says so; what could not be read at all is an
-error and says nothing about what is there.
+A gate is closed for one of three reasons. When several hold at once, `requires_reindex` goes before `not_ready`, and
+that before `not_indexed`. A damaged store is `not_indexed` with a hint that says so; a store that could not be read is
+an error and says nothing about what is there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cairn.sync.status import State
 
 
 class Lifecycle(StrEnum):
-    """Where a codebase stands."""
+    """The state of a codebase."""
 
     NOT_FOUND = "not_found"
     INDEXING = "indexing"
@@ -64,7 +64,7 @@ class ForbiddenTransition(AssertionError):
 
 
 def moved(before: Lifecycle, after: Lifecycle) -> Lifecycle:
-    """The state after; to stay is no move. `ForbiddenTransition` when the table has no such step."""
+    """Return the state after a move; staying is no move. Raises `ForbiddenTransition` when the table lacks the move."""
     if before is not after and (before, after) not in TRANSITIONS:
         raise ForbiddenTransition(f"{before} is never followed by {after}")
     return after
@@ -73,7 +73,7 @@ def moved(before: Lifecycle, after: Lifecycle) -> Lifecycle:
 def lifecycle(
     state: State, tracked: Tracked | None = None, *, differs: bool = False, failed: bool = False
 ) -> Lifecycle:
-    """The state of a codebase whose store stands so; `differs`: all of its indexes are of another making."""
+    """Return the state of a codebase by its store; `differs`: all of its indexes have another fingerprint."""
     if differs and state in (State.INDEXED, State.NOT_INDEXED):
         return Lifecycle.REQUIRES_REINDEX
     if state is State.INDEXING:
@@ -110,10 +110,10 @@ class NonOkReason(StrEnum):
     NOT_INDEXED = "not_indexed"
 
 
-# Of the statuses of several codebases, the first that holds is told for all.
+# The first of these that any of several codebases has is the status for all of them.
 PRECEDENCE = (Status.REQUIRES_REINDEX, Status.NOT_READY, Status.NOT_INDEXED)
 MOST_FIELDS = 20
-# The runs that leave the gate open, unless the user wants no answer while they are at work.
+# The runs that leave the gate open, unless the user's settings say `block`.
 _CATCHING_UP = frozenset({"sync", "catchup", "repair"})
 STALE = "it was indexed, and the proof that its index is complete is missing or wrong ({reason})"
 
@@ -122,7 +122,7 @@ STALE = "it was indexed, and the proof that its index is complete is missing or 
 class GateFacts:
     """What is known of an index. `differs` names the fields in which all indexes of the root are not what is wanted.
 
-    `last_good` is the snapshot that could answer somebody who takes an old one; `why` is why nobody has indexed it.
+    `last_good` is the snapshot that could answer a caller who accepts an old one; `why` is why there is no index.
     `stale`: there was an index, and `proof` is why there is none now. `strict`: the user wants no answer while any run
     is at work.
     """
@@ -160,7 +160,7 @@ class Gate:
 
 
 def decide(facts: GateFacts, *, stale_ok: bool = False) -> Gate:
-    """The one place where a gate is decided. `stale_ok` opens it while a run replaces a snapshot that is whole."""
+    """Decide the gate; nothing else does. `stale_ok` opens it while a run replaces a snapshot that is whole."""
     if facts.differs and facts.state in (State.NOT_INDEXED, State.INDEXED):
         return Gate(Status.REQUIRES_REINDEX, NonOkReason.REQUIRES_REINDEX, facts)
     if facts.is_indexing and not (stale_ok and facts.last_good):
@@ -171,13 +171,13 @@ def decide(facts: GateFacts, *, stale_ok: bool = False) -> Gate:
 
 
 def first_told(statuses: Iterable[Status]) -> Status | None:
-    """Of several closed gates the one that is told for all of them; None when there is none."""
+    """Return the status that stands for several closed gates; None when there is none."""
     found = set(statuses)
     return next((status for status in PRECEDENCE if status in found), None)
 
 
 def gate_error(gate: Gate, shown_root: str) -> CairnError:
-    """The same as an error, for whoever raises instead of answering."""
+    """Return a closed gate as an error, for callers that raise."""
     facts = gate.facts
     if gate.status is Status.REQUIRES_REINDEX:
         return RequiresReindex(path=shown_root, differs=", ".join(facts.differs[:MOST_FIELDS]))
@@ -189,7 +189,7 @@ def gate_error(gate: Gate, shown_root: str) -> CairnError:
 
 
 def stale_reason(facts: GateFacts) -> ProofReason | None:
-    """Why an index that was there does not count; None when there was none."""
+    """Return why an earlier index does not count; None when there was none."""
     if facts.state is State.CORRUPT:
         wrong = facts.proof.reason
         return ProofReason.INVALID_PAYLOAD if wrong in (None, ProofReason.MISSING_MARKER_DOC) else wrong
@@ -204,6 +204,3 @@ def _why(facts: GateFacts) -> str:
     if reason := stale_reason(facts):
         return STALE.format(reason=reason)
     return "the run that made it was stopped" if facts.failed else "nobody has indexed it yet"
-
-
-# --- words that others use too ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`cairn.open`: a codebase for programs. What is promised to them is exported by the package itself."""
+"""The codebase that `cairn.open` gives to programs; the package itself exports what is promised to them."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Code(AbstractContextManager["Code"]):
         """The id of the snapshot that answers; None after `close`."""
         return self._session.snapshot
 
-    # The arguments of a question and what is said about them come from `ask/questions.py`; they are written here by
-    # `python -m tests.docs.tables --write`. `locals()` holds them all, in the body's first line.
+    # The arguments of a question and their descriptions come from `ask/questions.py`; `python -m tests.docs.tables
+    # --write` writes them here. `locals()` in the first line of a body holds all of them.
 
     def search(
         self,
@@ -293,15 +293,15 @@ class Code(AbstractContextManager["Code"]):
         self.close()
 
     def close(self) -> None:
-        """Let go of the snapshot; a second call does nothing."""
+        """Release the snapshot; a second call does nothing."""
         self._session.close()
 
 
 def open_session(path: str, progress: Callable[[Progress], None] | None) -> Session:
-    """Index the folder or catch up with it, and open it. Raises an error of its gate when it cannot answer."""
+    """Index the folder or catch up with it, and open it; raises the error of its gate when it cannot answer."""
     session = Session(whole(path, os.environ), os.environ)
     try:
-        # Who calls this has asked for it: the size of the folder is no surprise.
+        # The caller has named this folder, so its size needs no consent.
         prepare(session, Policy(consent=lambda _: True, tell=progress or (lambda _: None)))
         if not session.gate.is_open:
             raise gate_error(session.gate, printable(os.fsencode(session.root)))

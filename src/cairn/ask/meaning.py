@@ -1,4 +1,4 @@
-"""What an indexer knows of the code, joined to the snapshot that a session holds. It is optional and never in the way.
+"""Join what indexers know of the code to the snapshot that a session holds; without indexers, syntax answers alone.
 
 Without a semantic database, or with one that cannot be read, every question is answered by what the syntax shows.
 """
@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 
 def database_of(session: Session) -> SemanticDatabase:
-    """The semantic database of the codebase that is open, whether or not it is there."""
+    """Return the semantic database of the open codebase, whether or not its file exists."""
     return SemanticDatabase(session.home, session.root)
 
 
 class _Kept:
-    """The last picture of what is fresh at a snapshot, and the stamp of the facts that it is of."""
+    """The last picture of which files are fresh at a snapshot, and the stamp of the facts it was made from."""
 
     def __init__(self, view: SnapshotView) -> None:
         self.pinned = PinnedView(view)
@@ -37,7 +37,7 @@ class _Kept:
 
 
 def facts_of(session: Session, db: Connection) -> SemanticFacts:
-    """The facts at the snapshot that is open; how fresh files are is found out once for both."""
+    """Return the facts at the open snapshot; which files are fresh is computed once for a snapshot and a stamp."""
     kept = session.kept(_Kept)
     stamp = stamp_of(db)
     facts = SemanticFacts(db, kept.pinned, kept.picture if stamp == kept.stamp else None)
@@ -46,7 +46,7 @@ def facts_of(session: Session, db: Connection) -> SemanticFacts:
 
 
 def informed(session: Session, ask: Callable[[Graph], T]) -> T:
-    """The answer of a graph that knows what the indexers do; of the plain one where they know nothing."""
+    """Return the answer of a graph that knows what the indexers know; of the plain graph where they know nothing."""
     graph = session.kept(Graph)
 
     def asked(facts: SemanticFacts) -> T | None:
@@ -57,7 +57,7 @@ def informed(session: Session, ask: Callable[[Graph], T]) -> T:
 
 
 def layered(graph: Graph, definitions: tuple[Definition, ...]) -> tuple[Definition, ...]:
-    """The definitions, those marked that an indexer knows too."""
+    """Return the definitions, with `semantic` as the layer of those that an indexer knows too."""
     if not isinstance(graph, InformedGraph):
         return definitions
     return tuple(

@@ -1,9 +1,8 @@
-"""The one step before a read, the same for every face: compare the files, or index a folder that was never indexed.
+"""Do the step before a read, alike for every face: compare the files, or index a folder that was never indexed.
 
-What may be done is a `Policy`. Who does it is a `Worker`: the thread that asks (`prepare`), or the background runs of a
-server (`Workspace.prepared`). The step may fail without failing the read: then what is there answers, and the answer
-says so. Some folders are never indexed by the way, because nobody would want that: the root of the disk, a home, what
-belongs to the system.
+A `Policy` says what may be done. A `Worker` does it: the thread that asks (`prepare`), or the background runs of a
+server (`Workspace.prepared`). When the step fails, the read does not: the last snapshot answers, and the answer says
+so. Some folders are indexed only by an explicit command: the root of the disk, a home, folders of the system.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ from cairn.sync.codebase import Codebase
 from cairn.sync.report import Freshness, RunOptions
 from cairn.sync.status import State
 
-# A read does not wait for another run: it answers from what is there.
+# A read does not wait for another run: it answers from the last snapshot.
 _WAIT_SECONDS = 0.2
 
-# Of these and what is below them nothing is indexed by the way, unless somebody keeps a repository there.
+# These folders, and those below them, are not indexed automatically, unless they are a repository.
 _OF_THE_SYSTEM = frozenset({
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/lost+found", "/nix", "/proc", "/run",
     "/sbin", "/snap", "/sys", "/usr", "/var/cache", "/var/lib", "/var/log", "/var/spool", "/Applications", "/Library",
     "/System", "/private/etc",
 })  # fmt: skip
-# These hold folders of people and of projects; they are none themselves.
+# These hold folders of people and of projects, which may be indexed; they themselves are not.
 _SHARED = frozenset({
     "/home", "/media", "/mnt", "/opt", "/srv", "/tmp", "/var", "/var/tmp", "/var/www",  # noqa: S108 - names, not used
     "/Users", "/Volumes", "/private", "/private/tmp",
 })  # fmt: skip
 
-# What is published is not taken back, so a run that has come this far may end.
+# A run that publishes, compacts or collects is not stopped: it has nothing left to undo.
 _TO_THE_END = frozenset({Phase.PUBLISHING, Phase.COMPACTING, Phase.COLLECTING})
 
 Consent = Callable[[int], bool]
@@ -54,9 +53,9 @@ Consent = Callable[[int], bool]
 class Policy:
     """What may be done before a read, and how long its caller waits for it.
 
-    `create` allows to index a folder that was never indexed (`consent` is asked before a large one), `sync` to compare
-    the files and take in what has changed, for at most `seconds`. `stale_ok` takes an old snapshot while a new index is
-    built. With `rests` a tree that was compared a moment ago is not compared again. `tell` hears how far the work is.
+    `create` allows indexing a folder that was never indexed (`consent` is asked before a large one), `sync` comparing
+    the files and taking in what has changed, for at most `seconds`. `stale_ok` accepts an old snapshot while a new
+    index is built. With `rests` a tree that was compared a moment ago is not compared again. `tell` gets the progress.
     """
 
     create: bool = True
@@ -79,16 +78,16 @@ class Worker(Protocol):
         """Whether a run of this worker is writing the index of a root."""
 
     def catch_up(self, codebase: Codebase, policy: Policy) -> Freshness:
-        """Bring an index that can answer up to date. Whatever goes wrong, it can still answer."""
+        """Bring an index that can answer up to date; after a failure it still answers as it was."""
 
     def create(self, codebase: Codebase, policy: Policy) -> tuple[Freshness, str]:
-        """Index a folder that never was; or say why it is not done by the way."""
+        """Index a folder that was never indexed, or return why that is not done automatically."""
 
 
 def step(facts: GateFacts, codebase: Codebase, policy: Policy, worker: Worker) -> tuple[Freshness, str]:
-    """Do what the policy allows and the index needs. Returns how fresh it is now, and why there is none if so.
+    """Do what the policy allows and the index needs; return its freshness, and why there is no index if there is none.
 
-    Only somebody who asks for it fills an index that was cleared, is broken, or was made with other settings.
+    An index that was cleared, is damaged, or was made with other settings is filled only by an explicit command.
     """
     root = codebase.root.path
     if facts.state is State.INDEXED and not facts.differs:
@@ -104,18 +103,18 @@ def step(facts: GateFacts, codebase: Codebase, policy: Policy, worker: Worker) -
 
 
 def prepare(session: Session, policy: Policy) -> None:
-    """Do the step in this thread, then let the session hold the newest snapshot. A recent check is not repeated."""
+    """Do the step in this thread, then let the session hold the newest snapshot; a recent check is not repeated."""
     if session.rests():
         return
     session.look(stale_ok=policy.stale_ok)
     if session.probe_failed:
-        # What was open and whole still answers.
+        # The store cannot be read just now, and the snapshot that is open still answers.
         session.rest(RECENT_SYNC_SECONDS)
         return
     if session.read_only:
         policy = replace(policy, create=False, sync=False)
     fresh, why = step(session.gate.facts, session.target.codebase, policy, _InThisThread(session))
-    # Most syncs find nothing: what is open is then the newest, and is not opened a second time.
+    # Most syncs find nothing: the open snapshot is then the newest, and is not opened again.
     if fresh is not NOT_CHECKED or why:
         newer = fresh.mode == "synced" and fresh.snapshot != session.held
         session.look(fresh, stale_ok=policy.stale_ok, why=why, again=newer or session.held is None)
@@ -148,7 +147,7 @@ class _InThisThread:
 
 
 class _OutOfTime(Exception):
-    """The files have been compared for long enough."""
+    """The comparison of the files has taken its time."""
 
 
 def create(
@@ -160,7 +159,7 @@ def create(
     environ: Mapping[str, str],
     clock: Clock = SYSTEM_CLOCK,
 ) -> Freshness:
-    """Index a folder that was never indexed. `NotIndexed` says why it is not done by the way."""
+    """Index a folder that was never indexed; raises `NotIndexed` with the reason when only a command may do that."""
     shown = printable(os.fsencode(codebase.root.path))
     why = unwanted(codebase.root, environ, options.home)
     if why is not None:
@@ -183,7 +182,7 @@ def catch_up(
     seconds: float = SYNC_BEFORE_SEARCH_SECONDS,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Freshness:
-    """Bring an index that can answer up to date, within these seconds. Whatever goes wrong, it can still answer."""
+    """Bring an index that can answer up to date within these seconds; after a failure it still answers as it was."""
     until = clock.monotonic() + seconds
 
     def tell_in_time(at: Progress) -> None:
@@ -206,7 +205,7 @@ def catch_up(
 
 
 def unwanted(root: Root, environ: Mapping[str, str], home: str) -> str | None:
-    """What a folder is that is never indexed by the way; None for every other one."""
+    """Return what a folder is that only an explicit command indexes; None for every other folder."""
     path = root.path
     if path == "/":
         return "the root of the disk"

@@ -1,8 +1,8 @@
-"""The options of every question, one block each.
+"""Define the options of every question, one block each.
 
 From here come the options of the command line, the arguments of the tools, the keyword arguments of Python, the tables
-of the manual and the values that a shell completes.
-`docs/howto/add-an-option.md` leads through adding one. A face that does not have an option says why, in its block.
+of the manual and the values that a shell completes. `docs/howto/add-an-option.md` leads through adding one. A face that
+does not have an option says why, in its block.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bring what indexers know of a codebase up to date: find its contexts, ask for what has changed, run the jobs.
+"""Bring what indexers know of a codebase up to date: find its contexts, queue what has changed, run the jobs.
 
 The index itself is only read: whatever becomes of a refresh, answers go on.
 """
@@ -41,20 +41,20 @@ from cairn.source.walk import walk
 from cairn.store import SnapshotView
 from cairn.sync.codebase import Codebase
 
-# What somebody waits for goes before what was asked for by the way.
+# A refresh that a person waits for goes before one that was queued in passing.
 _FOREGROUND = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to refresh: the scope, None for what has changed; in these contexts (by id, name or family), or all."""
+    """What to refresh: a scope (None: what has changed), in contexts by id, name, family or root (empty: in all)."""
 
     scope: RefreshScope | None = None
     contexts: tuple[str, ...] = ()
 
 
 class RefreshOutcome(StrEnum):
-    """What became of a context."""
+    """What became of a context in a refresh."""
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -75,7 +75,7 @@ class Refreshed:
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """Who is told how it goes: the steps of each job, and how its indexer stands."""
+    """The callbacks of a refresh: for the steps of each job, and for the state of its indexer."""
 
     step: Callable[[RefreshStep, Job], None] = lambda *_: None
     beat: Callable[[Beat], None] = lambda _: None
@@ -109,12 +109,12 @@ class _Round:
         return SemanticDatabase(self.session.home, self.session.root, clock=self.clock)
 
     def head(self) -> str:
-        """The commit, read anew; empty when there is none."""
+        """Return the commit, read anew; empty when there is none."""
         root = self.session.target.codebase.root
         return (Git(root, clock=self.clock).head() or "") if root.is_git else ""
 
     def chosen(self, wish: Wish) -> list[Context]:
-        """The contexts that are meant. `NoContext` when there are none."""
+        """Return the contexts that the wish names; raises `NoContext` when there are none."""
         wanted = [one for one in self.found.contexts if _is_meant(one, wish.contexts)]
         if not wanted:
             named = ", ".join(printable(name.encode("utf-8", "surrogateescape")) for name in wish.contexts)
@@ -123,9 +123,9 @@ class _Round:
         return wanted
 
     def ask(self, wish: Wish) -> dict[str, int | None]:
-        """See to it that what is wished for will be done. The job of each context, None where there is nothing to do.
+        """Queue what the wish asks for; return the job of each context, None where there is nothing to do.
 
-        The whole database is looked at first: a damaged one is made anew.
+        The whole database is checked first: a damaged one is made anew.
         """
         chosen = self.chosen(wish)
         head = self.head()
@@ -143,17 +143,17 @@ class _Round:
         return asked
 
     def _within(self, scope: RefreshScope, context: Context) -> RefreshScope:
-        """What of the scope lies in the context; nothing where it names none of its files."""
+        """Return the part of the scope that lies in the context; nothing where it names none of its files."""
         if scope.full or scope.since is not None:
             return scope
         return of_files(path for path in self.owned[context.id] if scope.names(path))
 
     def _changed(self, db: Connection, facts: SemanticFacts, context: Context) -> RefreshScope:
-        """The files of the context that are not clean, but for those the indexer has nothing to say of."""
+        """Return the files of the context that are not clean, except those on which the indexer was silent."""
         known = [key for key in facts.standings if facts.contexts[key[0]].key == context.id]
         indexed = {facts.paths[key[1]]: facts.standings[key].freshness for key in known}
         if any(self.view.file(path) is None for path in indexed):
-            # Who leaned on what is gone has to be read again.
+            # Files that depend on a deleted file must be read again.
             return FULL
         silent = dict(
             db.execute(
@@ -166,7 +166,7 @@ class _Round:
             state, record = indexed.get(path, FactFreshness.UNINDEXED), self.view.file(path)
             if state is FactFreshness.UNINDEXED and record is not None and silent.get(path) == record.file_hash:
                 continue
-            # What waits for another file becomes clean, or stale, when that one was refreshed.
+            # A pending file becomes clean or stale when the file that it waits for is refreshed.
             if state not in (FactFreshness.CLEAN, FactFreshness.PENDING_CHECK):
                 wanted.append(path)
         return NOTHING if not wanted else of_files(wanted) if known else FULL
@@ -182,7 +182,7 @@ class _Round:
         return Refreshed(context, outcomes.get(ended.job.status, RefreshOutcome.FAILED), ended)
 
     def _read(self, path: str) -> bytes | None:
-        """The bytes of a project file, as they are; None when they cannot be had."""
+        """Return the bytes of a project file on disk; None when it cannot be read."""
         with Tree(self.session.target.codebase.root) as tree:
             return tree.read_small(path.encode(), MAX_PROJECT_FILE_BYTES)
 
@@ -220,10 +220,10 @@ def refresh(
     watcher: Watcher | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> tuple[Refreshed, ...]:
-    """Refresh what is wished for, context by context, and say what became of each.
+    """Refresh what is wished for, context by context; return what became of each.
 
-    `open_session` opens the codebase at its files as they are. What a commit has overtaken is done again at the new
-    one, and what turns out to lean on something that has changed is done too; both a few times at most.
+    `open_session` opens the codebase, caught up with its files. A job that a commit has superseded is repeated at the
+    new commit, and files that depend on what has changed are refreshed too, both within `REFRESH_ROUNDS`.
     """
     done: dict[str, Refreshed] = {}
     for _ in range(REFRESH_ROUNDS):
@@ -237,7 +237,7 @@ def refresh(
                 else:
                     done[key] = this.run(contexts[key], job)
                     ran.append(done[key])
-        # What was named is done once; of what has changed, more may have become stale by it.
+        # A named scope is done once; after a refresh of what has changed, more files may be stale.
         wanted = (
             {RefreshOutcome.SUPERSEDED}
             if wish.scope is not None
@@ -251,7 +251,7 @@ def refresh(
 
 
 def trouble_of(found: Iterable[Refreshed]) -> CairnError | None:
-    """The first thing that went wrong; an indexer that is not there, or not trusted, counts only where no other ran."""
+    """Return the first error; a missing or untrusted indexer counts only where every context failed."""
     every = list(found)
     troubles = [one.ended.trouble for one in every if one.ended is not None and one.ended.trouble is not None]
     grave = [trouble for trouble in troubles if not isinstance(trouble, IndexerMissing | IndexerRefused)]

@@ -1,4 +1,4 @@
-"""What a server of one codebase looks at before it begins; nothing heavy, since a daemon may do all the rest."""
+"""Check a codebase before a server begins to serve it; imports nothing heavy, since a daemon may do all the rest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from cairn.sync.proof import made_by_other_model
 
 
 def refuse_other_model(codebase: Codebase, home: str) -> None:
-    """Pass, unless the only index of this codebase was made with another model: vectors of two models do not mix."""
+    """Raise `EmbeddingModelChangedError` when the only index of this codebase was made with another model.
+
+    Vectors of two models do not mix.
+    """
     found = made_by_other_model(place_of(codebase, home))
     if found is not None:
         raise EmbeddingModelChangedError(stored=found.stored, configured=found.configured, path=found.path)

@@ -1,7 +1,7 @@
-"""Questions about what leads where in an open codebase: one function each, for the command line, Python and a server.
+"""Answer questions about what leads where in an open codebase: one function each, for every face.
 
-They read the snapshot that the session holds and change nothing. Every use says how sure it is, and what is left out is
-counted.
+The questions read the snapshot that the session holds and change nothing. Every use says how sure it is, and what is
+left out is counted.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def references(
     offset: int = 0,
     continuation: str | None = None,
 ) -> Reply[Uses]:
-    """What is written of one definition, who imports it and who uses it; in `file` when several have that name.
+    """Return one definition with all that is written of it, who imports it and who uses it; `file` tells several apart.
 
     `offset` imports and uses are passed over. `continuation` asks for the next page instead; the session holds the
     snapshot that it names.
@@ -69,7 +69,7 @@ def references(
         said = "refs", session.root, one.path, one.start_byte, one.qualified, min_tier.value
 
         def told(graph: Graph) -> Uses:
-            # A refresh between two pages would shift what is on them.
+            # A refresh between two pages would shift what is on them, so the token holds the stamp of the facts.
             question = question_digest(*said, graph.stamp)
             first = offset if continuation is None else decode(continuation, session.snapshot or "", question)
             place = place_of(graph, one)
@@ -82,7 +82,7 @@ def references(
 
 
 def local_names_of(session: Session, asked: Asked, *, file: Asked | None = None) -> Reply[Locals]:
-    """The local names of one function, and where each is bound and used, by what its syntax shows."""
+    """Return the local names of one function, and where each is bound and used, by what its syntax shows."""
 
     def ask(searcher: Searcher) -> Locals | Miss:
         one = symbol_asked_for(session, searcher, asked, file)
@@ -112,7 +112,7 @@ def call_graph(
     min_tier: Tier = Tier.LIKELY,
     limit: int = DEFAULT_GRAPH_NODES,
 ) -> Reply[CallGraph]:
-    """Who calls a definition and what it calls, as many as `limit` definitions each way, at most three steps far."""
+    """Return who calls a definition and what it calls: up to `limit` definitions each way, `depth` steps far."""
     GRAPH.check(depth=depth, limit=limit)
 
     def ask(searcher: Searcher) -> CallGraph | Miss:
@@ -145,9 +145,9 @@ def repo_map(
     include: Sequence[str] = (),
     max_tokens: int = DEFAULT_MAP_TOKENS,
 ) -> Reply[RepoMap]:
-    """The codebase in so many tokens; seen from what a query finds and from the files in `focus`.
+    """Return an overview of the codebase in so many tokens, drawn around what a query finds and the files in `focus`.
 
-    `include` are globs: only the files that one of them takes in are on the map, but all of them count for it.
+    `include` are globs: only files that fit one are on the map, but all files count for what is important.
     """
     MAP.check(max_tokens=max_tokens)
     if len(focus) > MAX_MAP_FOCUS:
@@ -178,10 +178,10 @@ def repo_map(
 def symbol_asked_for(
     session: Session, searcher: Searcher, asked: Asked, file: Asked | None = None
 ) -> Definition | Miss:
-    """The one definition that a name or `FILE:LINE` means, the first where several are written of one thing.
+    """Return the one definition that a name or `FILE:LINE` means, the first where several are written of one thing.
 
-    Overloads, the blocks of a type and a prototype are one with what they belong to. A file outside the root is an
-    error.
+    Overloads, the blocks of a type and a prototype are one thing with what they belong to. Raises an error for a file
+    outside the root.
     """
     if not asked.path.strip():
         raise UsageError(problem="A name is missing.")
@@ -196,7 +196,7 @@ def symbol_asked_for(
 
 
 def _one_node(sites: CallSites, graph: Graph, one: Definition | Miss) -> Place | Miss:
-    """What is meant as a graph counts it: a class is one with what makes it."""
+    """Return the definition as a node of the graph: a class and its constructors are one node."""
     if isinstance(one, Definition):
         return place_of(graph, one)
     nodes = {sites.node(place_of(graph, each)) for each in one.candidates}
@@ -205,7 +205,7 @@ def _one_node(sites: CallSites, graph: Graph, one: Definition | Miss) -> Place |
 
 
 def place_of(graph: Graph, one: Definition) -> Place:
-    """A definition of the snapshot as the graph counts it."""
+    """Return the place of a definition in the graph."""
     wanted = (one.start_byte, one.end_byte, one.name, one.kind)
     symbols = graph.names.facts(one.path).symbols
     numbers = (n for n, each in enumerate(symbols) if (each.start_byte, each.end_byte, each.name, each.kind) == wanted)
@@ -218,7 +218,7 @@ def _parsed(session: Session, searcher: Searcher, asked: Asked) -> StoredFile | 
 
 
 def _on_line(session: Session, searcher: Searcher, asked: Asked) -> Definition | Miss:
-    """What `FILE:LINE` means from where one stands; else from the root, as answers write it; else as a name."""
+    """Return what `FILE:LINE` means, read from the caller's folder, else from the root, else as a name."""
     assert asked.lines is not None, "a place has a line"
     line, last = asked.lines
     if line != last:
@@ -235,7 +235,7 @@ def _on_line(session: Session, searcher: Searcher, asked: Asked) -> Definition |
 
 
 def _used(graph: Graph, one: Definition | Miss) -> Definition | Miss:
-    """The definition, when it is one that can be used; of several candidates one for each thing that can."""
+    """Return the definition if its language has uses; of several candidates, one for each thing that has."""
     if isinstance(one, Definition):
         return one if has_uses(one.language) else _unused(one)
     if not isinstance(one.error, Ambiguous):
@@ -243,7 +243,7 @@ def _used(graph: Graph, one: Definition | Miss) -> Definition | Miss:
     used = [each for each in one.candidates if has_uses(each.language)]
     if not used:
         return _unused(one.candidates[0])
-    # A name means the type, wherever the blocks of it are written.
+    # The name of a type means the type, not one of its `impl` blocks.
     used = [each for each in used if each.kind != SymbolKind.IMPL] or used
     things: dict[Place, Definition] = {}
     for each in used:

@@ -1,6 +1,7 @@
-"""Runs that write an index while others ask: one at a time for each codebase, started, watched, cancelled.
+"""Run what writes an index in the background of a server: one run at a time for each codebase.
 
-A run is a thread of this process. Who started it may wait for it a while, and anybody can look how far it is.
+A run is a thread of this process. The caller that started a run may wait for it a while, any caller can read its
+progress, and it can be cancelled.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from cairn.sync.repair import RepairReport, repair
 from cairn.sync.report import Gap, RunOptions, RunReport
 from cairn.sync.scope import Seen
 
-# What is published is not taken back, so a run that has come this far ends by itself.
+# A run that publishes, compacts or collects is not stopped: it has nothing left to undo.
 _TO_THE_END = frozenset({Phase.PUBLISHING, Phase.COMPACTING, Phase.COLLECTING})
 _TURN_SECONDS = 0.1
 _LEAST_RETRY_MS, _USUAL_RETRY_MS, _MOST_RETRY_MS = 500, 2_000, 30_000
 
 
 class Action(StrEnum):
-    """What can be done to an index."""
+    """A kind of run over an index."""
 
     CREATE = "create"
     REINDEX = "reindex"
@@ -44,12 +45,12 @@ class Action(StrEnum):
 
     @property
     def closes_the_gate(self) -> bool:
-        """Whether nothing is answered meanwhile."""
+        """Whether the index does not answer during the run."""
         return self in (Action.CREATE, Action.REINDEX)
 
     @property
     def is_large(self) -> bool:
-        """Whether a whole tree is read, so that only so many of them are at work at once."""
+        """Whether the run reads a whole tree, so that only `MAX_RUNS` such runs work at once."""
         return self in (Action.CREATE, Action.REINDEX, Action.REPAIR)
 
 
@@ -63,7 +64,7 @@ _ENGINES: Mapping[Action, Callable[..., RunReport | RepairReport]] = {
 
 
 class Run:
-    """One run. `report` or `error` is there once `wait` has said that it is over."""
+    """One run. `report` or `error` is set once `wait` has returned True."""
 
     def __init__(self, action: Action, codebase: Codebase, clock: Clock) -> None:
         self.action, self.codebase = action, codebase
@@ -85,21 +86,21 @@ class Run:
         return self._over.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it is over, within this time."""
+        """Whether the run is over, or ends within this time."""
         return self._over.wait(max(0.0, seconds))
 
     def cancel(self) -> None:
-        """Ask it to stop. One that is publishing does not; one that stops leaves what was there before."""
+        """Ask the run to stop; a run that publishes does not, and one that stops leaves the last snapshot as it was."""
         self._stop.set()
 
     def tell(self, progress: Progress) -> None:
-        """How far it is; also where a run that is to stop does so."""
+        """Note the progress; raises `Cancelled` here when the run is to stop."""
         if self._stop.is_set() and progress.phase not in _TO_THE_END:
             raise Cancelled
         self.progress = progress
 
     def work(self, options: RunOptions, slots: threading.Semaphore, then: Callable[[Run], None]) -> None:
-        """Do it to the end, once it has its turn; whatever goes wrong is kept, not raised."""
+        """Do the run once it has its turn; every error is kept in `error`, not raised."""
         try:
             with self._turn(slots):
                 self.report = _ENGINES[self.action](self.codebase, options, self.tell, clock=self._clock)
@@ -108,7 +109,7 @@ class Run:
         except OSError:
             self.error = SourceError(path=printable(os.fsencode(self.root)))
         except Exception:
-            # A thread has nobody above it who could tell.
+            # Nothing above this thread could report the error.
             self.error = CairnError()
         finally:
             try:
@@ -118,7 +119,7 @@ class Run:
 
     @contextmanager
     def _turn(self, slots: threading.Semaphore) -> Iterator[None]:
-        """Wait until it may work; `Cancelled` when it is to stop before that."""
+        """Wait until the run may work; raises `Cancelled` when it is to stop before that."""
         if not self.action.is_large:
             yield
             return
@@ -131,20 +132,20 @@ class Run:
 
     @property
     def writer(self) -> WriterInfo:
-        """The run as others see it who read its lease."""
+        """The run as readers of its lease see it."""
         told = self.progress or Progress(Phase.WALKING)
         at = RunProgress("", told.phase.value, told.done, told.total, told.current_file, self.began_at)
         return WriterInfo(os.getpid(), self.action.value, self.began_at, "", alive=True, progress=at)
 
     @property
     def is_starting(self) -> bool:
-        """Whether it closes the gate, and may not have taken its lease yet."""
+        """Whether the run closes the gate and has not begun to publish; its lease may not be taken yet."""
         told = self.progress
         return self.action.closes_the_gate and (told is None or told.phase not in _TO_THE_END)
 
 
 def _bare(problem: CairnError) -> CairnError:
-    """The error without the frames that it came through, which hold workers and descriptors: a run is remembered."""
+    """Return the error without its traceback, whose frames hold workers and descriptors: a run is kept for long."""
     problem.__traceback__ = problem.__context__ = problem.__cause__ = None
     return problem
 
@@ -164,32 +165,32 @@ class Runs:
         self._last: dict[str, Run] = {}
         self._seen: dict[str, Seen] = {}
         self._closed = False
-        # Told of every run when it begins, and again when it is over.
+        # Called with every run when it begins, and again when it is over.
         self.observe: Callable[[Run], None] = lambda _: None
 
     def at_work(self) -> list[Run]:
-        """All runs that go on."""
+        """Return all runs that are not over."""
         with self._lock:
             return [run for run, _ in self._active.values()]
 
     def active(self, root: str) -> Run | None:
-        """The run that is at work on this root."""
+        """Return the run that is at work on this root; None when there is none."""
         with self._lock:
             found = self._active.get(root)
             return found[0] if found else None
 
     def last(self, root: str) -> Run | None:
-        """The run of this root that ended last."""
+        """Return the run of this root that ended last; None when there is none."""
         with self._lock:
             return self._last.get(root)
 
     def remember(self, root: str) -> Seen:
-        """From now on runs below this root keep what they saw, for those that are told what changes."""
+        """Let runs of this root keep, from now on, what they saw, for scoped syncs."""
         with self._lock:
             return self._seen.setdefault(root, Seen())
 
     def forget(self, root: str) -> None:
-        """Nobody tells any more what changes there."""
+        """Drop what runs of this root saw, because nobody watches its files any more."""
         with self._lock:
             self._seen.pop(root, None)
 
@@ -205,9 +206,10 @@ class Runs:
         found: Callable[[Gap], None] = lambda _: None,
         then: Callable[[Run], None] = lambda _: None,
     ) -> Run:
-        """Begin; `then` is called when it is over, before anybody who waits knows. `StoreBusy` while another one is.
+        """Start a run; raises `StoreBusy` while another run is at work on this root, `Cancelled` after `close`.
 
-        `hinted`: a sync need look at nothing else, because somebody has watched the rest.
+        `then` is called when the run is over, before `wait` returns. `hinted`: the only files that a sync must look at,
+        because the rest was watched.
         """
         run = Run(action, codebase, self._clock)
         options = RunOptions(
@@ -237,7 +239,8 @@ class Runs:
                 raise StoreBusy(kind=other[0].action.value, pid=os.getpid())
             if self._closed:
                 raise Cancelled
-            # A process that is told to leave does not wait for it: what a killed run leaves, the next one takes over.
+            # A daemon thread: a process that ends does not wait for it, and the next run adopts what a killed run has
+            # sealed.
             given = (options, self._slots, over)
             thread = threading.Thread(target=run.work, args=given, name=f"cairn {action}", daemon=True)
             self._active[run.root] = run, thread
@@ -259,7 +262,7 @@ class Runs:
 
 
 def retry_after_ms(run: Run | None) -> int:
-    """When it is worth to ask again."""
+    """Return after how many milliseconds it is worth asking again."""
     told = run.progress if run is not None else None
     if told is None or not told.rate or not told.total:
         return _USUAL_RETRY_MS
@@ -272,7 +275,7 @@ _TICK_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a call waits for a run, whom it tells how far that is, and how it learns that nobody waits any more."""
+    """How long a call waits for a run, who gets the run's progress, and how the call learns that its caller left."""
 
     seconds: float = AGENT_WAIT_SECONDS
     sync_seconds: float = AGENT_SYNC_SECONDS
@@ -281,7 +284,7 @@ class Patience:
     clock: Clock = SYSTEM_CLOCK
 
     def wait(self, run: Run, seconds: float | None = None) -> bool:
-        """Whether the run is over in time. `Cancelled` when nobody waits for the answer."""
+        """Whether the run is over in time; raises `Cancelled` when nobody waits for the answer any more."""
         until = self.clock.monotonic() + (self.seconds if seconds is None else seconds)
         told = None
         while not run.wait(min(_TICK_SECONDS, until - self.clock.monotonic())):

@@ -1,7 +1,7 @@
-"""A codebase, opened to be asked: what the command line, `cairn.open` and a server share.
+"""Open a codebase to be asked, for the command line, for `cairn.open` and for a server.
 
-A session may do a step before it reads (index a folder the first time, catch up with its files); the reading itself
-changes nothing. Its snapshot stays open, so that the next question is answered at once.
+Before it reads, a session may need a step (index a folder the first time, catch up with its files); the reading itself
+changes nothing. The snapshot stays open, so that the next question is answered at once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A codebase that was named, and the folders or files of it to stay in (none: all of it)."""
+    """A codebase that was named, and the folders or files in it that are meant (empty: all of it)."""
 
     asked: str
     codebase: Codebase
@@ -51,14 +51,15 @@ class Target:
 
 
 def whole(folder: str, environ: Mapping[str, str]) -> Target:
-    """The codebase that holds this folder, all of it."""
+    """Return the codebase that holds this folder, all of it."""
     return Target(folder, open_codebase(folder, environ))
 
 
 def find_targets(paths: Sequence[str], environ: Mapping[str, str], cwd: str | None = None) -> list[Target]:
-    """The codebases that hold these files and folders, each once, in the order in which they were named.
+    """Return the codebases that hold these files and folders, each once, in the order in which they were named.
 
-    `cwd` is where they are meant from when that is not where this process stands.
+    Relative paths are read from `cwd`, without it from the working folder of this process. Raises `PathNotFound`, and
+    `UsageError` for too many codebases.
     """
     here = cwd or os.getcwd()
     found: dict[str, Target] = {}
@@ -71,7 +72,7 @@ def find_targets(paths: Sequence[str], environ: Mapping[str, str], cwd: str | No
         below: tuple[str, ...] = (path_key(inside),) if inside else ()
         known = found.get(codebase.root.path)
         if known is not None:
-            # Who names the root as well wants all of it.
+            # Whoever names the root as well wants all of the codebase.
             below = (*known.below, *below) if known.below and below else ()
         found[codebase.root.path] = Target(known.asked if known else path, codebase, below)
     if len(found) > MAX_CODEBASES:
@@ -80,11 +81,11 @@ def find_targets(paths: Sequence[str], environ: Mapping[str, str], cwd: str | No
 
 
 class Session(AbstractContextManager["Session"]):
-    """One codebase, kept open to be asked. It reads and never writes, but for a note that its store was used.
+    """One codebase, kept open to be asked. It reads and writes nothing but a note that its store was used.
 
-    `prepare` of `cairn.ask.prepare` comes before the first question, and again when time has passed. With `trouble` set
-    it is the answer to every question until the next look. A session that is `read_only` takes an index of a later
-    format too, and then no step before the read is done.
+    `cairn.ask.prepare.prepare` comes before the first question, and again when time has passed. `trouble`, when set, is
+    the answer to every question until the next look. A `read_only` session also accepts an index of a later format, and
+    then no step is done before the read.
     """
 
     def __init__(
@@ -113,11 +114,11 @@ class Session(AbstractContextManager["Session"]):
         self._next_check = self._next_note = -1.0
         self.probe_failed = False
         self.trouble: CairnError | None = None
-        # How long the step before the read took, where somebody has measured it.
+        # The seconds that the step before the read took, where a caller has measured it.
         self.step_seconds = 0.0
 
     def now(self) -> float:
-        """What the session's clock says."""
+        """Return the time of the session's clock."""
         return self.clock.monotonic()
 
     @property
@@ -133,7 +134,7 @@ class Session(AbstractContextManager["Session"]):
         self.close()
 
     def close(self) -> None:
-        """Let go of the snapshot; a second call does nothing."""
+        """Release the snapshot; a second call does nothing."""
         if self._standing.view is not None:
             self._standing.view.close()
         self._standing, self._searcher = Standing(State.NOT_INDEXED), None
@@ -143,7 +144,7 @@ class Session(AbstractContextManager["Session"]):
     # --- before a question --------------------------------------------------------------------------------------------
 
     def rests(self) -> bool:
-        """Whether the files were compared a moment ago, so that an open snapshot answers without another look."""
+        """Whether the files were compared a moment ago, so that the open snapshot answers without another look."""
         if not (self._gate.is_open and self.trouble is None and self.now() < self._next_check):
             return False
         self._fresh = Freshness("skipped_recent", 0, self._fresh.checked_at)
@@ -164,9 +165,9 @@ class Session(AbstractContextManager["Session"]):
     ) -> None:
         """Hold the newest snapshot, and decide whether it may answer.
 
-        `fresh` says what the step before the read did, `why` why there is no index. `starting` is a full run that may
-        not have taken its lease yet: the gate is closed from its start on. Without `again` what is open is known to be
-        the newest.
+        `fresh` is what the step before the read achieved, `why` is why there is no index. `starting` is a full run that
+        may not have taken its lease yet: it closes the gate from its start. Without `again` the open snapshot is known
+        to be the newest.
         """
         self.trouble = None
         self._next_check = -1.0
@@ -176,7 +177,7 @@ class Session(AbstractContextManager["Session"]):
         except StoreError as problem:
             if self._searcher is None:
                 raise
-            # What was open and whole still answers.
+            # The store cannot be read just now, and the snapshot that is open still answers.
             self.probe_failed = True
             self._fresh = Freshness("sync_failed", trouble=problem.code)
         else:
@@ -197,7 +198,7 @@ class Session(AbstractContextManager["Session"]):
         return standing
 
     def hold_snapshot(self, snapshot: str) -> None:
-        """Hold this very snapshot, for the next page of an answer. `BadContinuation` when it is gone."""
+        """Hold this very snapshot, for the next page of an answer; raises `BadContinuation` when it is gone."""
         standing = self._stand(snapshot)
         if standing.view is None:
             raise BadContinuation(why="the index has changed since it was given")
@@ -208,7 +209,7 @@ class Session(AbstractContextManager["Session"]):
     def _hold(self, standing: Standing) -> None:
         held, new = self._standing.view, standing.view
         if held is not None and new is not None and held.manifest.snapshot_id == new.manifest.snapshot_id:
-            # What was built for it is kept too.
+            # The same snapshot: keep its open view, and what was built from it.
             new.close()
             self._standing = replace(standing, view=held)
             rows = self._rows_there(self._standing)
@@ -221,7 +222,7 @@ class Session(AbstractContextManager["Session"]):
             self._searcher = Searcher(new, self.embedder, self._rows_there(standing))
 
     def _rows_there(self, standing: Standing) -> RowSearch | None:
-        """What the server has of the snapshot that answers. While an index is made anew nobody asks for its proof."""
+        """Return the server's rows of the snapshot that answers; None while a run makes the index anew."""
         if standing.view is None or standing.state is not State.INDEXED:
             return None
         return self._remote.rows_of(standing.view.manifest)
@@ -264,16 +265,16 @@ class Session(AbstractContextManager["Session"]):
 
     @property
     def snapshot(self) -> str | None:
-        """The snapshot that answers."""
+        """The id of the snapshot that answers; None while the gate is closed."""
         return self.held if self._gate.is_open else None
 
     def asked_here(self, request: SearchRequest) -> SearchRequest:
-        """The question with what this codebase adds to it."""
+        """Return the request with the scope and the folders of this codebase."""
         scope = request.scope or self.target.codebase.config.query.scope
         return replace(request, below=self.target.below, scope=scope)
 
     def ask(self, request: SearchRequest) -> Answer:
-        """The answer to a question, or why there is none. An error of the question itself is raised."""
+        """Return the answer to a question, or why there is none; raises an error of the question itself."""
         asked, root = self.target.asked, self.root
         if self.trouble is not None:
             return Answer(asked, root, error=self.trouble)
@@ -285,7 +286,7 @@ class Session(AbstractContextManager["Session"]):
 
     @contextmanager
     def server_until(self, until: float) -> Iterator[None]:
-        """Meanwhile no question to a search server lasts beyond this time of the clock."""
+        """Let no question to a search server last beyond this time of the clock, inside the block."""
         self._remote.limit(until)
         try:
             yield
@@ -293,7 +294,7 @@ class Session(AbstractContextManager["Session"]):
             self._remote.limit(None)
 
     def opened(self) -> tuple[Searcher, Source] | None:
-        """What answers questions about structure, and where that is from; None when the gate is closed."""
+        """Return what answers questions about structure, and its source; None when the gate is closed."""
         if self.trouble is not None:
             raise self.trouble
         if self._searcher is None or not self._gate.is_open:
@@ -302,7 +303,7 @@ class Session(AbstractContextManager["Session"]):
         return self._searcher, self._source()
 
     def kept(self, make: Callable[[SnapshotView], Made]) -> Made:
-        """What `make` makes of the open snapshot, made once and kept for as long as that stays open."""
+        """Return what `make` makes of the open snapshot; made once, and kept while that snapshot is open."""
         assert self._standing.view is not None, "only what is open can be asked"
         if make not in self._kept:
             self._kept[make] = make(self._standing.view)
@@ -340,9 +341,9 @@ class Session(AbstractContextManager["Session"]):
 def ask_all(
     sessions: Sequence[Session], request: SearchRequest, continuation: str | None = None
 ) -> tuple[list[Answer], Page]:
-    """The answers of all codebases and one page of their results together, the best first.
+    """Return the answers of all codebases, and one page of their results together, the best first.
 
-    A question that nobody could answer is raised as an error; one codebase that cannot answer does not fail the rest.
+    Raises a `UsageError`; any other error of one codebase is that codebase's answer, and the others still answer.
     """
     asked = [session.asked_here(request) for session in sessions]
     question = question_digest(
@@ -359,10 +360,10 @@ def ask_all(
             return [answer], Page((), 0, 0, question)
         hits = tuple((0, hit) for hit in found.hits)
         return [answer], Page(hits, found.total, offset, question, found.shortened)
-    # The first so many of each hold the first so many of all.
+    # The first `reach` results of all codebases are among the first `reach` of each.
     reach = min(MAX_RESULTS, offset + request.limit)
-    # One deadline for all, and an even share of what is left of it for each: a server that does not answer takes none
-    # of the next one's time. Whoever it does not help is answered from this machine, and says so.
+    # One deadline for all codebases, with an even share of the rest for each: a server that does not answer takes none
+    # of the next one's time. A codebase without its server's help is answered from this machine, and says so.
     until = sessions[0].now() + ENGINE_SEARCH_SECONDS
     answers = []
     for left, session in zip(range(len(sessions), 0, -1), sessions, strict=True):

@@ -1,7 +1,7 @@
-"""Questions about the structure of an open codebase: one function each, for the command line, Python and a server.
+"""Answer questions about the structure of an open codebase: one function each, for every face.
 
-They read the snapshot that the session holds and change nothing. What a file holds comes out of the snapshot; the disk
-is looked at only to say whether it has moved on, or why a file is not in the index: by the rules that indexed it.
+The questions read the snapshot that the session holds and change nothing. The text of a file comes from the snapshot;
+the disk is read only to say whether the file has changed since, or why it is not in the index.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST_SHOWN = 200
 
 
 class Asked(NamedTuple):
-    """A file as somebody named it from a folder, and lines of it. `path` is all that was said."""
+    """A file as the caller named it, read from the folder `base`, and lines of it. `path` is all that was said."""
 
     path: str
     file: str
@@ -44,7 +44,7 @@ class Asked(NamedTuple):
 
 
 def asked_of(said: str, base: str) -> Asked:
-    """What `FILE`, `FILE:A`, `FILE:A-` or `FILE:A-B` means from this folder; a name that has such an end goes first."""
+    """Return what `FILE`, `FILE:A`, `FILE:A-` or `FILE:A-B` means from this folder; a file of that very name wins."""
     span = _SPAN.fullmatch(said)
     if span is None or os.path.lexists(os.path.join(base, said)):
         return Asked(said, said, base)
@@ -54,7 +54,7 @@ def asked_of(said: str, base: str) -> Asked:
 
 
 def checked_lines(first: int, last: int | None) -> Lines:
-    """The lines, when they can be some; a `UsageError` when they cannot."""
+    """Return the lines; raises `UsageError` when they are none."""
     if first < 1 or (last is not None and last < first):
         raise UsageError(problem="Lines are counted from 1, and the last one does not come before the first.")
     return first, last
@@ -64,7 +64,7 @@ def checked_lines(first: int, last: int | None) -> Lines:
 
 
 def file_outline(session: Session, asked: Asked, *, symbol: str | None = None) -> Reply[FileOutline]:
-    """The definitions of a file; with `symbol` only that one and what is inside of it."""
+    """Return the definitions of a file; with `symbol` only that definition and those inside it."""
 
     def ask(searcher: Searcher) -> FileOutline | Miss:
         file = file_asked_for(session, searcher, asked)
@@ -86,7 +86,7 @@ def file_outline(session: Session, asked: Asked, *, symbol: str | None = None) -
 
 
 def read_file(session: Session, asked: Asked) -> Reply[FileText]:
-    """Lines of a file as they were indexed, and whether the file on disk is still the same."""
+    """Return lines of a file as they were indexed, and whether the file on disk is still the same."""
 
     def ask(searcher: Searcher) -> FileText | Miss:
         file = file_asked_for(session, searcher, asked)
@@ -113,7 +113,7 @@ def find_symbol(
     offset: int = 0,
     continuation: str | None = None,
 ) -> Reply[Symbols]:
-    """The definitions whose name fits, best first; with `exact` the one that is meant, or why there is no such one.
+    """Return the definitions whose name fits, best first; with `exact` the one that is meant, or why there is none.
 
     `offset` definitions are passed over. `continuation` asks for the next page instead; the session holds the snapshot
     that it names.
@@ -142,7 +142,7 @@ def find_symbol(
 def similar_code(
     session: Session, asked: Asked, *, same_file: bool = False, limit: int = DEFAULT_RESULTS
 ) -> Reply[Similar]:
-    """The chunks that are like the one on a line of a file."""
+    """Return the chunks that are similar to the one on a line of a file."""
     if asked.lines is None:
         raise UsageError(problem="Say which line: FILE:LINE.")
     SIMILAR.check(limit=limit)
@@ -167,7 +167,7 @@ def similar_code(
 
 
 def reply_of(session: Session, path: str, ask: Callable[[Searcher], Told | Miss]) -> Reply[Told]:
-    """What the open snapshot says to a question, or that its gate is closed."""
+    """Return the open snapshot's reply to a question, or a reply that says that the gate is closed."""
     opened = session.opened()
     if opened is None:
         return Reply(path, session.root, session.gate)
@@ -183,7 +183,7 @@ def _raw(session: Session, asked: Asked) -> bytes:
 
 
 def file_asked_for(session: Session, searcher: Searcher, asked: Asked) -> StoredFile | Miss:
-    """What the snapshot knows of the file, or why it is not in it. A path outside the root is an error."""
+    """Return the record of the file, or why the snapshot has none; raises an error for a path outside the root."""
     raw = _raw(session, asked)
     file = searcher.view.file(path_key(raw)) if raw else None
     if file is not None and file.skip is None:
@@ -192,7 +192,7 @@ def file_asked_for(session: Session, searcher: Searcher, asked: Asked) -> Stored
 
 
 def _not_there(session: Session, raw: bytes) -> NotFound:
-    """Why the snapshot has no such file, by the same walk that an index is made with."""
+    """Return why the snapshot has no such file, by the same walk that an index is made with."""
     shown, codebase = printable(raw) or ".", session.target.codebase
     with Tree(codebase.root) as tree:
         try:
@@ -201,7 +201,7 @@ def _not_there(session: Session, raw: bytes) -> NotFound:
             advice = "Check the spelling; `cairn files` lists what is there"
             return NotFound(problem=f"There is no file {shown} in the index, and none on disk.", advice=advice)
         except OSError:
-            # The walk says in its own words what may not be looked at.
+            # The walk below names the reason.
             pass
         walked = walk_to(tree, codebase.config, raw, tracked=codebase.tracked)
         found = any(candidate.raw == raw for candidate in walked.candidates)
@@ -222,13 +222,13 @@ def _may_be_read(tree: Tree, raw: bytes) -> bool:
     except PermissionError:
         return False
     except OSError:
-        # Whatever else it is may pass.
+        # Any other trouble may be gone by the next sync.
         return True
     return True
 
 
 def not_parsed(file: StoredFile) -> Miss:
-    """That a file has no definitions that are known, and what can be asked of it instead."""
+    """Return the miss for a file without an outline, with what can be asked of it instead."""
     problem = (
         f"Cairn knows no definitions of {_shown(file.key)}: as {file.language} it was cut by lines and not parsed."
     )
@@ -248,7 +248,7 @@ def _beyond(path: str, lines: int) -> Miss:
 
 
 def one_definition(searcher: Searcher, name: str, path: str | None) -> Definition | Miss:
-    """The one definition that a name means, in a file or anywhere."""
+    """Return the one definition that a name means, in a file or anywhere; else a miss with candidates."""
 
     def near(part: str) -> list[Definition]:
         within = None if path is None else (lambda key, _: key == path)

@@ -1,4 +1,4 @@
-"""The values that questions are answered with. `cairn.answer` renders them; nothing here knows how they are shown."""
+"""The values that questions are answered with; `cairn.answer` renders them, and nothing here knows how."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from cairn.sync.status import SnapshotInfo
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The snapshot that an answer is from; `later` is said when it was read in a format of later versions.
+    """The snapshot that an answer is from; `later` holds warnings for the answer, such as that of a later format.
 
-    `engine_proof` is why the copy of it on a search server was not used.
+    `engine_proof` is why its copy on a search server was not used.
     """
 
     snapshot: SnapshotInfo
@@ -37,7 +37,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one codebase says: its results and where they are from; or a closed gate; or an error."""
+    """The answer of one codebase: its results and their source, or a closed gate, or an error."""
 
     path: str
     root: str
@@ -55,9 +55,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is common to an answer from one codebase or from several: the merged hits, each with its codebase's number.
+    """One page of results from one or several codebases: the merged hits, each with the number of its codebase.
 
-    `question` names the question in the token of the next page. `last` is the highest offset that can be asked for.
+    `question` is the digest of the question in the token of the next page. `last` is the highest offset that can be
+    asked for.
     """
 
     hits: tuple[tuple[int, Hit], ...]
@@ -70,7 +71,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """Why a question has no answer, and what was perhaps meant; `total` counts all that was."""
+    """Why a question has no answer, with candidates that were perhaps meant; `total` counts all candidates."""
 
     error: NotFound | Ambiguous | Unsupported
     candidates: tuple[Definition, ...] = ()
@@ -79,9 +80,10 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class Symbols:
-    """The best of all definitions whose name fits, how many there are, and in how many files was looked.
+    """The best definitions whose name fits, the number of all that fit, and the number of files searched.
 
-    `offset` of them stood on the pages before; `question` names the question in the token of the next page.
+    `offset` definitions were on the pages before; `question` is the digest of the question in the token of the next
+    page.
     """
 
     definitions: tuple[Definition, ...]
@@ -93,7 +95,7 @@ class Symbols:
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """The chunk that was pointed at, and the chunks that are like it."""
+    """The chunk that was pointed at, and the chunks that are similar to it."""
 
     chunk: ChunkSpan
     found: Found
@@ -104,7 +106,7 @@ Told = TypeVar("Told")
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[Told]):
-    """What a codebase says to a question: a value, a miss, or (with neither) a closed gate."""
+    """The reply of a codebase to a question: a value, a miss, or (with neither) a closed gate."""
 
     path: str
     root: str

@@ -1,4 +1,4 @@
-"""The codebases that a server keeps open, the step before a search, and the runs in the background.
+"""Keep the codebases of a server open, do the step before a search, and run what writes in the background.
 
 Calls come from several threads. One session answers one question at a time; codebases do not wait for each other.
 """
@@ -35,7 +35,7 @@ _LAST_SECONDS = 10.0
 
 @dataclass(slots=True, eq=False)
 class _Slot:
-    """One codebase's place in the pool. `users` counts who has it or waits for it: then it is not taken away."""
+    """One codebase in the pool. `users` counts the callers that have it or wait for it: meanwhile it stays open."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     session: Session | None = None
@@ -43,7 +43,7 @@ class _Slot:
 
 
 class SessionPool:
-    """Open sessions of many codebases. Nothing can be written with it but a note that a store was used."""
+    """The open sessions of many codebases. Nothing can be written with a pool but a note that a store was used."""
 
     def __init__(
         self,
@@ -65,11 +65,11 @@ class SessionPool:
         self._slots: dict[str, _Slot] = {}
         self._listing, self._members = threading.Lock(), Members(self.home, clock)
         self._seen: dict[str, StoreStatus] = {}
-        # Told the root of every codebase that is asked while it can answer.
+        # Called with the root of every codebase that is asked while it can answer.
         self.used: Callable[[str], None] = lambda _: None
 
     def serving(self, served: Sequence[str]) -> Self:
-        """The same codebases, for somebody to whom other folders are served."""
+        """Return a pool of the same codebases, for a client to whom other folders are served."""
         view = copy(self)
         view.allowed = Allowed(self._environ, served)
         return view
@@ -78,7 +78,7 @@ class SessionPool:
     def session(
         self, target: Target, fresh: Freshness = NOT_CHECKED, *, stale_ok: bool = False, why: str = ""
     ) -> Iterator[Session]:
-        """The codebase, ready to be asked, for one caller at a time; it holds the newest snapshot."""
+        """The session of a codebase, with the newest snapshot, for one caller at a time."""
         root = target.codebase.root.path
         slot = self._taken(root)
         try:
@@ -94,16 +94,16 @@ class SessionPool:
             self._let_go(slot)
 
     def status(self, target: Target) -> StoreStatus:
-        """Where the store of a codebase stands; a full run closes the gate from its start on.
+        """Return where the store of a codebase stands; a full run closes the gate from its start.
 
-        One that cannot be read just now stands as it was last seen to; the error is told when it never was.
+        A store that cannot be read just now has its last known status; raises its error when none is known.
         """
         root = target.codebase.root.path
         status = self._looked(target)
         run = self._starting(root)
         if run is None or not run.is_starting or (status.writer is not None and status.writer.alive):
             return status
-        # Its lease is not there yet.
+        # The run has not taken its lease yet, so the store does not show it.
         return replace(status, state=State.INDEXING, writer=run.writer)
 
     def _looked(self, target: Target) -> StoreStatus:
@@ -125,18 +125,18 @@ class SessionPool:
         return status
 
     def failed_refreshes(self, target: Target) -> tuple[str, ...]:
-        """What went wrong when indexers were last run."""
+        """Return what went wrong when indexers were last run."""
         return failed_refreshes(SemanticDatabase(self.home, target.codebase.root.path))
 
     def codebases(self) -> Codebases:
-        """All codebases of the user. Trouble makes none of them go, nor forget what it has said before."""
+        """Return all codebases of the user; one whose store cannot be read keeps its last known entry."""
         with self._listing:
             return self._members.look()
 
     def close(self) -> None:
-        """Close what is open, once whoever is asking has been answered; a second call does nothing.
+        """Close every session once it has answered its callers; a second call does nothing.
 
-        Who takes too long keeps it: the process is about to end.
+        A session that takes too long stays open: the process is about to end.
         """
         with self._lock:
             slots = list(self._slots.values())
@@ -145,7 +145,7 @@ class SessionPool:
             _close(slot, _LAST_SECONDS)
 
     def shed(self) -> None:
-        """Close what nobody asks just now, and let go of the models; all of it is made again when it is needed."""
+        """Close the sessions that nobody uses just now, and release the models; both are made again when needed."""
         with self._lock:
             idle = [root for root, slot in self._slots.items() if not slot.users]
             closing = [self._slots.pop(root) for root in idle]
@@ -155,7 +155,7 @@ class SessionPool:
 
     def _taken(self, root: str) -> _Slot:
         with self._lock:
-            # The last in order is the one that was asked last.
+            # The order of the slots is the order of their last use.
             slot = self._slots[root] = self._slots.pop(root) if root in self._slots else _Slot()
             slot.users += 1
             return slot
@@ -172,7 +172,7 @@ class SessionPool:
             _close(one)
 
     def _opened(self, slot: _Slot, target: Target) -> Session:
-        """The session of the slot; a new one when the settings of the codebase are not those that it was made with."""
+        """Return the session of the slot; a new one when the settings of the codebase have changed."""
         session = slot.session
         if session is not None and session.target.codebase == target.codebase:
             session.target = target
@@ -187,8 +187,8 @@ class SessionPool:
 class Workspace:
     """What the faces of a server share: a pool of sessions to ask, runs to start, and the step before a read.
 
-    Tools that only read get the `pool`, with which nothing can be written. The step before a read is done by runs in
-    the background: nobody waits for longer than they want to, and a run that goes on serves the next question.
+    Tools that only read get the `pool`, with which nothing can be written. Background runs do the step before a read:
+    no caller waits longer than its patience, and a run that goes on serves the next question.
     """
 
     def __init__(
@@ -201,13 +201,13 @@ class Workspace:
         self._clock = clock
 
     def serving(self, served: Sequence[str]) -> Self:
-        """The same codebases, for somebody to whom other folders are served."""
+        """Return a workspace of the same codebases, for a client to whom other folders are served."""
         view = copy(self)
         view.pool = self.pool.serving(served)
         return view
 
     def close(self) -> None:
-        """Stop the runs and close what is open."""
+        """Stop the runs and close the sessions."""
         self.runs.close()
         self.pool.close()
 
@@ -215,7 +215,7 @@ class Workspace:
 
     @contextmanager
     def prepared(self, target: Target, policy: Policy, patience: Patience) -> Iterator[Session]:
-        """The session of a codebase, after the step that the policy allows and within the patience of the caller."""
+        """The session of a codebase, after the step that the policy allows and within the caller's patience."""
         began = self._clock.monotonic()
         with self.pool.session(target, stale_ok=policy.stale_ok) as session:
             facts = session.gate.facts
@@ -227,7 +227,7 @@ class Workspace:
 
 
 class _InBackground:
-    """Does a step by runs of a workspace, for one caller with their patience."""
+    """Does a step by background runs of a workspace, for one caller with its patience."""
 
     def __init__(self, workspace: Workspace, patience: Patience) -> None:
         self._runs, self._freshener, self._patience = workspace.runs, workspace.freshener, patience
@@ -256,7 +256,7 @@ class _InBackground:
         return NOT_CHECKED, self._not_by_itself(codebase)
 
     def _not_by_itself(self, codebase: Codebase) -> str:
-        """Why a folder is not indexed by the way; empty when it may be."""
+        """Return why a folder is not indexed automatically; empty when it may be."""
         if not codebase.config.search.auto_index:
             return "the user's settings leave it to them to index a folder"
         last = self._runs.last(codebase.root.path)
