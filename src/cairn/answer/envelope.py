@@ -1,9 +1,9 @@
-"""The only builders of a response: every `--json`, whoever asks, is an `Envelope` made here.
+"""Build responses: every `--json` and every answer to an agent is an `Envelope` made here.
 
-An envelope is bounded: a list that does not fit is cut at a whole item, and `limitsHit` says so with the counts.
-Text that comes from a repository stands in fields for names only; what is written for people to read (`message`,
-`sentence`, `warnings`, `hints`) is short and has its control and direction characters made visible. The shapes are
-the JSON Schemas in the folder `schemas`.
+An envelope is bounded: a list that does not fit is cut at a whole item, and `limitsHit` says so with the counts. Text
+that comes from a repository stands in fields for names only; what is written for people to read (`message`, `sentence`,
+`warnings`, `hints`) is short and has its control and direction characters made visible. The shapes are the JSON Schemas
+in the folder `schemas`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Envelope:
     body: tuple[tuple[str, Any], ...] = ()
 
     def to_json(self) -> str:
-        """One line of JSON: the same for the same envelope, and safe to print on a terminal."""
+        """Return one line of JSON: always the same for the same envelope, and safe to print on a terminal."""
         head = {"schema": self.schema, "status": self.status.value, "path": self.path, "codebaseRoot": self.root}
         text = encode(head | dict(self.body))
         assert len(text.encode()) <= MAX_ENVELOPE_BYTES, "a builder let a field grow without bound"
@@ -125,14 +125,14 @@ class ChainLink(NamedTuple):
 
 
 def ok(schema: str, *, path: str | None, root: str | None, body: Iterable[tuple[str, Any]]) -> Envelope:
-    """An answer. Whoever calls this has bounded what the body holds."""
+    """Return an answer; the caller has bounded what the body holds."""
     return Envelope(schema, Status.OK, asked(path), asked(root), tuple(body))
 
 
 def error(
     exc: CairnError, *, path: str | None = None, root: str | None = None, ask_id: str | int | None = None
 ) -> Envelope:
-    """A failure: the error's code and sentence, its fields as details, and what to do next as a hint."""
+    """Return a failure: the error's code and sentence, its fields as details, and what to do next as a hint."""
     problem = {
         "code": exc.code,
         "message": plain(exc.sentence),
@@ -159,10 +159,10 @@ def file_list(
     after: str | None = None,
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
-    """One page of the eligible files, and of the skips if asked for, together in order of path.
+    """Return one page of the eligible files, and of the skips if asked for, together in order of path.
 
     `coverage` counts the whole tree whatever the page holds. While something is left, `continuation` is the path to
-    hand in as `after`; a page holds at least one path, so paging ends. Only such a lone path can exceed the budget.
+    pass as `after`; a page holds at least one path, so paging ends. Only such a lone path can exceed the budget.
     """
     budget = min(budget, MAX_ENVELOPE_BYTES)
     rows: list[FileRow | SkipRow] = [*eligible, *(skipped if show_skipped else ())]
@@ -189,7 +189,7 @@ def file_list(
 
 
 def _fill(empty: Envelope, rows: list[FileRow | SkipRow], budget: int) -> Envelope:
-    """Put as many rows into the envelope as the budget allows, but at least the first path."""
+    """Return the envelope with as many rows as the budget allows, but at least the first path."""
     room = budget - len(empty.to_json().encode())
     count = len(fit(map(_row, rows), room))
     if count < len(rows):
@@ -203,7 +203,7 @@ def _fill(empty: Envelope, rows: list[FileRow | SkipRow], budget: int) -> Envelo
         first_path_only = count == 0 or rows[count - 1].path == rows[0].path
         if first_path_only or len(page.to_json().encode()) <= budget:
             return page
-        # The last path is longer than the room that was made for it: give it back.
+        # The last path needs more than the reserve for `continuation`: take that path off the page.
         last = rows[count - 1].path
         while rows[count - 1].path == last:
             count -= 1
@@ -232,7 +232,7 @@ def why(
     rule: RuleRow | None = None,
     chain: Sequence[ChainLink] = (),
 ) -> Envelope:
-    """Whether one path is indexed (`reason` is None) or left out, by which rule, and what was decided on the way."""
+    """Return whether one path is indexed (`reason` is None) or left out, by which rule, and the decisions before it."""
     links = [{"path": link.path, "taken": link.taken, "rule": _rule(link.rule)} for link in chain[:MAX_CHAIN]]
     hit = cut("chain", len(links), len(chain))
     return ok(
@@ -258,7 +258,7 @@ def why(
 
 
 def fit(items: Iterable[T], budget: int) -> list[T]:
-    """As many leading items as take at most `budget` bytes in a JSON list, but at least one if there is one."""
+    """Return as many leading items as take at most `budget` bytes in a JSON list, but at least one if there is one."""
     taken: list[T] = []
     for item in items:
         budget -= len(encode(item).encode()) + 1
@@ -269,20 +269,20 @@ def fit(items: Iterable[T], budget: int) -> list[T]:
 
 
 def encode(value: object) -> str:
-    """JSON of any value, compact. Unsafe characters are written as escapes, so a name survives and a terminal does."""
+    """Return compact JSON; unsafe characters are written as escapes, which keeps names intact and terminals safe."""
     return _UNSAFE.sub(_json_escape, json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False))
 
 
 def _json_escape(match: re.Match[str]) -> str:
     point = ord(match[0])
     if 0xD800 <= point <= 0xDFFF:
-        # Half a character is refused by other JSON readers: it is shown as text instead.
+        # Other JSON readers refuse half a surrogate pair: show it as text.
         return f"\\\\u{point:04x}"
     return json.dumps(match[0])[1:-1]
 
 
 def load_schema(name: str) -> dict[str, Any]:
-    """The shipped JSON Schema of an envelope, such as `cairn.files/1`."""
+    """Return the shipped JSON Schema of an envelope, such as `cairn.files/1`."""
     from importlib.resources import files  # noqa: PLC0415 - costs more than everything else here, and only tools ask
 
     if name not in SCHEMAS:
@@ -303,12 +303,12 @@ def _rule(rule: RuleRow | None) -> dict[str, Any] | None:
 
 
 def cut(field: str, shown: int, total: int) -> dict[str, Any] | None:
-    """The entry of `limitsHit` for a list that was cut, or None."""
+    """Return the entry of `limitsHit` for a list that was cut; None when all of it is shown."""
     return {"field": field, "shown": shown, "left": total - shown} if total > shown else None
 
 
 def tail(warnings: Sequence[str], *cuts: dict[str, Any] | None) -> list[tuple[str, Any]]:
-    """The two fields near the end of every answer: which lists were cut, and what else there is to know."""
+    """Return the two fields near the end of every answer: `limitsHit` and `warnings`."""
     hits = [*cuts, cut("warnings", MAX_WARNINGS, len(warnings))]
     return [
         ("limitsHit", [hit for hit in hits if hit]),
@@ -317,7 +317,7 @@ def tail(warnings: Sequence[str], *cuts: dict[str, Any] | None) -> list[tuple[st
 
 
 def asked(path: str | None) -> str | None:
-    """A path as somebody gave it; one that no system could open is clipped."""
+    """Return a path as the caller gave it, clipped when no system could open one that long."""
     return path if path is None or len(path) <= MAX_PATH_CHARS else path[:MAX_PATH_CHARS] + "..."
 
 
@@ -328,17 +328,17 @@ def _detail(value: object) -> bool | int | str | None:
     return plain(str(value))
 
 
-# --- The same answers for agents, who pay for every word: less in them, and what to call next.
+# --- Answers for agents, who pay for every word: less in them, and what to call next.
 
 
 _HEAVY = frozenset({"fingerprints", "timingsMs"})
 _DIGEST = "fileHash"
-# One kind of proof is there, and its name is fixed.
+# There is one kind of proof, and its name is fixed.
 _PROOF = "marker_doc"
 
 
 def lean(envelope: Envelope) -> Envelope:
-    """Without fingerprints, timings and digests of files, which only who looks for a fault reads."""
+    """Return the envelope without fingerprints, timings and digests of files, which only help to find a fault."""
     return replace(envelope, body=tuple((name, _light(value)) for name, value in envelope.body if name not in _HEAVY))
 
 
@@ -349,7 +349,7 @@ def _light(value: Any) -> Any:
 
 
 def with_hints(envelope: Envelope, **hints: object) -> Envelope:
-    """With these hints beside the ones that are there; a sentence for a person stays the last."""
+    """Return the envelope with more hints; the hint `next`, a sentence for a person, stays the last."""
     body = dict(envelope.body)
     there = dict(body.get("hints", {}))
     last = {"next": there.pop("next")} if "next" in there else {}
@@ -358,22 +358,22 @@ def with_hints(envelope: Envelope, **hints: object) -> Envelope:
 
 
 def without(envelope: Envelope, field: str) -> Envelope:
-    """Without a field that the caller could not use."""
+    """Return the envelope without a field that the caller could not use."""
     return replace(envelope, body=tuple(part for part in envelope.body if part[0] != field))
 
 
 def retry_later(envelope: Envelope, milliseconds: int) -> Envelope:
-    """With the time after which the same call may be answered, when it may."""
+    """Return the envelope with the time after which to call again, when its status is `not_ready`."""
     return with_hints(envelope, retryAfterMs=milliseconds) if envelope.status is Status.NOT_READY else envelope
 
 
 def with_proof(envelope: Envelope, *, present: bool) -> Envelope:
-    """With what would prove that the index is complete, for a closed gate that somebody looks into."""
+    """Return a closed gate's envelope with the proof that it lacks, for a caller that looks for a fault."""
     if "reason" not in dict(envelope.body):
         return envelope
     return with_hints(envelope, debugIndexing={"completionProof": _PROOF, "markerPresent": present})
 
 
 def status_call(root: str) -> dict[str, Any]:
-    """The call that says how things stand."""
+    """Return the tool call that says where an index stands."""
     return {"tool": "manage_index", "args": {"action": "status", "path": asked(root)}}

@@ -1,4 +1,4 @@
-"""How a closed gate is told: reason, message, how far the run is that closes it, and what to call next."""
+"""Build the answer of a closed gate: reason, message, progress of the run that closes it, and what to call next."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cairn.store import WriterInfo
 from cairn.sync.proof import ProofReason
 from cairn.sync.status import State
 
-# The two runs that read every file again; all others look for what changed.
+# The two runs that read every file again; all others look only for changes.
 _FULL_RUNS = frozenset({"create", "reindex"})
 PROBE_FAILED = {"ok": False, "reason": ProofReason.PROBE_FAILED.value}
 _SENTENCES = {
@@ -27,14 +27,14 @@ _SENTENCES = {
 
 
 def closed(schema: str, gate: Gate, *, path: str | None, ask_id: str | int | None = None) -> Envelope:
-    """The answer of a tool whose gate is closed."""
+    """Return the answer of a tool whose gate is closed."""
     head = [("id", ask_id)] if ask_id is not None else []
     body = [*head, *gate_fields(gate), ("limitsHit", []), ("warnings", []), ("hints", hints_of(gate))]
     return Envelope(schema, gate.status, asked(path), asked(gate.facts.root), tuple(body))
 
 
 def gate_fields(gate: Gate) -> list[tuple[str, Any]]:
-    """Reason and message, and how far the run is that closes it."""
+    """Return the reason and the message, and the progress of the run that closes the gate."""
     assert gate.reason is not None, "an open gate has nothing to say"
     fields: list[tuple[str, Any]] = [("reason", gate.reason.value), ("message", _message(gate))]
     if gate.status is Status.NOT_READY:
@@ -50,7 +50,7 @@ def _message(gate: Gate) -> str:
 
 
 def hints_of(gate: Gate) -> dict[str, Any]:
-    """What to call next at a closed gate, all of it on the root that is meant."""
+    """Return what to call next at a closed gate, every call on the root that is meant."""
     facts = gate.facts
     hints: dict[str, Any] = {"status": _call("status", facts.root)}
     if gate.status is Status.NOT_INDEXED:
@@ -70,13 +70,13 @@ def _call(action: str, root: str) -> dict[str, Any]:
 
 
 def state_sentence(state: State, root: str) -> tuple[str, str]:
-    """What the state means, and what to do about it (nothing when it is indexed)."""
+    """Return what the state means, and what to do about it (empty when it is indexed)."""
     sentence, advice = _SENTENCES[state]
     return plain(sentence.format(root=root)), advice
 
 
 def indexing_fields(writer: WriterInfo | None) -> dict[str, Any]:
-    """How far a run is; null is what it has not said."""
+    """Return the progress of a run; null where the run has not reported it."""
     told = writer.progress if writer else None
     kind = ("full" if writer.kind in _FULL_RUNS else "catchup") if writer and writer.alive else None
     return {

@@ -1,4 +1,4 @@
-"""What is said about the daemon: whether it runs, how busy it is, and what it holds."""
+"""Build reports about the machine: the daemon, the checks of `cairn doctor`, and the settings of agents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DAEMON = "cairn.daemon/1"
 
 
 class KindRow(NamedTuple):
-    """The requests of one kind. The times are milliseconds, of the last few hundred."""
+    """The requests of one kind. The times are in milliseconds and cover the last few hundred requests."""
 
     kind: str
     requests: int
@@ -25,7 +25,7 @@ class KindRow(NamedTuple):
 
 
 class RootRow(NamedTuple):
-    """A codebase that the daemon watches, as far as it does, and the run that is at work on it."""
+    """A codebase that the daemon knows, with the state of its watch and the run that is at work on it."""
 
     root: str
     watch: Mapping[str, Any] | None
@@ -34,7 +34,7 @@ class RootRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DaemonReport:
-    """A daemon that runs."""
+    """The figures of a running daemon."""
 
     pid: int
     version: str
@@ -55,7 +55,7 @@ class DaemonReport:
 
 
 def daemon_status(report: DaemonReport | None, warnings: tuple[str, ...] = ()) -> Envelope:
-    """Where the daemon stands; without a report that there is none that answers."""
+    """Return the state of the daemon; without a report, that no daemon answers."""
     kinds = [] if report is None else [_kind(one) for one in report.kinds]
     roots = [] if report is None else [{"root": r.root, "watch": r.watch, "run": r.run} for r in report.roots]
     shown = fit(roots, MAX_ENVELOPE_BYTES // 2)
@@ -101,7 +101,7 @@ def _facts(report: DaemonReport) -> dict[str, Any]:
     }
 
 
-# --- What is said about the machine: what Cairn needs, what it can use, and how to get what is missing.
+# --- `cairn doctor`: what Cairn needs, what it can use, and how to get what is missing.
 
 
 DOCTOR = "cairn.doctor/1"
@@ -120,7 +120,7 @@ class IndexerRow(NamedTuple):
 
 
 def doctor_report(checks: Sequence[Check], indexers: Sequence[IndexerRow], *, path: str) -> Envelope:
-    """Every check in the order in which it was made; healthy is what has no error."""
+    """Return every check in the order in which it was made; without an error, `healthy` is true."""
     rows = fit([_check(one) for one in checks], MAX_ENVELOPE_BYTES // 2)
     tools = fit([_indexer(one) for one in indexers], MAX_ENVELOPE_BYTES // 4)
     cuts = cut("results", len(rows), len(checks)), cut("indexers", len(tools), len(indexers))
@@ -135,7 +135,7 @@ def doctor_report(checks: Sequence[Check], indexers: Sequence[IndexerRow], *, pa
 
 
 def is_healthy(checks: Sequence[Check]) -> bool:
-    """Whether Cairn can be used here at all; what is only missing makes it less than it could be."""
+    """Whether Cairn can be used here; warnings and notes only say what would make it better."""
     return not any(one.severity is Severity.ERROR for one in checks)
 
 
@@ -160,7 +160,7 @@ def _indexer(one: IndexerRow) -> dict[str, Any]:
     }
 
 
-# --- What is said about the settings of agents that were changed, or would be.
+# --- The settings of agents that were changed, or would be.
 
 
 _SCHEMA = "cairn.install/1"
@@ -189,7 +189,7 @@ def install_report(
     hints: dict[str, str] | None = None,
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
-    """Every file with its outcome and its difference."""
+    """Return every file with its outcome and its difference."""
     rows = [
         {
             "file": asked(change.file),

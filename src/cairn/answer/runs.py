@@ -1,7 +1,7 @@
-"""What is said about an index itself: what a run did, where the index stands, its snapshots, its health.
+"""Build reports about an index itself: what a run did, where the index stands, its snapshots, its health.
 
-The builders follow the rules of `envelope.py`. A closed gate (nothing indexed, or not yet) is an answer like every
-other one, with `reason`, `message` and in `hints` the call that tells more.
+The builders follow the rules of `envelope.py`. A closed gate (nothing indexed, or not yet) is an ordinary answer, with
+`reason`, `message` and, in `hints`, the call that says more.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _GATES = {
 
 
 def gate(state: State) -> Status:
-    """What an index in this state answers to a question about the code."""
+    """Return the status with which an index in this state answers a question about the code."""
     return _GATES[state][0]
 
 
 def status_gate(status: StoreStatus) -> Gate:
-    """What an index that stands so answers: the same decision that every tool gets."""
+    """Return the gate of an index with this status: the same decision that every tool gets."""
     snapshot = status.snapshot.id if status.snapshot else None
     writer = status.writer if status.writer is not None and status.writer.alive else None
     facts = GateFacts(
@@ -65,7 +65,7 @@ def status_gate(status: StoreStatus) -> Gate:
 
 
 def status_sentence(status: StoreStatus) -> tuple[str, str]:
-    """Where an index stands, and what to do about it (nothing when it answers)."""
+    """Return where an index stands, and what to do about it (empty when it answers)."""
     verdict = status_gate(status)
     if verdict.is_open or (status.state is not State.INDEXED and not status.differs and not status.stale):
         return state_sentence(status.state, status.root)
@@ -75,7 +75,7 @@ def status_sentence(status: StoreStatus) -> tuple[str, str]:
 
 
 def not_indexed(schema: str, *, path: str, root: str, state: State = State.NOT_INDEXED) -> Envelope:
-    """The answer of any tool that needs an index where there is none that could answer."""
+    """Return the answer of a tool that needs an index where there is none that could answer."""
     body = [*_closed(state, root), ("limitsHit", []), ("warnings", []), ("hints", _hints(state, root))]
     return Envelope(schema, gate(state), asked(path), asked(root), tuple(body))
 
@@ -100,7 +100,7 @@ def _hints(state: State, root: str) -> dict[str, Any]:
 def run_envelope(
     path: str, root: str, report: RunReport, *, warnings: Sequence[str] = (), budget: int = MAX_ENVELOPE_BYTES
 ) -> Envelope:
-    """What a run did to an index. Without a snapshot (there was nothing to clear) `snapshot` is null."""
+    """Return what a run did to an index; `snapshot` is null when there was nothing to clear."""
     rows = _failed(report.failed)
     shown = fit(rows, min(budget, MAX_ENVELOPE_BYTES) // 2)
     snapshot = {"id": report.snapshot_id, "generation": report.generation} if report.snapshot_id else None
@@ -134,9 +134,9 @@ def _failed(files: Sequence[FailedFile]) -> list[dict[str, str]]:
 def store_status(
     status: StoreStatus, *, path: str, warnings: Sequence[str] = (), engine: Mapping[str, object] | None = None
 ) -> Envelope:
-    """Where an index stands. `is_indexing` says that any run is at work, `state` whether it closes the gate.
+    """Return where an index stands. `is_indexing` says that any run is at work, `state` whether it closes the gate.
 
-    `engine` is there when somebody has asked the place where rows are searched.
+    `engine` is the state of the engine, None when the caller has not asked for it.
     """
     snapshot, writer = status.snapshot, status.writer
     run = indexing_fields(writer)
@@ -164,7 +164,7 @@ def store_status(
         ("coverage", {"indexed": snapshot.files if snapshot else 0, "skipped": _counts(status.skipped)}),
         ("store", _store(status)),
         ("disk", _disk(status.disk)),
-        # A run that has no lease yet has no id to name.
+        # A run without a lease has no id yet.
         ("writer", _writer(writer) if writer and writer.run_id else None),
         ("lastSyncAt", status.last_sync_at),
         *([("engine", dict(engine))] if engine is not None else []),
@@ -175,7 +175,7 @@ def store_status(
 
 
 def lifecycle_of(status: StoreStatus) -> Lifecycle:
-    """The state of a codebase by the table."""
+    """Return the state of a codebase by the table of lifecycles."""
     return lifecycle(status.state, status.tracked, differs=bool(status.differs), failed=status.failed)
 
 
@@ -188,7 +188,7 @@ def _status_hints(status: StoreStatus, verdict: Gate) -> dict[str, Any]:
     if last is not None and last.last_run_outcome is RunOutcome.FAILED:
         failed = {"kind": last.last_run_kind, "outcome": "failed", "at": last.last_run_at, "code": last.last_error_code}
         hints = {"lastRun": failed} | hints
-    # How it stood when it could be read; that it cannot be just now changes nothing about that.
+    # The last known status stays valid while the store cannot be read.
     return {"debugProofCheck": PROBE_FAILED} | hints if status.probe_failed else hints
 
 
@@ -200,7 +200,7 @@ def snapshot_list(
     warnings: Sequence[str] = (),
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
-    """The snapshots that are kept, the newest first."""
+    """Return the snapshots that are kept, the newest first."""
     rows = [_snapshot(row) for row in sorted(snapshots, key=lambda row: row.generation, reverse=True)]
     shown = fit(rows, min(budget, MAX_ENVELOPE_BYTES) // 2)
     body = [("results", shown), *tail(warnings, cut("results", len(shown), len(rows))), ("hints", {})]
@@ -215,7 +215,7 @@ def health_report(
     warnings: Sequence[str] = (),
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
-    """What a check found, the worst first. Healthy is what has no error; every finding is counted, shown or not."""
+    """Return what a check found, the worst first; `healthy` means no error, and `counts` counts every finding."""
     rows = [finding_row(row) for row in worst_first(findings)]
     shown = fit(rows, min(budget, MAX_ENVELOPE_BYTES) // 2)
     counts = {severity.value: sum(row.severity is severity for row in findings) for severity in Severity}
@@ -230,7 +230,7 @@ def health_report(
 
 
 def worst_first(findings: Iterable[HealthFinding]) -> list[HealthFinding]:
-    """The one order in which findings are shown."""
+    """Return findings in the one order in which they are shown."""
     return sorted(findings, key=lambda row: (_RANK[row.severity], row.code, row.path or "", row.message))
 
 
@@ -292,7 +292,7 @@ def _writer(row: WriterInfo) -> dict[str, Any]:
 
 
 def finding_row(row: HealthFinding) -> dict[str, Any]:
-    """One finding, as every report shows it."""
+    """Return one finding as every report shows it."""
     return {
         "code": row.code,
         "severity": row.severity.value,
@@ -302,7 +302,7 @@ def finding_row(row: HealthFinding) -> dict[str, Any]:
     }
 
 
-# --- What is said about an audit of an index, and about its repair.
+# --- The audit of an index, and its repair.
 
 
 _NEXT = {
@@ -324,7 +324,7 @@ def audit_report(
     warnings: Sequence[str] = (),
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
-    """What an audit found, the worst first; `verdict` is `clean`, `drifted` or `damaged`."""
+    """Return what an audit found, the worst first; `verdict` is `clean`, `drifted` or `damaged`."""
     rows = [finding_row(row) for row in worst_first(findings)]
     shown = fit(rows, min(budget, MAX_ENVELOPE_BYTES) // 2)
     body = [
@@ -349,7 +349,7 @@ def repair_envelope(
     warnings: Sequence[str] = (),
     budget: int = MAX_ENVELOPE_BYTES,
 ) -> Envelope:
-    """What a repair would do (`report` is None), or what it did and what the checker says afterwards."""
+    """Return what a repair would do (`report` is None), or what it did and what the checker says afterwards."""
     budget = min(budget, MAX_ENVELOPE_BYTES)
     actions = [{"kind": row.kind, "path": row.path, "why": plain(row.why)} for row in plan.actions]
     shown = fit(actions, budget // 4)
@@ -387,7 +387,7 @@ def _severities(findings: Sequence[HealthFinding]) -> dict[str, int]:
     return {severity.value: sum(row.severity is severity for row in findings) for severity in Severity}
 
 
-# --- What is said about a merge of segments.
+# --- The compaction of an index.
 
 
 def compact_report(
@@ -400,7 +400,7 @@ def compact_report(
     note: str | None,
     warnings: Sequence[str] = (),
 ) -> Envelope:
-    """How the snapshot lay on the disk before, and how it lies now."""
+    """Return how the snapshot lay on the disk before, and how it lies now."""
     body = [
         ("published", published),
         ("before", dict(before)),
@@ -412,7 +412,7 @@ def compact_report(
     return ok("cairn.compact/1", path=path, root=root, body=body)
 
 
-# --- What is said about a collection: of old snapshots of one index, or of indexes that nobody uses.
+# --- The collection of old snapshots of one index, or of unused stores.
 
 
 _SCHEMA = "cairn.gc/1"
@@ -432,7 +432,7 @@ def collect_report(
     warnings: Sequence[str] = (),
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
-    """What went of one index, or would; `note` says why nothing could."""
+    """Return what was removed from one index, or would be; `note` says why nothing could be."""
     shown = fit(snapshots, min(budget, MAX_ENVELOPE_BYTES) // 2)
     body = [
         ("dryRun", dry_run),
@@ -449,7 +449,7 @@ def collect_report(
 def stores_report(
     *, path: str, root: str | None, dry_run: bool, collected: StoresCollected, budget: int = DEFAULT_ENVELOPE_BYTES
 ) -> Envelope:
-    """Which indexes went, or would, and why the others stay."""
+    """Return which stores were removed, or would be, and why the others stay."""
     room = min(budget, MAX_ENVELOPE_BYTES) // 4
     removed = [
         {"id": entry.store_id, "root": entry.root, "lastUsedAt": entry.last_used_at, "bytes": entry.size_bytes}
@@ -469,7 +469,7 @@ def stores_report(
     return ok(_SCHEMA, path=path, root=root, body=body)
 
 
-# --- What an upgrade of a store did, as an envelope.
+# --- The upgrade of a store.
 
 
 def upgrade_report(
@@ -485,7 +485,7 @@ def upgrade_report(
     seconds: float,
     warnings: Sequence[str] = (),
 ) -> Envelope:
-    """Which artifacts had an older version and which one they have now; none when there was nothing to do."""
+    """Return which artifacts had an older version, and their version now; none when there was nothing to do."""
     return ok(
         "cairn.upgrade/1",
         path=path,

@@ -1,4 +1,4 @@
-"""The answer to a search: results with where they stand, what they are from, and what was not looked at.
+"""Build the answer to a search: the results with their places, the snapshot they are from, and what was not searched.
 
 Text of a repository stands in `text` and nowhere else; names of files and definitions are names. What a person reads
 (`message`, `warnings`, `hints`) is fixed here. An envelope is bounded: whole results are left out, `limitsHit` says so,
@@ -34,7 +34,7 @@ _SCORE_DIGITS = 6
 # Room for the continuation, `limitsHit` and the brackets.
 _RESERVE = 1_024
 _LEAST_RESULT = 4_096
-# A name is one word. A heading of a document is a sentence that anybody may have written: it stays in the text.
+# A name is one word. A heading of a document is a sentence that anybody may have written: it appears in `text` only.
 NAME = re.compile(r"[^\s\x00-\x1f]{1,200}")
 
 TROUBLE = "The index could not catch up with the files ({code}); the answer is from its last snapshot."
@@ -48,7 +48,7 @@ def search_answer(
     ask_id: str | int | None = None,
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
-    """The envelope of a search over one codebase that answers, or over several of which at least one does."""
+    """Return the envelope of a search over one codebase that answers, or over several of which at least one does."""
     budget = min(budget, MAX_ENVELOPE_BYTES)
     several = len(answers) > 1
     head = [("id", ask_id)] if ask_id is not None else []
@@ -86,24 +86,24 @@ def search_answer(
 
 
 def proof_hints(sources: Iterable[Source | None]) -> dict[str, Any]:
-    """That the proof of a snapshot which answers could not be read just now, or that of its copy on a server."""
+    """Return hints that the proof of an answering snapshot, or of its copy on a server, could not be read or fails."""
     known = [source for source in sources if source is not None]
     hints: dict[str, Any] = {"debugProofCheck": PROBE_FAILED} if any(one.probe_failed for one in known) else {}
     if why := next((one.engine_proof for one in known if one.engine_proof is not None), None):
-        # What was not answered need not be sent again.
+        # A server that did not answer may hold the copy: look before sending it again.
         action = "cairn engine status" if why is ProofReason.PROBE_FAILED else "cairn engine push"
         hints["engine"] = {"completionProof": why.value, "recommendedAction": action}
     return hints
 
 
 def gravest(answers: Sequence[Answer]) -> Answer:
-    """Of several codebases that do not answer, the one that is told for all of them."""
+    """Return the answer that stands for several codebases that do not answer."""
     told = first_told(answer.status for answer in answers)
     return next(answer for answer in answers if told is None or answer.status is told)
 
 
 def nobody_answers(answers: Sequence[Answer], *, ask_id: str | int | None = None) -> Envelope:
-    """The envelope when none of several codebases can answer: each says why, and the gravest reason is told for all."""
+    """Return the envelope when none of several codebases can answer: each says why, and the gravest is the status."""
     grave = gravest(answers)
     why = gate_fields(grave.gate) if grave.gate is not None else [("error", _error(grave.error))]
     head = [("id", ask_id)] if ask_id is not None else []
@@ -118,7 +118,7 @@ def nobody_answers(answers: Sequence[Answer], *, ask_id: str | int | None = None
 def _fitting(
     hits: Sequence[tuple[int, Hit]], roots: Sequence[str] | None, room: int
 ) -> tuple[list[dict[str, Any]], bool]:
-    """As many whole results as there is room for; of a first one that is too long, as many lines as fit."""
+    """Return as many whole results as there is room for; of a first result that is too long, as many lines as fit."""
     rows = [_result(hit, roots[number] if roots else None) for number, hit in hits]
     results = fit(rows, room)
     if not results or len(encode(results[0]).encode()) < room:
@@ -129,7 +129,7 @@ def _fitting(
 
 
 def result_rows(hits: Sequence[Hit]) -> list[dict[str, Any]]:
-    """Results of one codebase, as every answer shows them."""
+    """Return results of one codebase as every answer shows them."""
     return [_result(hit, None) for hit in hits]
 
 
@@ -165,7 +165,7 @@ def _limits(page: Page, shown: int, shortened: bool) -> list[dict[str, Any]]:
 
 
 def source_fields(source: Source) -> list[tuple[str, Any]]:
-    """The snapshot, what it was made with, and how fresh it is."""
+    """Return the snapshot, its fingerprints, and how fresh it is."""
     snapshot, fresh = source.snapshot, source.freshness
     fields: list[tuple[str, Any]] = [
         (
@@ -194,13 +194,13 @@ def source_fields(source: Source) -> list[tuple[str, Any]]:
 
 
 def coverage_fields(source: Source, *, exhaustive: bool) -> dict[str, Any]:
-    """What the snapshot holds, and whether all of it was looked at."""
+    """Return what the snapshot holds, and whether all of it was searched."""
     snapshot = source.snapshot
     return {
         "eligible": snapshot.files + snapshot.errors,
         "indexed": snapshot.files,
         "skipped": {reason: count for reason, count in sorted(source.skipped) if count},
-        # What could not be indexed could hold it too.
+        # A file that could not be indexed could hold a match too.
         "exhaustive": exhaustive and not snapshot.degraded,
     }
 
@@ -220,7 +220,7 @@ def _codebase(answer: Answer) -> dict[str, Any]:
 
 def _error(problem: CairnError | None) -> dict[str, Any]:
     assert problem is not None, "a codebase that does not answer says why"
-    # Its fields may hold names out of the repository; the sentence of the same error is told where it is asked alone.
+    # The error's fields may hold names from the repository, so they are left out here.
     return {"code": problem.code, "message": plain(problem.sentence), "retryable": problem.retryable, "details": {}}
 
 
@@ -254,7 +254,7 @@ def _warnings(answers: Sequence[Answer]) -> list[str]:
 
 
 def source_warnings(source: Source) -> list[str]:
-    """What to know of a snapshot before it is believed."""
+    """Return what a reader should know about a snapshot before believing it."""
     found = []
     if source.freshness.trouble is not None:
         found.append(TROUBLE.format(code=source.freshness.trouble))
@@ -268,7 +268,7 @@ def source_warnings(source: Source) -> list[str]:
 def search_envelope(
     answers: Sequence[Answer], page: Page, timings: Sequence[tuple[str, float]], *, ask_id: str | int | None = None
 ) -> Envelope:
-    """The envelope of whatever came of a search: results, closed gates, or errors; the same for every face."""
+    """Return the envelope of a search, whatever came of it: results, closed gates, or errors."""
     if any(answer.found is not None for answer in answers):
         return search_answer(answers, page, timings=timings, ask_id=ask_id)
     if len(answers) > 1:

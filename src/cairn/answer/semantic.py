@@ -1,4 +1,4 @@
-"""What is said about the parts of a codebase that an indexer understands."""
+"""Build answers about what indexers know: contexts, jobs, refreshes, edit gates, renames and decisions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_HOLES = 100
 
 
 class ListedContext(NamedTuple):
-    """One context, how many files it holds, and the indexer that reads it: where that is, or why it is not there."""
+    """One context, the number of its files, and the indexer that reads it: where that is, or why it cannot be used."""
 
     id: str
     family: str
@@ -42,7 +42,7 @@ class ListedContext(NamedTuple):
 
 
 class DetachedRow(NamedTuple):
-    """A package that belongs to no context, and the file that decides it."""
+    """A package that belongs to no context, and the file that decides this."""
 
     family: str
     root: str
@@ -59,7 +59,7 @@ def context_list(
     warnings: Sequence[str] = (),
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
-    """Every context with its reason, and what belongs to none."""
+    """Return every context with its reason, and the packages that belong to none."""
     room = min(budget, MAX_ENVELOPE_BYTES) // 4
     shown = fit([_context(one) for one in contexts], room)
     alone = fit([_detached(one) for one in detached], room)
@@ -98,7 +98,7 @@ def _detached(row: DetachedRow) -> dict[str, Any]:
     return {"family": row.family, "root": row.root, "fence": row.fence, "why": plain(row.why)}
 
 
-# --- What is said about refreshes of semantic facts: the jobs there are, and what became of each context.
+# --- Refreshes: the jobs there are, and what became of each context.
 
 
 JOBS = "cairn.jobs/1"
@@ -149,7 +149,7 @@ class ContextRefresh(NamedTuple):
 def job_list(
     jobs: Sequence[JobRow], *, path: str, root: str, database: str, budget: int = DEFAULT_ENVELOPE_BYTES
 ) -> Envelope:
-    """The jobs, the newest first."""
+    """Return the jobs, the newest first."""
     rows = fit(map(job_row, jobs), min(budget, MAX_ENVELOPE_BYTES) // 2)
     body = [
         ("database", database),
@@ -168,14 +168,14 @@ def refresh_report(
     warnings: Sequence[str] = (),
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
-    """What a refresh did."""
+    """Return what a refresh did."""
     rows = fit(map(_context_row, contexts), min(budget, MAX_ENVELOPE_BYTES) // 2)
     body = [("contexts", rows), *tail(warnings, cut("contexts", len(rows), len(contexts))), ("hints", {})]
     return ok(REFRESH, path=path, root=root, body=body)
 
 
 def job_row(job: JobRow) -> dict[str, Any]:
-    """One job; null is what has not happened."""
+    """Return one job; null stands for what has not happened."""
     scope = {
         "full": job.scope.full,
         "files": list(job.scope.files[:_MOST_PATHS]),
@@ -214,14 +214,13 @@ def _context_row(one: ContextRefresh) -> dict[str, Any]:
 
 
 def _time(seconds: float | None) -> str | None:
-    """As every envelope writes it; a time that no clock could show is none."""
+    """Return the time as every envelope writes it; None for a time that no clock could show."""
     if seconds is None or not 0 <= seconds < 1e11:
         return None
     return rfc3339(int(seconds * 1e9))
 
 
-# --- The answers to questions about edits: the state of files and the gate before them, a rename, a decision,
-# local names.
+# --- Edits: the state of files and their gate, a rename, a decision.
 
 
 GATE, RENAME, DECISION = "cairn.gate/1", "cairn.rename/1", "cairn.decision/1"
@@ -253,7 +252,7 @@ def gate_answer(
     timings: Timings = (),
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
-    """The files and their states; `judged`, the status says whether all of them may be edited together."""
+    """Return the files and their states; when `judged`, the status says whether all may be edited together."""
     told = reply.value
     if told is None:
         return no_answer(GATE, reply, timings)
@@ -263,7 +262,7 @@ def gate_answer(
 
 
 def rename_answer(reply: Reply[RenamePlan], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
-    """What a rename changes, what stands against it, and in `text` the patch when nothing does and it fits."""
+    """Return what a rename changes and what stands against it; `text` is the patch when nothing does and it fits."""
     told = reply.value
     if told is None:
         return no_answer(RENAME, reply, timings)
@@ -295,7 +294,7 @@ def rename_answer(reply: Reply[RenamePlan], *, timings: Timings = (), budget: in
 
 
 def decision_answer(reply: Reply[Decision], *, timings: Timings = ()) -> Envelope:
-    """What was decided, as it is kept."""
+    """Return a decision as it is kept."""
     told = reply.value
     if told is None:
         return no_answer(DECISION, reply, timings)
@@ -330,7 +329,7 @@ def _file_row(one: GateFile) -> dict[str, Any]:
 
 
 def _question_rows(questions: Sequence[Ambiguity], still_open: Sequence[Ambiguity]) -> list[dict[str, Any]]:
-    """As many as fit, those first that nobody has decided."""
+    """Return as many questions as fit, the undecided ones first."""
     undecided = set(still_open)
     ordered = sorted(questions, key=lambda one: one not in undecided)
     return [_question_row(one, still_open) for one in ordered[:_MOST_QUESTIONS]]
@@ -350,5 +349,5 @@ def _decision_row(one: Decision) -> dict[str, Any]:
 
 
 def _name(name: str) -> str | None:
-    """A name that is a single word; another one stands in the patch only."""
+    """Return a name that is a single word; None for any other, which appears in the patch only."""
     return name if NAME.fullmatch(name) else None

@@ -1,4 +1,4 @@
-"""What is said about all stores of a user: which there are, what they take, and what a purge removed."""
+"""Build reports about all stores of a user: which there are, what they take, and what a purge removed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cairn.sync.proof import Proof
 from cairn.sync.status import State
 from cairn.sync.stores import Purged
 
-# --- What is said about all codebases of a user: which are indexed, and where each stands.
+# --- The codebases of a user: which are indexed, and where each stands.
 
 
 LIST = "cairn.list/1"
@@ -29,11 +29,10 @@ def codebase_list(
     tracked: Sequence[Tracked] = (),
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
-    """Every codebase that has or had an index, in order of its root, with the index that was used last.
+    """Return every codebase that has or had an index, in order of its root, with the index that was used last.
 
-    `roots` says to which root a store belongs that cannot say so itself just now, nor by another of the same root; one
-    that nobody knows has none.
-    `tracked` is what the registry remembers, of codebases without a store too.
+    `roots` maps stores to their roots, for stores that cannot be read just now; a store whose root nobody knows has
+    none. `tracked` is what the registry remembers, also of codebases without a store.
     """
     rows = codebase_rows(stores, roots=roots or {}, tracked=tracked)
     shown = fit(rows, min(budget, MAX_ENVELOPE_BYTES) // 2)
@@ -44,7 +43,7 @@ def codebase_list(
 def codebase_rows(
     stores: Sequence[StoreEntry], *, roots: Mapping[str, str], tracked: Sequence[Tracked]
 ) -> list[dict[str, Any]]:
-    """One row for each codebase."""
+    """Return one row for each codebase."""
     known = {one.store_id: one.root for one in tracked}
     known |= {one.store_id: one.root for one in stores if one.root} | dict(roots)
     roots = {_family(store): root for store, root in known.items()}
@@ -53,7 +52,7 @@ def codebase_rows(
     rows = []
     for root, found in groupby(named, key=lambda one: _root(one, roots)):
         each = list(found)
-        # Indexes of unknown roots are not known to be of the same.
+        # Stores of unknown roots may belong to different ones: a row for each.
         rows += [_row(root, each, left.pop(root, None))] if root else [_row("", [one], None) for one in each]
     rows += [_remembered(one) for one in left.values()]
     return sorted(rows, key=lambda row: row["root"] or "")
@@ -64,7 +63,7 @@ def _root(entry: StoreEntry, roots: Mapping[str, str]) -> str:
 
 
 def _family(store_id: str) -> str:
-    """What the names of all stores of one root begin with: a store in which nothing was published says no more."""
+    """Return the part of a store's name that all stores of one root share; it names the root even of an empty store."""
     return store_id.rpartition("__")[0] or store_id
 
 
@@ -88,7 +87,7 @@ def _row(root: str, stores: Sequence[StoreEntry], tracked: Tracked | None) -> di
 
 
 def _remembered(tracked: Tracked) -> dict[str, Any]:
-    """A codebase whose store is gone; somebody indexed it, or tried to."""
+    """Return the row of a codebase whose store is gone, or was never made."""
     state = lifecycle(State.NOT_INDEXED, tracked, failed=tracked.failed)
     return {
         "root": tracked.root,
@@ -107,7 +106,7 @@ def _remembered(tracked: Tracked) -> dict[str, Any]:
 
 
 def _state(best: StoreEntry, writing: bool, tracked: Tracked | None) -> Lifecycle:
-    """The state as far as store and registry say; what closes the gate is for the status to tell."""
+    """Return the state as far as store and registry tell; `cairn status` knows more."""
     begun = tracked is not None and tracked.last_run_outcome is RunOutcome.BEGUN
     if writing and (begun or best.active_snapshot_id is None):
         return lifecycle(State.INDEXING)
@@ -116,21 +115,21 @@ def _state(best: StoreEntry, writing: bool, tracked: Tracked | None) -> Lifecycl
     return lifecycle(State.CLEARED if best.cleared else State.INDEXED, tracked)
 
 
-# --- What is said about the place where rows are searched.
+# --- The engine: the place where rows are searched.
 
 
 ENGINE = "cairn.engine/1"
 
 
 def proof_fields(proof: Proof | None) -> dict[str, str | None] | None:
-    """What the marker on the server proves, in the words of every proof; None where there is nothing to prove."""
+    """Return what the marker on the server proves; None where there is nothing to prove."""
     return None if proof is None else {"outcome": proof.outcome.value, "reason": proof.reason and proof.reason.value}
 
 
 def engine_report(
     *, path: str, root: str, action: str, engine: Mapping[str, object], warnings: Sequence[str] = ()
 ) -> Envelope:
-    """Which place that is, how it stands, and what went there or came from it."""
+    """Return which engine it is, its state, and what was sent to it or brought back."""
     body = [("action", action), ("engine", dict(engine)), *tail(warnings), ("hints", {})]
     return ok(ENGINE, path=path, root=root, body=body)
 
@@ -148,7 +147,7 @@ def store_list(
     unknown: Sequence[str] = (),
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
-    """The stores, that of this root marked; `unknown` are printable names beside them that are not Cairn's."""
+    """Return the stores, with that of this root marked; `unknown` are printable names in `data/` of other origin."""
     room = min(budget, MAX_ENVELOPE_BYTES)
     rows = fit((store_row(entry, current=entry.store_id == current) for entry in stores), room // 2)
     names = fit(map(plain, unknown), room // 8)
@@ -168,7 +167,7 @@ def store_list(
 def purge_report(
     *, path: str, root: str | None, home: str, purged: Purged, dry_run: bool, budget: int = DEFAULT_ENVELOPE_BYTES
 ) -> Envelope:
-    """What a purge removed, or would have, and what it left."""
+    """Return what a purge removed, or would have, and what it left."""
     room = min(budget, MAX_ENVELOPE_BYTES) // 4
     removed = fit(purged.removed, room)
     stayed = fit(({"name": plain(row.name), "why": plain(row.why)} for row in purged.stayed), room)
@@ -187,7 +186,7 @@ def purge_report(
 
 
 def lost_roots(stores: Sequence[StoreEntry]) -> str | None:
-    """What to do about stores whose folder is gone; None when there are none."""
+    """Return what to do about stores whose folder is gone; None when there are none."""
     lost = sum(entry.root_exists is False for entry in stores)
     if not lost:
         return None
@@ -196,7 +195,7 @@ def lost_roots(stores: Sequence[StoreEntry]) -> str | None:
 
 
 def store_row(entry: StoreEntry, *, current: bool = False) -> dict[str, Any]:
-    """One store; null is what could not be told."""
+    """Return one store; null stands for what is not known."""
     trouble = entry.trouble and {"code": entry.trouble.code, "message": plain(entry.trouble.message)}
     return {
         "id": entry.store_id,

@@ -1,7 +1,7 @@
-"""The answers to questions about structure: outlines, lines of a file, definitions by name, similar code.
+"""Build answers about structure: outlines, lines of a file, definitions by name, uses, calls, similar code, maps.
 
-All keep the rules of a search: one snapshot, text of the repository in `text` only (a string, or an object of them),
-whole items left out where they do not fit. What was not found, is not the only one or cannot be known has the status
+All follow the rules of a search: one snapshot, text of the repository in `text` only (a string, or an object of
+strings), whole items left out where they do not fit. What was not found, is ambiguous or cannot be known has the status
 that says so, a `message`, and in `candidates` what was perhaps meant.
 """
 
@@ -50,7 +50,7 @@ Timings = Sequence[tuple[str, float]]
 def outline_answer(
     reply: Reply[FileOutline], *, limit: int | None = None, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES
 ) -> Envelope:
-    """The definitions of a file, in order; `depth` says how deep each one is inside of those before it."""
+    """Return the definitions of a file, in order; `depth` says how deep each one is inside those before it."""
     told = reply.value
     if told is None:
         return no_answer(OUTLINE, reply, timings)
@@ -65,7 +65,7 @@ def outline_answer(
 
 
 def symbols_answer(reply: Reply[Symbols], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
-    """The definitions whose name fits, best first. All of the snapshot was looked at."""
+    """Return the definitions whose name fits, best first; all of the snapshot was searched."""
     told = reply.value
     if told is None:
         return no_answer(SYMBOL, reply, timings)
@@ -79,7 +79,7 @@ def symbols_answer(reply: Reply[Symbols], *, timings: Timings = (), budget: int 
 
 
 def similar_answer(reply: Reply[Similar], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
-    """The chunks that are like one, the most similar first."""
+    """Return the chunks that are similar to one, the most similar first."""
     told = reply.value
     if told is None:
         return no_answer(SIMILAR, reply, timings)
@@ -91,7 +91,7 @@ def similar_answer(reply: Reply[Similar], *, timings: Timings = (), budget: int 
 def read_answer(
     reply: Reply[FileText], *, annotate: bool = False, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES
 ) -> Envelope:
-    """Lines of a file, as many whole ones as fit; of a first one that does not, its beginning."""
+    """Return lines of a file, as many whole ones as fit; of a first line that does not fit, its beginning."""
     told = reply.value
     if told is None:
         return no_answer(READ, reply, timings)
@@ -124,7 +124,7 @@ def _file_fields(told: FileText) -> list[tuple[str, Any]]:
 
 
 def definition_row(one: Definition, *, with_file: bool = True) -> dict[str, Any]:
-    """A definition as every answer shows it. A name that is no single word stands in the text only."""
+    """Return a definition as every answer shows it; a name that is no single word appears in `text` only."""
     row: dict[str, Any] = {"path": one.path} if with_file else {}
     row |= {"startLine": one.start_line, "endLine": one.end_line}
     row |= {"startByte": one.start_byte, "endByte": one.end_byte}
@@ -151,7 +151,7 @@ def shell_of(
     warnings: Sequence[str] = (),
     exhaustive: bool = False,
 ) -> Envelope:
-    """The answer without its results, which `filled` puts in."""
+    """Return the answer without its results, which `filled` adds."""
     assert reply.source is not None, "an answer is from a snapshot"
     body = [
         *source_fields(reply.source),
@@ -171,12 +171,12 @@ def _warnings(reply: Reply[Any], own: Sequence[str]) -> list[str]:
 
 
 def room(shell: Envelope, budget: int) -> int:
-    """How many bytes more an answer may have."""
+    """Return how many bytes the answer may still grow."""
     return max(min(budget, MAX_ENVELOPE_BYTES) - len(shell.to_json().encode()) - _RESERVE, _LEAST_ROOM)
 
 
 def filled(shell: Envelope, rows: Sequence[dict[str, Any]], total: int, budget: int) -> Envelope:
-    """The answer with as many whole results as fit; `limitsHit` counts what is left of the total."""
+    """Return the answer with as many whole results as fit; `limitsHit` counts what is left of the total."""
     shown = fit(rows, room(shell, budget))
     hit = cut("results", len(shown), total)
     body = dict(shell.body) | {"results": shown, "limitsHit": [hit] if hit else []}
@@ -184,7 +184,7 @@ def filled(shell: Envelope, rows: Sequence[dict[str, Any]], total: int, budget: 
 
 
 def no_answer(schema: str, reply: Reply[Any], timings: Timings) -> Envelope:
-    """The answer to a question that has none: a closed gate, or why nothing was found and what was perhaps meant."""
+    """Return the answer to a question without a value: a closed gate, or a miss with what was perhaps meant."""
     miss = reply.miss
     if miss is None:
         return closed(schema, reply.gate, path=reply.path)
@@ -204,7 +204,7 @@ def no_answer(schema: str, reply: Reply[Any], timings: Timings) -> Envelope:
 
 
 def _lines_that_fit(lines: Sequence[str], room: int) -> tuple[list[str], bool]:
-    """As many leading lines as fit into a JSON text of this size; False when even the first was cut."""
+    """Return as many leading lines as fit into a JSON text of this size; False when even the first was cut."""
     kept: list[str] = []
     left = room
     for line in lines:
@@ -219,7 +219,7 @@ def _lines_that_fit(lines: Sequence[str], room: int) -> tuple[list[str], bool]:
 
 
 def _most(high: int, fits: Callable[[int], bool]) -> int:
-    """The highest number up to this one that fits, when all below it do."""
+    """Return the highest number up to `high` that fits, when all numbers below it do."""
     low = 0
     while low < high:
         middle = (low + high + 1) // 2
@@ -227,8 +227,7 @@ def _most(high: int, fits: Callable[[int], bool]) -> int:
     return low
 
 
-# --- The answer to who uses a definition: all that is written of it, who imports it, who uses it, and how sure
-# each is.
+# --- `cairn refs`: what is written of a definition, who imports and uses it, and how sure each use is.
 
 
 REFS = "cairn.refs/1"
@@ -242,7 +241,7 @@ UNFOLLOWED = "Imports of {language} are not followed, so most uses in other file
 
 
 def references_answer(reply: Reply[Uses], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
-    """The imports of a definition, then its uses, in order of path and place."""
+    """Return the imports of a definition, then its uses, in order of path and place."""
     told = reply.value
     if told is None:
         return no_answer(REFS, reply, timings)
@@ -267,7 +266,7 @@ def references_answer(reply: Reply[Uses], *, timings: Timings = (), budget: int 
 
 
 def use_cautions(told: Uses) -> list[str]:
-    """What is not known of the uses of such a definition."""
+    """Return what is not known of the uses of such a definition."""
     one = told.definitions[0]
     reads = READS if one.layer == SYNTACTIC else READS_WHERE_INDEXED
     found = [reads] if one.kind in _VALUES else []
@@ -284,12 +283,10 @@ def _use_row(use: Use) -> dict[str, Any]:
     return row | {"text": use.text, "layer": use.layer}
 
 
-# --- The answer to who calls a definition and what it calls: nodes, edges with how sure they are, and notes on
-# the rest.
+# --- `cairn graph`: nodes, edges with how sure they are, and notes on the rest.
 
 
 GRAPH = "cairn.graph/1"
-# Room for `limitsHit`, a warning more and the counts.
 
 
 def call_graph_answer(
@@ -299,14 +296,14 @@ def call_graph_answer(
     timings: Timings = (),
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
-    """The nearest nodes, the edges between them and the notes about them, as many as fit."""
+    """Return the nearest nodes, the edges between them and the notes about them, as many as fit."""
     told = reply.value
     if told is None:
         return no_answer(GRAPH, reply, timings)
     asked = {"symbolId": told.root, "direction": told.direction.value, "depth": told.depth}
     shell = shell_of(GRAPH, reply, timings, ("graph", asked), warnings=graph_cautions(told))
     room = max(min(budget, MAX_ENVELOPE_BYTES) - len(shell.to_json().encode()) - _RESERVE, _LEAST_ROOM)
-    # Notes get a quarter at least, and what the graph leaves.
+    # Notes get at least a quarter of the room, and what the graph leaves.
     nodes, edges, used = _that_fit(told, room * 3 // 4)
     notes = shown_notes(told, nodes, edges, note_limit)
     rows = fit([_note_row(note) for note in notes.notes], room - used)
@@ -333,20 +330,20 @@ def call_graph_answer(
 
 
 def shown_notes(told: CallGraph, nodes: Sequence[Node], edges: Sequence[Edge], limit: int) -> ShownNotes:
-    """The notes about these nodes and edges."""
+    """Return the notes about these nodes and edges."""
     files = {node.path for node in nodes} | {edge.site.path for edge in edges}
     return relevant(told.notes, files, {node.id for node in nodes}, limit)
 
 
 def graph_cautions(told: CallGraph) -> list[str]:
-    """What is not known of calls in the language of what was asked about, and what nobody looked at."""
+    """Return what is not known of calls in the language that was asked about, and what was too much to look at."""
     language = told.nodes[0].language
     found = [TOO_MANY.format(count=told.not_looked_at)] if told.not_looked_at else []
     return found if are_imports_followed(language) else [*found, UNFOLLOWED.format(language=language)]
 
 
 def _that_fit(told: CallGraph, room: int) -> tuple[list[Node], list[Edge], int]:
-    """As many leading edges, with the nodes at their ends, as take at most so many bytes; the first node always."""
+    """Return as many leading edges, with their nodes, as take at most so many bytes; the first node always."""
     known = {node.id: node for node in told.nodes}
     nodes = {told.root: known[told.root]}
     edges: list[Edge] = []
@@ -367,16 +364,16 @@ def _size(row: dict[str, Any]) -> int:
 
 
 def node_row(node: Node) -> dict[str, Any]:
-    """A definition as every answer shows it, with its id and how far it is."""
+    """Return a definition as every answer shows it, with its id and its distance."""
     head = {"symbolId": node.id, "distance": node.distance}
     if node.definition is None:
         return head | {"path": node.path, "language": node.language, "kind": "file"}
-    # What is written about it would take the room of other nodes.
+    # Documentation would take the room of other nodes.
     return head | definition_row(replace(node.definition, doc=""))
 
 
 def edge_row(edge: Edge) -> dict[str, Any]:
-    """An edge; `count` places make it, and `site` is the first of the surest."""
+    """Return an edge; `count` places make it, and `site` is the first of the surest."""
     site = {"path": edge.site.path, "line": edge.site.line, "column": edge.site.column}
     row = {"src": edge.src, "dst": edge.dst, "kind": edge.kind.value, "tier": edge.tier.value}
     return row | {"site": site, "count": edge.count, "layer": edge.layer}
@@ -388,7 +385,7 @@ def _note_row(note: Note) -> dict[str, Any]:
     return row | ({"text": note.text} if note.text else {})
 
 
-# --- The answer to `cairn map`: the map as text, and which files and entry points stand in it.
+# --- `cairn map`: the map as text, and which files and entry points are in it.
 
 
 MAP = "cairn.map/1"
@@ -396,7 +393,7 @@ _ENTRY_POINTS_BYTES = 4_096
 
 
 def map_answer(reply: Reply[RepoMap], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
-    """The map in `text`, which is what the number of tokens is about; `results` are the files in it, in its order."""
+    """Return the map in `text`, whose tokens are counted; `results` are the files on it, in its order."""
     told = reply.value
     if told is None:
         return no_answer(MAP, reply, timings)
@@ -428,15 +425,14 @@ def _entry_row(one: EntryPoint) -> dict[str, Any]:
     return row | ({"text": one.name} if one.name else {})
 
 
-# --- The answer to which local names a function has: where each is bound, written and read, by its syntax
-# alone.
+# --- `cairn refs --local`: where each local name of a function is bound, written and read, by its syntax alone.
 
 
 LOCAL = "cairn.local/1"
 
 
 def local_answer(reply: Reply[Locals], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
-    """The local names in the order in which they first stand, each whole; all of the function was looked at."""
+    """Return the local names in the order in which they first appear, each whole; all of the function was searched."""
     told = reply.value
     if told is None:
         return no_answer(LOCAL, reply, timings)
