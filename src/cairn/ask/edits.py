@@ -196,13 +196,13 @@ def _files_with(searcher: Searcher, one: Definition) -> dict[str, tuple[NamePlac
     for path, file in sorted(searcher.view.records().items()):
         text = searcher.view.text(path) if file.skip is None and family_of(path) is family else None
         if text is not None and whole.search(text):
-            # What was not parsed may have killed the process that tried: it is not tried in this one.
+            # A file that was not parsed may have killed the worker that tried: it is not parsed in this process.
             found[path] = places_of_name(bytes(text), file.language, one.name) if has_outline(file) else ()
     return found
 
 
 def _meant(told: MutationGate | RenamePlan, signature: str) -> Ambiguity | None:
-    """The one ambiguity whose signature begins so; one that is decided may be decided anew."""
+    """Return the one ambiguity whose signature begins so; a decided ambiguity may be decided again."""
     gate = told.gate if isinstance(told, RenamePlan) else told
     own = told.questions if isinstance(told, RenamePlan) else ()
     every = {one.signature: one for one in (*own, *(each for file in gate.files for each in file.questions))}

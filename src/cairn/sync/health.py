@@ -215,13 +215,13 @@ def audit(
 
 
 def in_order(findings: Iterable[HealthFinding]) -> tuple[HealthFinding, ...]:
-    """The worst first, then by code and path: two audits of the same state say the same."""
+    """Return findings the worst first, then by code and path, so that two audits of the same state say the same."""
     ranks = list(Severity)
     return tuple(sorted(findings, key=lambda row: (ranks.index(row.severity), row.code, row.path or "", row.message)))
 
 
 def sampled(candidates: Sequence[Candidate], snapshot: str, wanted: int | None) -> list[Candidate]:
-    """So many of these files, one in a hundred unless told; always the same ones for the same snapshot."""
+    """Return so many of these files, by default one in a hundred; always the same files for the same snapshot."""
     count = max(AUDIT_SAMPLE_MIN, -(-len(candidates) // AUDIT_SAMPLE_FRACTION)) if wanted is None else wanted
     chosen = sorted(candidates, key=lambda one: sha256(snapshot.encode() + one.raw).digest())[:count]
     return sorted(chosen, key=lambda one: one.raw)

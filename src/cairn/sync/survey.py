@@ -82,7 +82,7 @@ def _look(
             found.append(EligibleFile(candidate.key, len(outcome.data), language))
         elif not isinstance(outcome, Vanished):
             found.append(outcome)
-    # Only cutting a large file shows into how many pieces it falls.
+    # Only cutting a large file shows how many chunks it has.
     for done, facts in enumerate(extract_all(codebase.root, large, limits)):
         progress("cutting large files", done, len(large))
         if isinstance(facts, FileFacts):
