@@ -1,7 +1,7 @@
-"""A command that was typed elsewhere, run here: the verbs print what they would have printed there.
+"""Run a command in the daemon that was typed in another process: it prints what it would have printed there.
 
-Only what reads is run, from the codebases that are kept open, and only while the index can answer. Everything else is
-for the process that the command was typed in: to index a folder, to ask the person, to say which path is wrong.
+Only commands that read are run here, from codebases that are kept open, and only while the index can answer. Everything
+else is left to the process that the command was typed in: indexing a folder, asking the person, naming a wrong path.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from cairn.daemon.frames import RENDERED
 from cairn.daemon.requests import Emit
 
 _DISPLAY = frozenset({"NO_COLOR", "TERM"})
-# A character takes twelve bytes in a frame at most, and a frame holds ten million.
+# A character takes at most twelve bytes in a frame, and a frame holds ten million.
 _PIECE = 1 << 19
 
 
 class Typed(NamedTuple):
-    """A command line, the folder it was typed in, and what it is printed on. `columns` is 0 where that is no matter."""
+    """A command line, its folder, and the streams it is printed on. `columns` is 0 where the width does not matter."""
 
     arguments: list[str]
     cwd: str
@@ -42,9 +42,9 @@ class Typed(NamedTuple):
 def run_command(
     workspace: Workspace, body: Mapping[str, Any], emit: Emit, cancelled: Callable[[], bool] = lambda: False
 ) -> int | None:
-    """The exit status of a command, once all of it has been told; None when it is to be run where it was typed.
+    """Return the exit status of a command, once all of its output was emitted; None when the client must run it itself.
 
-    What was told of one that ends with None is not to be printed.
+    After None, the client must not print what was emitted.
     """
     typed = typed_of(body)
     if typed is None or not _is_rendered(typed.arguments):
@@ -56,14 +56,14 @@ def run_command(
     try:
         status = main(typed.arguments, Output(stdout, stderr, typed.environ, around=around))
     except Exception:
-        # Where it was typed somebody can see what is wrong.
+        # The client runs the command again, where a person can see what is wrong.
         return None
     pages.flush()
     return status
 
 
 def typed_of(body: Mapping[str, Any]) -> Typed | None:
-    """What a client says that was typed; None when it is no command line."""
+    """Return the command line in a client's message; None when the message holds none."""
     arguments, cwd = body.get("argv"), body.get("cwd")
     environ, terminal = body.get("environ", {}), body.get("terminal", {})
     if not (isinstance(arguments, list) and arguments and all(isinstance(one, str) for one in arguments)):
@@ -91,7 +91,7 @@ def _is_rendered(arguments: Sequence[str]) -> bool:
 
 
 class _Pages:
-    """What is printed, in its order: the answer as a whole, and at once what is said beside it."""
+    """The output of a command in its order: the answer is held back to the end, and notes are emitted at once."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -126,7 +126,7 @@ class _Page(io.TextIOBase):
 
 
 class _Elsewhere(Surroundings):
-    """Around somebody who stands in another process: their folder, our open codebases."""
+    """The surroundings of a person in another process: that process's folder, and the daemon's open codebases."""
 
     def __init__(self, workspace: Workspace, typed: Typed, cancelled: Callable[[], bool]) -> None:
         super().__init__(workspace.pool.environ)
@@ -153,14 +153,14 @@ class _Elsewhere(Surroundings):
     def sessions(
         self, targets: Sequence[Target], policy: Policy | None, output: Output, *, read_only: bool = False
     ) -> Iterator[list[Session]]:
-        """The codebase as it is kept open, with the files compared first. `NotHere` when it cannot answer."""
+        """The codebase as it is kept open, compared with its files first; raises `NotHere` when it cannot answer."""
         if read_only or len(targets) != 1:
             raise NotHere
         [target] = targets
         progress = output.progress()
         try:
-            # A person waits for it, and sees how far it is. A folder is indexed for the first time only
-            # where the command was typed.
+            # A person waits and sees the progress. A folder is indexed for the first time only where the command was
+            # typed.
             policy = replace(policy or AS_IT_IS, create=False, stale_ok=False, rests=False, tell=progress.tell)
             patience = Patience(policy.seconds, cancelled=self._cancelled)
             with self._workspace.prepared(target, policy, patience) as session:

@@ -1,4 +1,4 @@
-"""`cairn completion SHELL`: a script that completes commands, options, the values of options, and paths."""
+"""Print a shell script (`cairn completion`) that completes commands, options, the values of options, and paths."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ complete -o filenames -F _cairn cairn
 
 
 def configure_completion(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn completion`."""
+    """Add the options of `cairn completion`."""
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell to complete for")
 
 

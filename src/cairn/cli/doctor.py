@@ -1,4 +1,4 @@
-"""`cairn doctor`: what this machine has of what Cairn needs and can use, and how to get the rest."""
+"""Say what this machine has of what Cairn needs and can use, and how to get the rest (`cairn doctor`)."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _EXTRAS = (
 
 
 def configure_doctor(parser: argparse.ArgumentParser) -> None:
-    """`cairn doctor` has no options of its own."""
+    """Add nothing: `cairn doctor` has no options of its own."""
 
 
 def run_doctor(options: argparse.Namespace, output: Output) -> int:
-    """Look at everything; nothing is changed, started or downloaded. It fails when something cannot work at all."""
+    """Check everything and print it; changes, starts and downloads nothing. Returns 1 when something cannot work."""
     from cairn.sync.checkup import check_up  # noqa: PLC0415
 
     environ = output.around.environ
@@ -49,7 +49,7 @@ def run_doctor(options: argparse.Namespace, output: Output) -> int:
 
 
 def _settings(environ: Mapping[str, str], checks: list[Check]) -> Config:
-    """The user's settings, with a line about them; as they ship when they cannot be read."""
+    """Return the user's settings and add a check about them; returns the defaults when they cannot be read."""
     try:
         user = read_user_config(environ)
         found = load_config(None, user.data, user_file=user_config_path(environ), user_alone=user.alone)
@@ -61,7 +61,7 @@ def _settings(environ: Mapping[str, str], checks: list[Check]) -> Config:
 
 
 def _daemon(environ: Mapping[str, str]) -> Check:
-    """Whether one answers. It is only greeted: one of another version is not asked to leave."""
+    """Check whether a daemon answers; only greets it, so that one of another version is not asked to leave."""
     from cairn.daemon.address import dial  # noqa: PLC0415
     from cairn.daemon.frames import BadFrame, hello, receive, send  # noqa: PLC0415
 
@@ -95,7 +95,7 @@ def _extras() -> Iterator[Check]:
 def _indexers(environ: Mapping[str, str], settings: Config, root: str) -> list[IndexerRow]:
     from cairn.semantic.tools import indexer_table  # noqa: PLC0415
 
-    # What a repository brings is not run, not even to be asked for its version.
+    # A program that a repository brings is not run, not even to ask for its version.
     found = indexer_table(environ, settings.semantic, root=os.path.realpath(root))
     return [
         IndexerRow(one.name, one.family.value, one.program, one.version, one.trouble, one.install, one.tested)

@@ -1,4 +1,4 @@
-"""`cairn engine push|pull|status`: the copy of the index on a search server, and how that stands."""
+"""Keep the copy of an index on a search server: send it, bring it back, say where it stands (`cairn engine`)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _LOCAL = "Rows are searched on this machine; `[engine]` in your own config.toml 
 
 
 def configure_engine(parser: argparse.ArgumentParser) -> None:
-    """One word says what is to be done."""
+    """Add the action of `cairn engine`."""
     parser.add_argument("action", choices=("push", "pull", "status"), help="send, bring back, or say how it stands")
 
 
 def run_engine(options: argparse.Namespace, output: Output) -> int:
-    """Do it, and say what came of it. A server that does not answer ends `status` with its error's exit status."""
+    """Do the action and print the result; returns the error's exit status when the server does not answer."""
     codebase = open_codebase(options.root, os.environ)
     home = cairn_home(os.environ)
-    # Needs numpy; `--help` does not.
+    # Imported here because it needs numpy, and `--help` does not.
     from cairn.sync.remote.copy import engine_status, push  # noqa: PLC0415
     from cairn.sync.remote.pull import pull  # noqa: PLC0415
 
@@ -96,5 +96,5 @@ def _summary(action: str, report: EngineReport) -> str:
 
 
 def _is_complete(report: EngineReport) -> bool:
-    """Whether the marker says so, and nobody has taken rows away since."""
+    """Whether the marker says that the copy is complete, and all its segments are still there."""
     return report.marked and report.there == report.segments

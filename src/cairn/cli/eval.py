@@ -1,4 +1,4 @@
-"""`cairn eval`: how good the answers are, on judged questions or on the history of one's own repository."""
+"""Measure how good the answers are, on judged questions or on the history of a repository (`cairn eval`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DIGITS = 4
 
 
 class Measured(NamedTuple):
-    """What was measured: sets of questions with their scores, the root where there is one, and what else to know."""
+    """The result of a measurement: sets of questions with their scores, the root where there is one, and warnings."""
 
     sets: tuple[tuple[str, list[Scored]], ...]
     root: str | None = None
@@ -33,7 +33,7 @@ class Measured(NamedTuple):
 
 
 def configure_eval(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn eval`."""
+    """Add the options of `cairn eval`."""
     add = parser.add_argument
     add("data", metavar="DATA", nargs="?", help="a folder with repos.json and annotations/NAME.json")
     add("--repos", metavar="FOLDER", help="where the repositories of DATA lie (default: DATA/repos)")
@@ -51,7 +51,7 @@ def configure_eval(parser: argparse.ArgumentParser) -> None:
 
 
 def run_eval(options: argparse.Namespace, output: Output) -> int:
-    """Ask everything, and print the means."""
+    """Ask all questions, and print the means."""
     way = _way(options)
     progress = output.progress()
     try:
@@ -69,7 +69,7 @@ def run_eval(options: argparse.Namespace, output: Output) -> int:
 
 
 def _way(options: argparse.Namespace) -> AskingWay:
-    """How is asked; what is wrong with the command is said before anything is indexed."""
+    """Return how to ask; raises what is wrong with the command before anything is indexed."""
     from cairn.evaluation.scoring import AskingWay  # noqa: PLC0415 - numpy takes a tenth of a second
     from cairn.search.searcher import check  # noqa: PLC0415
     from cairn.search.types import SearchRequest  # noqa: PLC0415
@@ -119,7 +119,7 @@ def _from_git(options: argparse.Namespace, way: AskingWay, progress: ProgressBar
     history = history_of(git, name, options.commits or DEFAULT_COMMITS, here.config.limits.max_file_bytes)
     files = len(history.files)
     with exported(git, history.files, lambda done: progress("reading", done, files)) as (tree, home):
-        # Settings of the user hold there as they do here; only the index goes elsewhere.
+        # The user's settings apply to the exported tree as well; only its index goes to a scratch folder.
         codebase = folder_as_codebase(tree, os.environ)
         scratch = {**os.environ, "CAIRN_HOME": home}
         scored = ask(codebase, scratch, (*history.plain, *history.masked), way, tell=progress.tell)

@@ -1,4 +1,4 @@
-"""`cairn index`, `sync`, `reindex` and `clear`: the runs that write the index."""
+"""Write the index (`cairn index`, `sync`, `reindex`, `clear`), and say which files belong in it (`files`, `why`)."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from cairn.sync.codebase import open_codebase
 from cairn.sync.report import FailedFile, RunOptions, RunReport
 from cairn.sync.survey import Survey, survey
 
-# --- `cairn files`: the eligible set, and what is left out and why.
+# --- `cairn files`: the eligible files, and what is left out and why.
 
 
 def configure_files(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn files`."""
+    """Add the options of `cairn files`."""
     parser.add_argument("--skipped", action="store_true", help="list what is left out instead, with the reason")
     parser.add_argument("--after", metavar="PATH", help="with --json: go on after this path (`continuation` names it)")
 
 
 def run_files(options: argparse.Namespace, output: Output) -> int:
-    """List, then say on stderr what the list leaves out."""
+    """List the files on stdout, then say on stderr what the list leaves out."""
     codebase = open_codebase(options.root, os.environ)
     progress = output.progress()
     try:
@@ -105,7 +105,7 @@ def _warnings(found: Survey, config_warnings: tuple[str, ...]) -> list[str]:
 
 
 class Explanation(NamedTuple):
-    """The skip that decided (None: the path is indexed), where, the ignore rule behind it, and what the file holds."""
+    """The skip that decided (None: the path is indexed), where, the ignore rule behind it, and the file's facts."""
 
     skip: Skip | None
     decided_at: bytes
@@ -114,12 +114,12 @@ class Explanation(NamedTuple):
 
 
 def configure_why(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn why`."""
+    """Add the options of `cairn why`."""
     parser.add_argument("path", metavar="PATH", help="a file or folder inside the root")
 
 
 def run_why(options: argparse.Namespace, output: Output) -> int:
-    """Explain one path."""
+    """Explain why one path is indexed or left out."""
     codebase = open_codebase(options.root, os.environ)
     raw = relative_to_root(codebase.root, options.path, os.getcwd() if options.root == "." else options.root)
     with Tree(codebase.root) as tree:
@@ -139,7 +139,7 @@ def _must_exist(tree: Tree, raw: bytes) -> None:
     except (FileNotFoundError, NotADirectoryError):
         raise PathNotFound(path=printable(raw), root=tree.path) from None
     except OSError:
-        # Something is there that may not be looked at: the walk says so in its own words.
+        # The path exists and may not be looked at: the walk names the reason.
         return
 
 
@@ -160,7 +160,7 @@ def _explain(root: Root, tree: Tree, raw: bytes, walked: WalkResult, limits: Lim
 
 
 def _ignore_rule(tree: Tree, raw: bytes, *, is_folder: bool) -> IgnoreRule | None:
-    """The line of an ignore file that had the last word about this path, if any had."""
+    """Return the line of an ignore file that decided about this path; None when no line did."""
 
     def load(folder: bytes, name: str = GITIGNORE) -> RuleSet | None:
         path = folder + b"/" + name.encode() if folder else name.encode()
@@ -218,7 +218,7 @@ _MOST_FAILURES_SHOWN = 10
 
 
 def configure_index(parser: argparse.ArgumentParser) -> None:
-    """The options of the four runs; an empty index cannot be a degraded one."""
+    """Add the options of the four runs; `cairn clear` cannot be degraded."""
     if parser.get_default("command") != "clear":
         parser.add_argument(
             "--allow-degraded", action="store_true", help="publish without the files that cannot be indexed"
@@ -228,8 +228,8 @@ def configure_index(parser: argparse.ArgumentParser) -> None:
 
 
 def run_index(options: argparse.Namespace, output: Output) -> int:
-    """Do the run that was asked for, and say in one line what came of it."""
-    # numpy and the grammars are loaded by a run, never by `--help`, and a wrong root is told before they are.
+    """Do the run of the command, and print its result in one line."""
+    # numpy and the grammars are loaded by a run, never by `--help`; a wrong root is reported before they are.
     shared = getattr(options, "shared", False)
     codebase = open_codebase(options.root, os.environ, shared=shared)
     from cairn.sync import run as engine  # noqa: PLC0415
@@ -261,7 +261,7 @@ def run_index(options: argparse.Namespace, output: Output) -> int:
 
 
 def summary(report: RunReport, command: str) -> str:
-    """One line: what is indexed now, what changed, what is left out, and what it takes on disk."""
+    """Return one line: what is indexed now, what changed, what is left out, and what it takes on disk."""
     if command == "clear":
         done = "Cleared" if report.published else "There was nothing to clear"
         return f"{done}; `cairn index` fills the index again."
@@ -293,7 +293,7 @@ def _done(report: RunReport, command: str) -> str:
 
 
 def notes(report: RunReport, config_warnings: Sequence[str], output: Output) -> None:
-    """What else there is to know: files that failed, work that was taken over, warnings."""
+    """Print what else there is to know: files that failed, work that was adopted, warnings."""
     mark = output.styled("note: ", "yellow", output.stderr)
     if report.adopted:
         output.note(f"{counted(report.adopted, 'file')} had been prepared by a run that was stopped.")

@@ -1,4 +1,4 @@
-"""`cairn install` and `cairn uninstall`: Cairn in the settings of coding agents, with their user's consent."""
+"""Add Cairn to the settings of agents and remove it again, with the user's consent (`cairn install`, `uninstall`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def configure_install(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn install` and `cairn uninstall`."""
+    """Add the options of `cairn install` and `cairn uninstall`."""
     if parser.get_default("command") == "install":
         others = "; for any other name, what to write is printed (default: all that are found)"
         parser.add_argument("agents", metavar="AGENT", nargs="*", help=_KNOWN + others)
@@ -40,7 +40,7 @@ def configure_install(parser: argparse.ArgumentParser) -> None:
 
 
 def run_install(options: argparse.Namespace, output: Output) -> int:
-    """Plan, show the difference, ask, and write."""
+    """Plan the changes, show the differences, ask, and write."""
     root = find_root(options.root).path if options.project else None
     registrar = Registrar(os.environ, root)
     chosen = [registrar.agents[name] for name in dict.fromkeys(options.agents) if name in registrar.agents]
@@ -65,7 +65,7 @@ def run_install(options: argparse.Namespace, output: Output) -> int:
 
 def _install(registrar: Registrar, chosen: Sequence[Agent], steps: _Steps, options: argparse.Namespace) -> None:
     agreed = steps.take(registrar.install(chosen))
-    # What stands in the settings is one question, what an agent is told is another.
+    # The settings are one question to the user, the instructions for agents another.
     if options.instructions or (agreed and steps.asks):
         steps.take(registrar.install(chosen, PAGE))
 
@@ -85,7 +85,7 @@ class _Steps:
         return any(change.outcome is FileOutcome.REFUSED for change in self.changes)
 
     def take(self, batch: Sequence[Change]) -> bool:
-        """Show a batch and write what is agreed to; False when it was not."""
+        """Show a batch and write it when the user agrees; return whether they did."""
         diffs = [difference(_shown(one.file), one.found.data, one.after) if one.writes else [] for one in batch]
         if not self._options.json:
             for change, diff in zip(batch, diffs, strict=True):

@@ -1,4 +1,4 @@
-"""The `cairn` command: find the verb, run it, turn every failure into one sentence and an exit status.
+"""Run the `cairn` command: find the verb, run it, turn every failure into one sentence and an exit status.
 
 Verbs are imported when they are run, so that a fast one does not pay for a heavy one.
 """
@@ -41,7 +41,7 @@ Every command takes --json, --root PATH, -q, -v, --offline and --help (with exam
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, but a wrong call is an error like every other one."""
+    """An argparse parser that raises `UsageError` for a wrong call."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(problem=f"{message[:1].upper()}{message[1:]}.")
@@ -51,7 +51,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _HelpWanted(Exception):
-    """Somebody asks for help with a verb, or with a verb of a verb."""
+    """The user asks for help with a verb, or with a verb of a verb."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class _HelpWanted(Exception):
 
 
 def command_parser(name: str) -> argparse.ArgumentParser:
-    """The options of one verb, the common ones included."""
+    """Return the parser of one verb, with the common options."""
     command = COMMANDS[name]
     parser = _Parser(
         prog=f"cairn {name}",
@@ -83,7 +83,7 @@ def command_parser(name: str) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None, output: Output | None = None) -> int:
-    """Run one command line; the return value is the exit status."""
+    """Run one command line; return the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     output = output or Output()
     output.json = "--json" in arguments
@@ -91,7 +91,7 @@ def main(argv: Sequence[str] | None = None, output: Output | None = None) -> int
         return _run(arguments, output)
     except BrokenPipeError:
         output.around.only_where_typed()
-        # `cairn files | head`: the reader has what it wanted. Nothing more may be written, not even at exit.
+        # In `cairn files | head` the reader has what it wanted. Nothing more may be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except NotHere:
@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None, output: Output | None = None) -> int
     except Exception as problem:
         if isinstance(problem, OSError) and problem.errno in OUR_TROUBLE:
             return _report(OutOfResources(why=os.strerror(problem.errno)), output)
-        # Where the person sits it may go well, or they can look into it.
+        # In a daemon this raises `NotHere`: the command may succeed where it was typed, or the person can look into it.
         output.around.only_where_typed()
         if os.environ.get("CAIRN_DEBUG"):
             raise
@@ -125,12 +125,12 @@ def _run(arguments: list[str], output: Output) -> int:
     if name.startswith("-"):
         raise UsageError(problem=f"There is no option {plain(name)} before the command.")
     if name not in COMMANDS:
-        # A first word that is no command is what to look for.
+        # A first word that is no command is a query.
         name, arguments = "search", ["search", *arguments]
     try:
         options = _options(name, arguments[1:])
     except _HelpWanted as wanted:
-        # It is as wide as the terminal.
+        # Help is as wide as the terminal, which only the process at the terminal knows.
         output.around.only_where_typed()
         output.stdout.write(wanted.parser.format_help())
         return 0
@@ -142,7 +142,8 @@ def _options(name: str, arguments: list[str]) -> argparse.Namespace:
     parser = command_parser(name)
     if name != "search":
         return parser.parse_args(arguments)
-    # Options may stand between the query and its paths; what comes after `--` is none, which argparse forgets then.
+    # Options may stand between the query and its paths. Words after `--` are no options, which argparse would forget
+    # here.
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_intermixed_args(arguments[:end])
     options.words = [*([] if options.query is None else [options.query]), *options.paths, *arguments[end + 1 :]]
@@ -151,7 +152,7 @@ def _options(name: str, arguments: list[str]) -> argparse.Namespace:
 
 def _report(problem: CairnError, output: Output) -> int:
     if isinstance(problem, SourceError):
-        # It may name a path as it was typed.
+        # The error may name a path as it was typed, and only the process it was typed in knows that form.
         output.around.only_where_typed()
     if output.json:
         output.line(error_envelope(problem).to_json())

@@ -1,4 +1,4 @@
-"""The options of a question as argparse takes them, and the values that a shell can complete."""
+"""Declare the options of a question to argparse, and the values that a shell can complete."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def configure_question(parser: argparse.ArgumentParser) -> None:
 
 
 def known_values(command: str) -> dict[str, list[str]]:
-    """Return the values that are known of each option of a command that takes others too, such as a language."""
+    """Return the known values of each option of a command that also takes other values, such as a language."""
     options = QUESTIONS[command].on(Face.CLI) if command in QUESTIONS else ()
     return {one.name: list(one.type.known) for one in options if isinstance(one.type, TextList) and one.type.known}
 
 
 def _how(one: OptionOnFace) -> dict[str, Any]:
-    """Return what argparse wants to know of an option."""
+    """Return the arguments of argparse for an option."""
     how: dict[str, Any] = {}
     if one.shown.metavar is not None:
         how["metavar"] = one.shown.metavar

@@ -1,4 +1,4 @@
-"""How answers look at a terminal: results on stdout, everything else on stderr, colours only where they are wanted."""
+"""Print answers at a terminal: results on stdout, everything else on stderr, colours only where they are wanted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cairn.ask.session import Session, Target
 
 
-# --- Where a command is typed, and who opens codebases for it: this process, or a server in its stead.
+# --- The surroundings of a command: this process, or a client of the daemon.
 
 
 class NotHere(Exception):
@@ -30,9 +30,9 @@ class NotHere(Exception):
 
 
 class Surroundings:
-    """Around this process: the folder it stands in, its environment, and codebases that are opened for one command."""
+    """The surroundings of this process: its folder, its environment, and codebases opened for one command."""
 
-    # The width of the terminal, where only somebody else can see it.
+    # The width of the terminal, where only another process can see it.
     columns: int | None = None
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
@@ -40,28 +40,31 @@ class Surroundings:
 
     @property
     def cwd(self) -> str:
-        """The folder where the person stands."""
+        """The folder in which the command was typed."""
         return os.getcwd()
 
     def path(self, typed: str) -> str:
-        """A path that was typed, as this process can open it."""
+        """Return a typed path as this process can open it."""
         return typed
 
     def base(self, root: str) -> str:
-        """The folder that names of files are meant from: where the person stands, or `--root`."""
+        """Return the folder that names of files are relative to: where the command was typed, or `--root`."""
         return self.cwd if root == "." else os.path.normpath(os.path.join(self.cwd, root))
 
     def only_where_typed(self) -> None:
-        """Passes here; `NotHere` for a server: what comes now needs the person, or names paths as they typed them."""
+        """Pass in the process of the command; raise `NotHere` in a daemon.
+
+        Called before what needs the person, or names paths as they were typed.
+        """
 
     def target(self, folder: str) -> Target:
-        """The codebase that holds a folder, all of it."""
+        """Return the codebase that holds a folder, all of it."""
         from cairn.ask.session import whole  # noqa: PLC0415 - numpy takes a tenth of a second
 
         return whole(folder, self.environ)
 
     def targets(self, paths: Sequence[str]) -> list[Target]:
-        """The codebases that hold these files and folders."""
+        """Return the codebases that hold these files and folders."""
         from cairn.ask.session import find_targets  # noqa: PLC0415
 
         return find_targets(paths, self.environ)
@@ -70,7 +73,7 @@ class Surroundings:
     def sessions(
         self, targets: Sequence[Target], policy: Policy | None, output: Output, *, read_only: bool = False
     ) -> Iterator[list[Session]]:
-        """The codebases opened, and prepared unless there is no policy; each step with a bar when it is long."""
+        """The codebases, open and prepared by the policy (None: not prepared), with a progress bar for long steps."""
         from cairn.ask.session import Session  # noqa: PLC0415
 
         with ExitStack() as stack:
@@ -81,7 +84,7 @@ class Surroundings:
 
 
 def prepare_all(sessions: Sequence[Session], policy: Policy, output: Output) -> None:
-    """Do the step before the read for every codebase, with a bar when it takes long."""
+    """Do the step before the read for every codebase, with a progress bar when it takes long."""
     from dataclasses import replace  # noqa: PLC0415
 
     from cairn.ask.prepare import prepare  # noqa: PLC0415 - numpy takes a tenth of a second
@@ -93,7 +96,7 @@ def prepare_all(sessions: Sequence[Session], policy: Policy, output: Output) -> 
         except CairnError as problem:
             if len(sessions) == 1:
                 raise
-            # The others may answer; this one says why it does not when it is asked.
+            # The other codebases may answer; this one says why it does not when it is asked.
             session.trouble = problem
         finally:
             progress.done()
@@ -108,7 +111,7 @@ _DEFAULT_COLUMNS = 80
 
 
 class Output:
-    """The two streams of one command, and where it is typed. `verbosity` is -1 for quiet, 1 for more."""
+    """The two streams of one command, and its surroundings. `verbosity` is -1 for quiet, 1 for more."""
 
     def __init__(
         self,
@@ -131,17 +134,17 @@ class Output:
                 stream.reconfigure(errors="backslashreplace")
 
     def styled(self, text: str, style: str, stream: TextIO | None = None) -> str:
-        """The text in a colour, or as it is where colours are off or nobody looks."""
+        """Return the text in a colour; as it is where colours are off or the stream is no terminal."""
         if self._no_color or not (stream or self.stdout).isatty():
             return text
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 
     def line(self, text: str) -> None:
-        """A line of the answer."""
+        """Print a line of the answer."""
         self.stdout.write(text + "\n")
 
     def note(self, text: str) -> None:
-        """A line about the answer; silent with `--quiet` and with `--json`."""
+        """Print a line about the answer; silent with `--quiet` and with `--json`."""
         if self.verbosity >= 0 and not self.json:
             self.stderr.write(text + "\n")
 
@@ -150,14 +153,14 @@ class Output:
         return ProgressBar(self.stderr, self._clock, shown=shown, columns=self.around.columns)
 
     def clickable(self, root: str, path: str) -> str:
-        """The path from where the person stands, so that a terminal can open it; from the top where that is shorter."""
+        """Return the path relative to the working folder, for a terminal to open; absolute where it is far above."""
         full = os.path.join(root, path)
         near = os.path.relpath(full, self.around.cwd)
         return printable(os.fsencode(full if near.startswith("../..") else near))
 
 
 class ProgressBar:
-    """A bar on a terminal, a plain line now and then elsewhere; nothing at all for what is over in half a second."""
+    """A bar on a terminal, a plain line now and then elsewhere; nothing for work that is over in half a second."""
 
     def __init__(self, stream: TextIO, clock: Clock, *, shown: bool, columns: int | None = None) -> None:
         self._stream, self._clock, self._columns = stream, clock, columns
@@ -167,7 +170,7 @@ class ProgressBar:
         self._drawn = False
 
     def __call__(self, phase: str, done: int, total: int, rate: float = 0.0, current: str | None = None) -> None:
-        """`total` is 0 while it is not known, and so is the rate (files per second)."""
+        """Show the progress; `total` and `rate` (files per second) are 0 while they are not known."""
         now = self._clock.monotonic()
         if not self._shown or now < self._next:
             return
@@ -183,11 +186,11 @@ class ProgressBar:
         self._drawn = True
 
     def tell(self, at: Progress) -> None:
-        """Show where a run stands."""
+        """Show how far a run is."""
         self(at.phase.value, at.done, at.total, at.rate, at.current_file)
 
     def _fitting(self, text: str, current: str | None) -> str:
-        """The text and as much of the file's name as fits: a line that wraps could not be taken away again."""
+        """Return the text and as much of the file's name as fits: a line that wraps could not be erased again."""
         try:
             columns = self._columns or os.get_terminal_size(self._stream.fileno()).columns or _DEFAULT_COLUMNS
         except OSError:
@@ -198,7 +201,7 @@ class ProgressBar:
         return text + _end_of(f"  {plain(current)}", room) if current else text
 
     def done(self) -> None:
-        """Take the bar away."""
+        """Erase the bar."""
         if self._drawn:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
@@ -206,7 +209,7 @@ class ProgressBar:
 
 
 def _end_of(name: str, room: int) -> str:
-    """The name, or its last part behind `  ...`; a wide character takes two places of the terminal."""
+    """Return the name, or its last part behind `  ...`; a wide character takes two columns."""
     widths = [2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in name]
     if sum(widths) <= room:
         return name
@@ -218,12 +221,12 @@ def _end_of(name: str, room: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 file`, `2,000 files`."""
+    """Return a number with its noun: `1 file`, `2,000 files`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def sized(number: int) -> str:
-    """A number of bytes as people say it: `9.1 MB`, in powers of a thousand."""
+    """Return a number of bytes as people say it: `9.1 MB`, in powers of a thousand."""
     if number < 1_000:
         return counted(number, "byte")
     value = float(number)
@@ -236,7 +239,7 @@ def sized(number: int) -> str:
 
 
 def left_out(skipped: Sequence[tuple[SkipReason, int]]) -> str:
-    """`37: 30 ignored, 7 binary`, the most frequent reason first."""
+    """Return skip counts as `37: 30 ignored, 7 binary`, the most frequent reason first."""
     ranked = sorted(skipped, key=lambda pair: (-pair[1], pair[0].value))
     reasons = ", ".join(f"{count:,} {reason.value.replace('_', ' ')}" for reason, count in ranked if count)
     return f"{sum(count for _, count in ranked):,}: {reasons}"

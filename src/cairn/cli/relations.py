@@ -1,6 +1,6 @@
-"""`cairn refs` and `cairn graph`: what leads where in the code, with how sure each step is.
+"""Show what leads where in the code, and how sure each step is (`cairn refs`, `graph`, `map`).
 
-They answer from the newest snapshot and never bring it up to date.
+The commands answer from the newest snapshot and never bring it up to date.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ from cairn.graph.pictures import dot, mermaid
 from cairn.graph.scopes import SEMANTIC, Tier
 from cairn.graph.uses import Locals, Use, Uses
 
-# --- `cairn graph`: who calls a definition and what it calls, as a tree for people, an envelope, or a picture
-# to draw.
+# --- `cairn graph`: who calls a definition and what it calls, as a tree, an envelope, or a picture to draw.
 
 
 _MOST_NAME = 200
@@ -52,7 +51,7 @@ _NOTES = {
 
 
 def graph(options: argparse.Namespace, output: Output, base: str) -> int:
-    """Ask for a call graph and print it; names of files are meant from `base`."""
+    """Ask for a call graph and print it; names of files are relative to `base`."""
     if options.callers and options.callees:
         raise UsageError(problem="Take --callers or --callees; without either both are shown.")
     GRAPH.check(notes=options.notes)
@@ -112,7 +111,7 @@ class _Tree:
             self._output.line(f"{title} nothing that is known")
             return
         self._output.line(title)
-        # Breadth first, as the graph was walked: what is near is not hidden below what is far.
+        # Breadth first, as the graph was walked, so that a near definition is not hidden below a far one.
         parents = self._parents(starts, below, callers=callers)
         for start in starts:
             inner = start != told.root
@@ -147,7 +146,7 @@ class _Tree:
                 self._below(other, below, parents, depth + 1, callers=callers)
 
     def _edge_line(self, edge: Edge, node: Node, *, callers: bool) -> str:
-        """`<~ src/lease.py:12  Lease.renew (method, 2 calls)`: a caller with its call, a callee with its definition."""
+        """Return `<~ src/lease.py:12  Lease.renew (method, 2 calls)`: a caller at its call, a callee by its place."""
         mark = _LINES[edge.tier]
         arrow = f"<{mark}" if callers else f"{mark}>"
         said = [node.definition.kind if node.definition else "file"]
@@ -167,7 +166,7 @@ class _Tree:
 
 
 def _say_the_rest(root: str, told: CallGraph, limit: int, output: Output) -> None:
-    """What is not in the graph: how the lines are to be read, what did not fit, and the notes."""
+    """Print how to read the lines, what did not fit, and the notes on what is not in the graph."""
     tiers = {edge.tier for edge in told.edges}
     meaning = [
         *(["~ is likely"] if Tier.LIKELY in tiers else []),
@@ -194,8 +193,7 @@ def _say_the_rest(root: str, told: CallGraph, limit: int, output: Output) -> Non
         output.note(output.styled("note: ", "yellow", output.stderr) + caution)
 
 
-# --- Asking what leads where, and how the answers look: an envelope for programs, `path:line` and the line for
-# people.
+# --- Printing uses: an envelope for programs, `path:line` and the line for people.
 
 
 _MOST_DEFINITIONS = 20
@@ -266,7 +264,7 @@ def _show_uses(reply: Reply[Uses], told: Uses, min_tier: Tier, output: Output) -
 
 
 def _use_line(root: str, use: Use, output: Output) -> str:
-    """`src/lease.py:12  self.steal(victim)  (call in Lease.renew, likely)`."""
+    """Return `src/lease.py:12  self.steal(victim)  (call in Lease.renew, likely)`."""
     where = output.styled(f"{output.clickable(root, use.path)}:{use.line}", "cyan")
     around = f" in {plain(use.inside, _MOST_NAME)}" if use.inside else ""
     sure = f"{use.tier}, {SEMANTIC}" if use.layer == SEMANTIC else use.tier
@@ -274,7 +272,7 @@ def _use_line(root: str, use: Use, output: Output) -> str:
 
 
 def _counts(told: Uses, min_tier: Tier) -> str:
-    """What there is in all, what is not listed, and how to see it."""
+    """Return how many uses there are, how many are not listed, and how to see them."""
     uses = counted(told.proven + told.likely, "use")
     said = [f"{uses} ({told.proven:,} proven, {told.likely:,} likely), {counted(told.imports, 'import')}."]
     if left := told.total - told.offset - len(told.uses):
@@ -294,25 +292,24 @@ COMMANDS: dict[str, Callable[[argparse.Namespace, Output], int]] = {
 }
 
 
-# --- `cairn map`: the codebase in so many tokens. It answers from the newest snapshot and never brings it up to
-# date.
+# --- `cairn map`: the codebase in so many tokens.
 
 
 configure_repo_map = configure_question
 
 
 def run_repo_map(options: argparse.Namespace, output: Output) -> int:
-    """Ask, and print the map."""
+    """Ask for the map, and print it."""
     options.json = output.json = options.json or options.format == "json"
 
     return answer(options, output)
 
 
-# --- Asking for a map and printing it: its text as it is, or an envelope for programs.
+# --- Printing a map: its text as it is, or an envelope for programs.
 
 
 def answer(options: argparse.Namespace, output: Output) -> int:
-    """Ask and print. The files in focus are named from where one stands, or from `--root`."""
+    """Ask for a map and print it; the files in focus are relative to the working folder, or to `--root`."""
     base = output.around.base(options.root)
     focus = [Asked(file, file, base) for file in options.focus]
     return print_answer(
@@ -328,5 +325,5 @@ configure_relations = configure_question
 
 
 def run_relations(options: argparse.Namespace, output: Output) -> int:
-    """Ask, and print what is known."""
+    """Ask the question of the command, and print the answer."""
     return COMMANDS[options.command](options, output)

@@ -1,4 +1,4 @@
-"""`cairn search QUERY [PATH...]`: find code. The first time a folder is indexed, later its index catches up first."""
+"""Find code (`cairn search`); a folder is indexed the first time, and later its index catches up first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cairn.errors import BatchUnreadable, CairnError, InvalidQuery, PathNotFound
 from cairn.search.types import Hit
 from cairn.source.root import printable
 
-# --- How the answer to a search looks: one envelope for programs, a few lines for each result for people.
+# --- Printing the answer to a search: an envelope for programs, a few lines for each result for people.
 
 
 _TAB = 4
@@ -50,7 +50,7 @@ def show(answers: Sequence[Answer], page: Page, *, explain: bool, output: Output
 
 
 def show_hit(root: str, hit: Hit, explain: bool, output: Output) -> None:
-    """Where a result stands, what it is in, and its lines."""
+    """Print where a result is, the definition around it, and its lines."""
     first = hit.match_lines[0] if hit.match_lines else hit.start_line
     if hit.kind == "file":
         output.line(output.styled(output.clickable(root, hit.path), "cyan"))
@@ -80,7 +80,7 @@ def _show_text(hit: Hit, output: Output) -> None:
 
 
 def _marked(line: str, spans: Sequence[tuple[int, int]], output: Output) -> str:
-    """The line with its matches in colour; what would steer a terminal is made visible, piece by piece."""
+    """Return the line with its matches in colour; characters that would steer a terminal are made visible."""
     pieces, at = [], 0
     for start, end in spans:
         if start >= at and end > start:
@@ -90,7 +90,7 @@ def _marked(line: str, spans: Sequence[tuple[int, int]], output: Output) -> str:
 
 
 def safe(text: str) -> str:
-    """A line of a file, without anything that would steer a terminal."""
+    """Return a line of a file without anything that would steer a terminal."""
     return plain(text.replace("\t", " " * _TAB), limit=len(text) * _TAB + 1)
 
 
@@ -118,7 +118,7 @@ def _notes(answer: Answer, output: Output) -> None:
 
 
 def source_notes(source: Source, output: Output) -> None:
-    """What to know of the snapshot that answered."""
+    """Print what to know about the snapshot that answered."""
     mark = output.styled("note: ", "yellow", output.stderr)
     fresh = source.freshness
     if fresh.trouble is not None:
@@ -151,7 +151,7 @@ configure_search = configure_question
 
 def run_search(options: argparse.Namespace, output: Output) -> int:
     """Search, and print what is found."""
-    # With a batch there is no query on the line: all that stands there are paths.
+    # With `--batch` there is no query on the command line: all words are paths.
     query, paths = (None, options.words) if options.batch is not None else (options.words[:1], options.words[1:])
     if query == []:
         raise UsageError(problem="A query is missing.")
@@ -175,14 +175,14 @@ def run_search(options: argparse.Namespace, output: Output) -> int:
 
 def _answer_batch(targets: Sequence[Target], options: argparse.Namespace, output: Output) -> int:
 
-    # Questions are read from stdin, or from a file, which nobody else may stand in for.
+    # Questions are read from stdin or from a file of the person, which a daemon cannot read in their stead.
     output.around.only_where_typed()
     with output.around.sessions(targets, None, output, read_only=options.read_only) as sessions:
         return answer_all(options, sessions, _policy(options, output), output)
 
 
 def request_of(options: argparse.Namespace, query: str, k: int | None = None) -> SearchRequest:
-    """The question that a command line asks. What is wrong with it is said before anything is indexed."""
+    """Return the request of a command line; raises what is wrong with it before anything is indexed."""
     from cairn.search.searcher import check  # noqa: PLC0415 - numpy takes a tenth of a second
     from cairn.search.types import SearchRequest  # noqa: PLC0415
 
@@ -196,7 +196,7 @@ def _targets(paths: Sequence[str], options: argparse.Namespace, output: Output) 
     try:
         return output.around.targets(paths) if paths else [output.around.target(options.root)]
     except PathNotFound as problem:
-        # Somebody may have typed the words of a question one by one.
+        # The person may have typed a query of several words without quotes.
         missing = f"There is no file or folder called {problem.fields['path']!s}"
         raise UsageError(problem=f"{missing}; put a query of several words in quotes.") from None
 
@@ -213,7 +213,7 @@ def _policy(options: argparse.Namespace, output: Output) -> Policy:
 
 
 def _consent(files: int, output: Output) -> bool:
-    """Whether a person at a terminal wants a large folder indexed; without one nobody does."""
+    """Whether a person at a terminal agrees to index a large folder; False without a terminal."""
     if output.json or not (sys.stdin.isatty() and output.stderr.isatty()):
         return False
     output.stderr.write(f"This folder holds {counted(files, 'file')} and is not indexed yet. Index it now? [y/N] ")
@@ -256,7 +256,7 @@ def _tell(
     return _NOTHING_RANKED if options.fail_empty and ranked and not page.hits else 0
 
 
-# --- `cairn search --batch`: many questions, one warm process, one envelope on one line for each, at once.
+# --- `cairn search --batch`: many questions in one warm process, one envelope on one line for each.
 
 
 _MOST_ID_CHARS = 200
@@ -264,7 +264,7 @@ _FORM = 'a JSON object like {"query": "...", "id": "1", "k": 10}'
 
 
 def answer_all(options: argparse.Namespace, sessions: Sequence[Session], policy: Policy, output: Output) -> int:
-    """Answer line by line until there are no more. A bad line gets an error, and the next one is read."""
+    """Answer line by line until the input ends; a bad line gets an error, and the next line is read."""
     if options.continuation is not None:
         raise UsageError(problem="`--continue` is for one query; a batch gives first pages.")
     with _lines(options.batch) as lines:
@@ -301,7 +301,7 @@ def _lines(name: str) -> Iterator[Iterator[bytes | None]]:
 
 
 def _bounded(file: IO[bytes]) -> Iterator[bytes | None]:
-    """Every line; None for one that is longer than a question can be, of which the rest is passed over."""
+    """Yield every line; None for a line that is longer than a question can be, the rest of which is passed over."""
     while line := file.readline(MAX_BATCH_LINE_BYTES):
         if len(line) < MAX_BATCH_LINE_BYTES or line.endswith(b"\n"):
             yield line

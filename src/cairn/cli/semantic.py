@@ -1,6 +1,6 @@
-"""`cairn semantic VERB`: what compilers know of a codebase, asked for, shown and put to use.
+"""Ask for what compilers know of a codebase, and show it (`cairn semantic`).
 
-The verbs about edits are in `semantic_edits`. What is heavy is imported when a verb is run.
+The verbs about edits are in `semantic_edits`. Heavy modules are imported when a verb is run.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ if TYPE_CHECKING:
     from cairn.semantic.worker import RefreshStep
 
 
-# --- `cairn semantic discover`: the parts of a codebase that an indexer understands, and why these.
+# --- `cairn semantic discover`: the contexts of a codebase, and why they are contexts.
 
 
 _MOST_SHOWN = 10
 
 
 def configure_discover(parser: argparse.ArgumentParser) -> None:
-    """There are no options of its own."""
+    """Add nothing: `cairn semantic discover` has no options of its own."""
 
 
 def run_discover(options: argparse.Namespace, output: Output) -> int:
-    """Look at the names and the project files of the tree; nothing is indexed, and nothing is run."""
+    """List the contexts by the names and the project files of the tree; nothing is indexed, and no program is run."""
     environ = output.around.environ
     codebase = open_codebase(options.root, environ)
     found = _discovered(codebase)
@@ -141,7 +141,7 @@ def _shown(key: str) -> str:
     return printable(key.encode())
 
 
-# --- `cairn semantic jobs`: what the indexers did, do and will do; `--cancel` ends one.
+# --- `cairn semantic jobs`: what the indexers did, do and will do; `--cancel` ends a job.
 
 
 _COLOURS = {
@@ -154,12 +154,12 @@ _COLOURS = {
 
 
 def configure_jobs(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn semantic jobs`."""
+    """Add the options of `cairn semantic jobs`."""
     parser.add_argument("--cancel", metavar="JOB", type=int, help="end this job, waiting or running")
 
 
 def run_jobs(options: argparse.Namespace, output: Output) -> int:
-    """List the jobs of this codebase, the newest first; nothing is changed unless one is cancelled."""
+    """List the jobs of this codebase, the newest first; changes nothing unless a job is cancelled."""
     root = find_root(output.around.path(options.root)).path
     database = SemanticDatabase(cairn_home(output.around.environ), root)
     if options.cancel is not None:
@@ -195,7 +195,7 @@ def _not_there(problem: str) -> NotFound:
 
 
 def job_row(job: Job) -> JobRow:
-    """The job as an envelope takes it."""
+    """Return the job as an envelope shows it."""
     return JobRow(job.id, job.context, job.status.value, _scope_row(job.scope), *_rest(job))
 
 
@@ -224,14 +224,14 @@ def _scope_text(scope: RefreshScope) -> str:
     return "everything" if scope.full else ", ".join(parts) or "nothing"
 
 
-# --- `cairn semantic refresh`: run the indexers over what has changed, and take in what they say.
+# --- `cairn semantic refresh`: run the indexers over what has changed, and import what they say.
 
 
 _CHANGED, _FULL = "changed", "full"
 
 
 def configure_refresh(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn semantic refresh`."""
+    """Add the options of `cairn semantic refresh`."""
     parser.add_argument(
         "--scope",
         metavar="WHAT",
@@ -248,10 +248,10 @@ def configure_refresh(parser: argparse.ArgumentParser) -> None:
 
 
 def run_refresh(options: argparse.Namespace, output: Output) -> int:
-    """Refresh in the foreground; Ctrl-C ends the indexer and leaves what was known as it was."""
+    """Refresh in the foreground; Ctrl-C ends the indexer, and what was known stays."""
     from cairn.ask.refreshing import refresh, trouble_of  # noqa: PLC0415 - numpy takes a tenth of a second
 
-    # Indexers may take minutes: they are run where the person sits, and never by a server in their stead.
+    # Indexers may take minutes: they run in the person's own process, never in the daemon.
     output.around.only_where_typed()
     target = output.around.target(options.root)
     shown = _RefreshLines(output)
@@ -274,7 +274,7 @@ def run_refresh(options: argparse.Namespace, output: Output) -> int:
 
 @contextmanager
 def _opened(target: Target, output: Output) -> Iterator[Session]:
-    """The codebase at its files as they are."""
+    """The codebase, open and caught up with its files."""
     from cairn.ask.prepare import Policy  # noqa: PLC0415
     from cairn.ask.session import Session  # noqa: PLC0415
 
@@ -299,7 +299,7 @@ def _wish(options: argparse.Namespace, target: Target, output: Output) -> Wish:
 
 
 def _asked_scope(typed: str, target: Target, output: Output) -> RefreshScope:
-    """The file or folder that was typed, from where the person stands."""
+    """Return the file or folder that was typed, relative to the working folder, as a scope."""
     base = output.around.base(".")
     key = relative_to_root(target.codebase.root, typed, base)
     if not key:
@@ -313,7 +313,7 @@ def _asked_scope(typed: str, target: Target, output: Output) -> RefreshScope:
 
 
 class _RefreshLines:
-    """Says on stderr how it goes."""
+    """Shows the progress of a refresh on stderr."""
 
     def __init__(self, output: Output) -> None:
         self._progress = output.progress()
@@ -434,7 +434,7 @@ _COMMON = "\nIt takes the common options of `cairn semantic`, too: --json, --roo
 
 
 def configure_semantic(parser: argparse.ArgumentParser) -> None:
-    """The verbs, each with its own options and the common ones."""
+    """Add the verbs, each with its own options and the common ones."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs", help="what to do")
     for name, verb in VERBS.items():
         one = verbs.add_parser(
@@ -445,7 +445,8 @@ def configure_semantic(parser: argparse.ArgumentParser) -> None:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        # Common options may stand before the verb and behind it; here they have no default, or it would win.
+        # Common options may stand before the verb or behind it; behind it they have no default, which would override
+        # the first.
         for words in (["--json"], ["-q", "--quiet"], ["-v", "--verbose"], ["--offline"]):
             one.add_argument(*words, action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
         one.add_argument("--root", metavar="PATH", default=argparse.SUPPRESS, help=argparse.SUPPRESS)

@@ -1,6 +1,6 @@
-"""Asking what may be edited, and how the answers look: an envelope for programs, a few lines for people.
+"""Ask what may be edited and print the answer: an envelope for programs, a few lines for people.
 
-The index is brought up to date first: what was saved a moment ago must close the gate.
+The index is brought up to date first: a file that was saved a moment ago must close the edit gate.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from cairn.semantic.ambiguity import SENTENCES, Ambiguity
 from cairn.semantic.editing import ACCEPT, Decision, GateFile, MutationGate, Verdict
 from cairn.semantic.rename import RenamePlan
 
-# --- `cairn semantic decide SIGNATURE CHOICE…`: keep what somebody has decided about something ambiguous.
+# --- `cairn semantic decide SIGNATURE CHOICE…`: keep a decision about an ambiguity.
 
 
 def configure_decide(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn semantic decide`."""
+    """Add the options of `cairn semantic decide`."""
     add = parser.add_argument
     add("signature", metavar="SIGNATURE", help="the ambiguity, as the gate names it; its first 8 characters will do")
     add("choices", metavar="CHOICE", nargs="+", help="FILE:LINE of what is meant, or `accept`: nothing else is meant")
@@ -42,15 +42,15 @@ def configure_decide(parser: argparse.ArgumentParser) -> None:
 
 
 def run_decide(options: argparse.Namespace, output: Output) -> int:
-    """Keep it; it holds for this commit and these bytes, and for nothing else."""
+    """Keep the decision; it holds for this commit and these bytes, and for nothing else."""
     return decided(options, output)
 
 
-# --- `cairn semantic state FILE…`: how fresh and how sure what the indexers know of files is.
+# --- `cairn semantic state FILE…`: how fresh and how certain files are, as far as the indexers know.
 
 
 def configure_state(parser: argparse.ArgumentParser) -> None:
-    """The options of `state` and `gate`."""
+    """Add the options of `state` and `gate`."""
     parser.add_argument("files", metavar="FILE", nargs="+", help="files of the codebase")
 
 
@@ -74,7 +74,7 @@ def run_gate(options: argparse.Namespace, output: Output) -> int:
 
 
 def configure_rename(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn semantic plan-rename`."""
+    """Add the options of `cairn semantic plan-rename`."""
     add = parser.add_argument
     add("symbol", metavar="SYMBOL", help="a definition: its name, `Class.method`, `mod::name` or FILE:LINE")
     add("new", metavar="NEW", help="its new name")
@@ -95,7 +95,7 @@ _SIGNATURE = 12
 
 
 def check(options: argparse.Namespace, output: Output, *, judged: bool) -> int:
-    """`state` and `gate`."""
+    """Run `state` and `gate`."""
     base = output.around.base(options.root)
     files = [Asked(name, name, base) for name in options.files]
     return _answered(
@@ -109,7 +109,7 @@ def check(options: argparse.Namespace, output: Output, *, judged: bool) -> int:
 
 
 def planned(options: argparse.Namespace, output: Output) -> int:
-    """`plan-rename`."""
+    """Run `plan-rename`."""
     renaming = _renaming(options.symbol, options.new, options.file, output.around.base(options.root))
     return _answered(
         options,
@@ -122,7 +122,7 @@ def planned(options: argparse.Namespace, output: Output) -> int:
 
 
 def decided(options: argparse.Namespace, output: Output) -> int:
-    """`decide`."""
+    """Run `decide`."""
     base = output.around.base(options.root)
     about: Renaming | list[Asked]
     if options.rename is not None:
@@ -152,8 +152,8 @@ def _answered(
     show: Callable[[Told], None],
     exit_status: Callable[[Told], int],
 ) -> int:
-    """Bring the index up to date, ask and print; without an answer why, and the exit status that says so."""
-    # A decision is written, and the patch is meant for the person's own tree.
+    """Bring the index up to date, ask and print; without an answer, print why and return its exit status."""
+    # A decision is written, and the patch is meant for the person's own tree: neither is done by the daemon.
     output.around.only_where_typed()
     began = SYSTEM_CLOCK.monotonic()
     targets = [output.around.target(options.root)]
@@ -236,7 +236,7 @@ def _show_plan(told: RenamePlan, output: Output) -> None:
 
 
 def _print_patch(patch: bytes, output: Output) -> None:
-    """Byte for byte where a program reads it, such as `git apply`; a terminal gets nothing that could steer it."""
+    """Print the patch: byte for byte for a program such as `git apply`, with nothing that could steer a terminal."""
     buffer = getattr(output.stdout, "buffer", None)
     if output.stdout.isatty() or buffer is None:
         for line in patch.decode("utf-8", "replace").splitlines():

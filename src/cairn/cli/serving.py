@@ -1,4 +1,4 @@
-"""`cairn daemon`: the process that keeps your codebases open, so that every question is answered at once."""
+"""Keep codebases open and serve them: `cairn daemon` in the background, `cairn watch`, and `cairn mcp` for agents."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _NOT_STARTED = "could not be started; `cairn daemon run` shows why"
 
 
 def configure_daemon(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn daemon`."""
+    """Add the options of `cairn daemon`."""
     parser.add_argument(
         "action",
         choices=["start", "stop", "status", "run"],
@@ -53,7 +53,7 @@ def configure_daemon(parser: argparse.ArgumentParser) -> None:
 
 
 def run_daemon(options: argparse.Namespace, output: Output) -> int:
-    """Do what was asked; to start one that runs, and to stop none, is done already."""
+    """Start, stop, show or run the daemon; starting one that runs, or stopping none, is no error."""
     environ = os.environ
     home = cairn_home(environ)
     if options.action == "run":
@@ -74,7 +74,7 @@ def _run(home: str, environ: Mapping[str, str]) -> int:
     settings = load_config(None, user.data, user_file=user_config_path(environ), user_alone=user.alone).serve
     os.umask(0o077)
     share_arenas()
-    # One that is about to leave may take this long.
+    # A daemon that is about to end may take this long.
     with listening(home, wait_seconds=DAEMON_DRAIN_SECONDS + _GRACE_SECONDS) as listener:
         daemon = Daemon(environ, settings, render=_render)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -120,7 +120,7 @@ def _status(home: str, environ: Mapping[str, str], output: Output) -> int:
 
 
 def _stranger(home: str, environ: Mapping[str, str]) -> str | None:
-    """What is to be said of a daemon that does not speak with us; None when nobody listens."""
+    """Return what to say about a daemon that does not speak with this version; None when nobody listens."""
     try:
         wire = dial(home, DAEMON_HELLO_SECONDS)
     except OSError:
@@ -164,20 +164,20 @@ def _show(daemon: Connection, output: Output) -> int:
     return 0
 
 
-# --- `cairn watch`: catch up with the files of one codebase, then keep its index up with them until Ctrl-C.
+# --- `cairn watch`: catch up with the files of one codebase, then keep its index up to date until Ctrl-C.
 
 
 _LOOK_SECONDS = 0.1
-# How soon it is noticed that nothing is left to watch.
+# How soon the command notices that nothing is left to watch.
 _STILL_SECONDS = 1.0
 
 
 def configure_watch(parser: argparse.ArgumentParser) -> None:
-    """`cairn watch` has only the options that all commands have."""
+    """Add nothing: `cairn watch` has only the options that all commands have."""
 
 
 def run_watch(options: argparse.Namespace, output: Output) -> int:
-    """Watch until the user stops it, somebody clears the index, or the folder goes."""
+    """Watch until the user stops it, the index is cleared, or the folder is gone."""
     codebase = open_codebase(options.root, os.environ)
     from cairn.answer.runs import status_gate  # noqa: PLC0415
     from cairn.ask.allowed import Allowed  # noqa: PLC0415 - brings numpy; a wrong root is told before
@@ -201,21 +201,21 @@ def run_watch(options: argparse.Namespace, output: Output) -> int:
                 output.stderr.flush()
                 while not shown.cleared.wait(_STILL_SECONDS) and root in workspace.watching.state():
                     pass
-            # A folder that has gone is told as such by this.
+            # This raises the error of a folder that is gone.
             gate = status_gate(look(open_codebase(root, os.environ), home))
             if not (watched and gate.is_open):
                 raise gate_error(gate, printable(os.fsencode(root)))
-            # It had gone, and is there again.
+            # The folder was gone for a while, and exists again.
             workspace.watching.add(root, create=True)
     except KeyboardInterrupt:
-        # How one stops it.
+        # Ctrl-C is how the user ends the command.
         return 0
     finally:
         workspace.close()
 
 
 def _catch_up(workspace: WatchedWorkspace, root: str, output: Output) -> None:
-    """Show how far the first comparison is, until it is over."""
+    """Show the progress of the first comparison, until it is over."""
     progress = output.progress()
     try:
         while not workspace.watching.caught_up(root, _LOOK_SECONDS):
@@ -234,7 +234,7 @@ def _how(workspace: WatchedWorkspace, root: str) -> str:
 
 
 class _WatchLines:
-    """Tells in lines what runs find and do."""
+    """Prints what runs find and do."""
 
     def __init__(self, options: argparse.Namespace, output: Output, codebase: Codebase) -> None:
         self._options, self._output, self._codebase = options, output, codebase
@@ -275,7 +275,7 @@ _MOST_PORT = 65_535
 
 
 def configure_mcp(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn mcp`."""
+    """Add the options of `cairn mcp`."""
     parser.add_argument("--http", action="store_true", help="serve over HTTP on this machine, for those with the token")
     parser.add_argument("--port", type=int, default=None, metavar="N", help=f"the port for --http (default: {_PORT})")
     parser.add_argument(
@@ -284,12 +284,12 @@ def configure_mcp(parser: argparse.ArgumentParser) -> None:
 
 
 def run_mcp(options: argparse.Namespace, output: Output) -> int:
-    """Serve until the agent goes, or the user stops it."""
-    # To load what follows takes a second, in which the agent may go.
+    """Serve until the agent ends, or the user stops it."""
+    # Read the parent's id first: loading the rest takes a second, in which the agent may end.
     host = os.getppid()
     if options.port is not None and not (options.http and 0 <= options.port <= _MOST_PORT):
         raise UsageError(problem=f"--port takes a number up to {_MOST_PORT}, together with --http.")
-    # A folder that is not there is told now; whether it may be served, and all else, when it is asked about.
+    # A missing folder is reported now; whether it may be served, and all else, when it is asked about.
     roots = [find_root(root).path for root in options.root or ["."]]
     if len(options.root or ()) == 1:
         _refuse_other_model(roots[0])
@@ -300,7 +300,7 @@ def run_mcp(options: argparse.Namespace, output: Output) -> int:
             raise McpMissing from None
         raise
     if not os.environ.get("CAIRN_DEBUG"):
-        # What the libraries below log may hold what was asked and answered.
+        # The logs of the libraries may hold what was asked and answered.
         logging.disable(logging.CRITICAL)
     server = mcp_server(_calls(roots, options), version=__version__, structured=options.structured)
     if options.http:
@@ -309,7 +309,7 @@ def run_mcp(options: argparse.Namespace, output: Output) -> int:
 
 
 def _refuse_other_model(root: str) -> None:
-    """Who serves one codebase alone does not begin where it could answer nothing; wrong settings are told later."""
+    """Refuse to serve a single codebase whose index has another model; wrong settings are reported when it is asked."""
     from cairn.ask.refusing import refuse_other_model  # noqa: PLC0415 - only then
 
     try:
@@ -320,7 +320,7 @@ def _refuse_other_model(root: str) -> None:
 
 
 def _calls(roots: list[str], options: argparse.Namespace) -> Calls:
-    """Who answers: the daemon, unless the user wants none or its settings cannot be read."""
+    """Return who answers: the daemon, unless the user wants none or the settings cannot be read."""
     from cairn.mcp.calls import InThisProcess, ThroughDaemon  # noqa: PLC0415 - see above
 
     own = InThisProcess(lambda: _workspace(roots), lambda: _is_indexed(roots))
@@ -330,7 +330,7 @@ def _calls(roots: list[str], options: argparse.Namespace) -> Calls:
         settings = load_config(None, user.data, user_file=path, user_alone=user.alone).serve
         home = cairn_home(os.environ)
     except CairnError:
-        # Whoever asks is told.
+        # The error is reported when a tool is called.
         return own
     if options.offline or settings.daemon == DAEMON_OFF:
         return own
@@ -345,7 +345,7 @@ def _workspace(roots: list[str]) -> Workspace:
 
 
 def _is_indexed(roots: list[str]) -> bool:
-    """Whether an indexer has been set up for one of the codebases that are served."""
+    """Whether an indexer has been set up for one of the served codebases."""
     from cairn.semantic.database import (  # noqa: PLC0415 - only a list of tools needs it
         SemanticDatabase,
         has_contexts,
@@ -377,6 +377,6 @@ def _over_http(server: McpServer, port: int, output: Output) -> int:
     try:
         serve_http(server, token_of(os.environ), port, ready)
     except KeyboardInterrupt:
-        # How one stops a server.
+        # Ctrl-C is how the user ends a server.
         return 0
     return 0

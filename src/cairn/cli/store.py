@@ -1,4 +1,4 @@
-"""`cairn status`: where the index stands."""
+"""Show indexes and stores, and remove all of them (`cairn status`, `snapshots`, `list`, `stores`)."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _OFFLINE = (
 
 
 def configure_status(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn status`."""
+    """Add the options of `cairn status`."""
     parser.add_argument(
         "--read-only", action="store_true", help="read an index of a later format as far as it is known"
     )
 
 
 def run_status(options: argparse.Namespace, output: Output) -> int:
-    """Say where the index stands; nothing is changed and no file of the tree is compared."""
+    """Print where the index stands; changes nothing and compares no file of the tree."""
     codebase = open_codebase(output.around.path(options.root), output.around.environ)
     with reading(options.read_only) as met:
         status = look(codebase, cairn_home(output.around.environ))
@@ -70,17 +70,17 @@ def run_status(options: argparse.Namespace, output: Output) -> int:
 
 
 def exit_status(status: StoreStatus) -> int:
-    """0 when the index can answer, else why it cannot."""
+    """Return 0 when the index can answer, else the exit status that says why it cannot."""
     return _CORRUPT if status.state is State.CORRUPT else _EXIT_STATUS[status_gate(status).status]
 
 
 def git_words(snapshot: SnapshotInfo) -> str:
-    """Which commit it was made from, and whether the files were those of the commit."""
+    """Return the commit of a snapshot, and whether its files differed from the commit."""
     return f"{snapshot.head[:12]}{', with changes' if snapshot.dirty else ''}" if snapshot.head else "no commit"
 
 
 def _engine_words(engine: EngineStanding) -> str:
-    """Which server, whether it answers, and whether it has all of the index."""
+    """Return which server it is, whether it answers, and whether it has all of the index."""
     where = f"{engine.kind} at {engine.uri}"
     if engine.trouble is not None:
         return f"{where}: {engine.health}; this machine answers alone"
@@ -156,14 +156,14 @@ def _status_path(path: str) -> str:
 
 
 def configure_snapshots(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn snapshots`."""
+    """Add the options of `cairn snapshots`."""
     parser.add_argument(
         "--read-only", action="store_true", help="read an index of a later format as far as it is known"
     )
 
 
 def run_snapshots(options: argparse.Namespace, output: Output) -> int:
-    """List them; the one that answers is marked."""
+    """List the snapshots; the one that answers is marked."""
     codebase = open_codebase(options.root, os.environ)
     root = codebase.root.path
     with reading(options.read_only) as met:
@@ -198,15 +198,15 @@ def _snapshot_line(snapshot: SnapshotInfo, output: Output) -> str:
     return f"{mark} {snapshot.generation:>6,}  {name}  {snapshot.created_at}  {holds}; {git_words(snapshot)}{degraded}"
 
 
-# --- `cairn list`: every codebase that you have indexed, and where it stands.
+# --- `cairn list`: every codebase that the user has indexed, and where it stands.
 
 
 def configure_codebases(parser: argparse.ArgumentParser) -> None:
-    """`cairn list` has no options of its own."""
+    """Add nothing: `cairn list` has no options of its own."""
 
 
 def run_codebases(options: argparse.Namespace, output: Output) -> int:
-    """List them; nothing is changed, and no file of theirs is looked at."""
+    """List the codebases; changes nothing and looks at none of their files."""
     home = cairn_home(output.around.environ)
     found = Members(home).look()
     if options.json:
@@ -230,14 +230,14 @@ def _codebase_line(row: dict[str, Any], output: Output) -> str:
     return f"{output.styled(row['state'], 'cyan')}{files}{synced}{model}  {root}{gone}"
 
 
-# --- `cairn stores`: every index that you have, wherever its folder is; `--purge` removes them all.
+# --- `cairn stores`: every store of the user, wherever its folder is; `--purge` removes them all.
 
 
 _MOST_SHOWN = 20
 
 
 def configure_stores(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn stores`."""
+    """Add the options of `cairn stores`."""
     parser.add_argument("--purge", action="store_true", help="remove every index, cache and log; your settings stay")
     parser.add_argument("--yes", action="store_true", help="with --purge: do not ask")
     parser.add_argument("--dry-run", action="store_true", help="with --purge: only say what would go")
@@ -270,7 +270,7 @@ def run_stores(options: argparse.Namespace, output: Output) -> int:
 
 
 def _here(folder: str, home: str) -> tuple[str | None, str | None]:
-    """The root of this folder and the id of its store; None where it has none: the others are listed all the same."""
+    """Return the root of this folder and the id of its store; None where it has none: all stores are still listed."""
     try:
         codebase = open_codebase(folder, os.environ)
         return codebase.root.path, place_of(codebase, home).store_id
@@ -280,7 +280,7 @@ def _here(folder: str, home: str) -> tuple[str | None, str | None]:
 
 @contextmanager
 def _measuring(output: Output) -> Iterator[Measured]:
-    """Shows how many files were looked at, when that takes long."""
+    """Show how many files were measured, when that takes long."""
     progress, seen = output.progress(), 0
 
     def tell(more: int) -> None:
@@ -335,7 +335,7 @@ def _purge(options: argparse.Namespace, home: str, output: Output) -> int:
             if not options.yes and not _consent(purged, home, output):
                 output.line("Nothing was removed.")
                 return 0
-            # It would live on with everything gone, and nobody could reach it.
+            # The daemon would go on with all its stores gone, where nobody could reach it.
             stop_daemon(home)
             purged = purge(home, tell=tell)
     if options.json:
@@ -351,7 +351,7 @@ def _purge(options: argparse.Namespace, home: str, output: Output) -> int:
 
 
 def _consent(purged: Purged, home: str, output: Output) -> bool:
-    """Whether a person at a terminal wants it; where there is none it has to be said with `--yes`."""
+    """Whether a person at a terminal agrees; raises `UsageError` without a terminal, where only `--yes` will do."""
     if output.json or not (sys.stdin.isatty() and output.stderr.isatty()):
         raise UsageError(problem="--purge removes every index; say --yes where nobody can be asked.")
     size = sized(purged.freed_bytes)
@@ -361,7 +361,7 @@ def _consent(purged: Purged, home: str, output: Output) -> bool:
 
 
 def _what(purged: Purged) -> str:
-    """`3 stores, cache, logs`."""
+    """Return what was removed, as `3 stores, cache, logs`."""
     stores = sum(name.startswith(f"{DATA}/") for name in purged.removed)
     others = [name for name in purged.removed if not name.startswith(f"{DATA}/")]
     return ", ".join([counted(stores, "store"), *others])

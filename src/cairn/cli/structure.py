@@ -1,6 +1,6 @@
-"""`cairn outline`, `read`, `symbol`, `similar`: what the index knows of the structure of the code.
+"""Show what the index knows of the structure of the code (`cairn outline`, `read`, `symbol`, `similar`).
 
-They answer from the newest snapshot and never bring it up to date.
+The commands answer from the newest snapshot and never bring it up to date.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from cairn.errors import UsageError
 from cairn.graph.outline import Definition, FileOutline, FileText
 from cairn.source.root import printable
 
-# --- Asking about structure, and how the answers look: an envelope for programs, `path:line` and some words for
-# people.
+# --- Printing answers about structure: an envelope for programs, `path:line` and some words for people.
 
 
 _MOST_NAME = 200
@@ -36,7 +35,7 @@ _MOST_SIGNATURE = 400
 
 
 def without_answer(reply: Reply[Told], output: Output) -> int:
-    """Say why there is none and what was perhaps meant; in JSON that has been said, and the exit status is left."""
+    """Raise why there is no answer, after printing what was perhaps meant; with `--json`, return the exit status."""
     problem = reply.miss.error if reply.miss else gate_error(reply.gate, printable(os.fsencode(reply.root)))
     if output.json:
         return problem.exit_status
@@ -52,7 +51,7 @@ def print_answer(
     envelope: Callable[[Reply[Told], Timings], Envelope],
     show: Callable[[Reply[Told], Told], None],
 ) -> int:
-    """Ask and print. Without an answer: why, what was perhaps meant, and the exit status that says so."""
+    """Ask and print; without an answer, say why and what was perhaps meant, with the exit status that says so."""
     began = SYSTEM_CLOCK.monotonic()
     policy = Policy(create=False, sync=False, stale_ok=options.stale_ok)
     targets = [output.around.target(options.root)]
@@ -73,12 +72,12 @@ def print_answer(
 
 
 def _said(options: argparse.Namespace, output: Output) -> Asked:
-    """The file that was named, from where the person stands or from `--root`."""
+    """Return the file that was named, relative to the working folder or to `--root`."""
     return asked_of(options.file, output.around.base(options.root))
 
 
 def definition_line(root: str, one: Definition, output: Output) -> str:
-    """`src/lease.py:12  Lease.steal (method)`."""
+    """Return `src/lease.py:12  Lease.steal (method)`."""
     where = output.styled(f"{output.clickable(root, one.path)}:{one.start_line}", "cyan")
     return f"{where}  {output.styled(plain(one.qualified, _MOST_NAME), 'bold')} ({one.kind})"
 
@@ -207,7 +206,7 @@ configure_structure = configure_question
 
 
 def run_structure(options: argparse.Namespace, output: Output) -> int:
-    """Ask, and print what is known."""
+    """Ask the question of the command, and print the answer."""
     if options.command == "outline" and options.limit is not None and options.limit < 1:
         raise UsageError(problem="The number of definitions must be at least 1.")
 

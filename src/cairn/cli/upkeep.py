@@ -1,4 +1,4 @@
-"""`cairn health`: read the whole index again, look at the names in the tree, and say what is wrong."""
+"""Check and mend an index, and keep it small (`cairn health`, `audit`, `repair`, `compact`, `gc`, `upgrade-store`)."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cy
 
 
 def configure_health(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn health`."""
+    """Add the options of `cairn health`."""
     parser.add_argument(
         "--read-only", action="store_true", help="read an index of a later format as far as it is known"
     )
 
 
 def run_health(options: argparse.Namespace, output: Output) -> int:
-    """Check, and fail when anything found is an error. Nothing is changed or repaired."""
+    """Check the index and return 90 when a finding is an error; changes and repairs nothing."""
     codebase = open_codebase(options.root, os.environ)
     # Checking rows needs numpy; `--help` does not.
     from cairn.sync.health import check_health  # noqa: PLC0415
@@ -78,7 +78,7 @@ def run_health(options: argparse.Namespace, output: Output) -> int:
 
 
 def print_finding(finding: HealthFinding, output: Output) -> None:
-    """One finding: what it is on stdout, what to do on stderr."""
+    """Print one finding: what it is on stdout, what to do on stderr."""
     severity = output.styled(finding.severity.value, _STYLES[finding.severity])
     name = f"{plain(finding.path)}: " if finding.path is not None else ""
     output.line(f"{severity}: {name}{plain(finding.message)}")
@@ -101,7 +101,7 @@ _MOST_DIFFERENCES = 50
 
 
 def configure_audit(parser: argparse.ArgumentParser) -> None:
-    """How many of the files that look unchanged are read again."""
+    """Add the options of `cairn audit`."""
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument(
         "--sample",
@@ -113,7 +113,7 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
 
 
 def run_audit(options: argparse.Namespace, output: Output) -> int:
-    """Audit; 0 when index and files agree, 93 when the files have moved on, 90 when the index is damaged or lies."""
+    """Audit; 0 when index and files agree, 93 when files have changed since, 90 when the index is damaged or wrong."""
     if options.sample is not None and options.sample < 0:
         raise UsageError(problem="--sample takes a number of files.")
     codebase = open_codebase(options.root, os.environ)
@@ -182,7 +182,7 @@ _MOST_FINDINGS = 50
 
 
 def configure_repair(parser: argparse.ArgumentParser) -> None:
-    """What a repair may do."""
+    """Add the options of `cairn repair`."""
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and change nothing")
     parser.add_argument(
         "--allow-degraded", action="store_true", help="publish without the files that cannot be indexed"
@@ -190,7 +190,7 @@ def configure_repair(parser: argparse.ArgumentParser) -> None:
 
 
 def run_repair(options: argparse.Namespace, output: Output) -> int:
-    """Plan or repair; 90 when an error is left that a repair cannot mend."""
+    """Plan or repair; returns 90 when an error is left that a repair cannot mend."""
     codebase = open_codebase(options.root, os.environ)
     # Reading rows needs numpy; `--help` does not.
     from cairn.sync.repair import plan, repair  # noqa: PLC0415
@@ -225,7 +225,7 @@ def run_repair(options: argparse.Namespace, output: Output) -> int:
 
 
 def plan_lines(planned: RepairPlan, *, done: bool) -> list[str]:
-    """What a repair does, step by step, and its scope in one sentence."""
+    """Return what a repair does, step by step, and its scope in one sentence."""
     if planned.scope is RepairScope.NONE:
         return ["There is nothing to repair."]
     shown = [f"{row.kind}: {plain(row.path)}: {plain(row.why)}" for row in planned.actions[:_MOST_FINDINGS]]
@@ -240,7 +240,7 @@ def _scope(planned: RepairPlan, *, done: bool) -> str:
     if planned.scope is RepairScope.FULL:
         return f"Scope: full. Every file {'was' if done else 'is'} read again, because nothing whole could be built on."
     if done:
-        # How many they were, the next line says: before, only the most they can be is known.
+        # The next line says how many files were read; before a repair only the most they can be is known.
         expected = "what was missing was"
     elif planned.files:
         expected = f"at most {counted(planned.files, 'file')} {'is' if planned.files == 1 else 'are'} to be"
@@ -267,15 +267,15 @@ def _print_report(report: RepairReport, output: Output) -> None:
     output.line("The index is sound." if sound else "The index is still damaged.")
 
 
-# --- `cairn compact`: write the segments of the index anew as few, without what is dead in them.
+# --- `cairn compact`: merge the segments of the index into few, without dead rows.
 
 
 def configure_compact(_parser: argparse.ArgumentParser) -> None:
-    """`cairn compact` has the common options only."""
+    """Add nothing: `cairn compact` has the common options only."""
 
 
 def run_compact(options: argparse.Namespace, output: Output) -> int:
-    """Merge, and say what came of it. Answers are the same before and after."""
+    """Merge the segments and print the result; answers are the same before and after."""
     codebase = open_codebase(options.root, os.environ)
     # Merging needs numpy; `--help` does not.
     from cairn.sync.upkeep import compact  # noqa: PLC0415
@@ -325,12 +325,11 @@ def _compact_summary(report: CompactReport) -> str:
     )
 
 
-# --- `cairn gc`: remove old snapshots of an index and what only they used; `--stores`: indexes that nobody
-# uses.
+# --- `cairn gc`: remove old snapshots and what only they used; with `--stores`, indexes that nobody uses.
 
 
 def configure_gc(parser: argparse.ArgumentParser) -> None:
-    """The options of `cairn gc`."""
+    """Add the options of `cairn gc`."""
     add = parser.add_argument
     add("--dry-run", action="store_true", help="only say what would go")
     add("--stores", action="store_true", help="remove whole indexes that were not used for long, of any folder")
@@ -339,7 +338,7 @@ def configure_gc(parser: argparse.ArgumentParser) -> None:
 
 
 def run_gc(options: argparse.Namespace, output: Output) -> int:
-    """Collect, and say what went; that nothing could go is told and is no failure."""
+    """Collect and print what went; when nothing could go, that is printed and is no failure."""
     if not options.stores and (options.force or options.unused_days is not None):
         raise UsageError(problem="--unused-days and --force go with --stores.")
     if options.unused_days is not None and options.unused_days < 0:
@@ -412,7 +411,7 @@ def _stores(options: argparse.Namespace, output: Output) -> int:
     collected = collect_stores(home, current=current, unused_days=days, force=options.force, dry_run=options.dry_run)
     collected = _with_semantics(collected, home, dry_run=options.dry_run)
     if collected.removed and not options.dry_run:
-        # An index that was collected is not missed: the next search in its folder may make it anew.
+        # The registry forgets a collected index, so that the next search in its folder may make it anew.
         prune(home)
     if options.json:
         envelope = stores_report(
@@ -425,7 +424,7 @@ def _stores(options: argparse.Namespace, output: Output) -> int:
 
 
 def _with_semantics(collected: StoresCollected, home: str, *, dry_run: bool) -> StoresCollected:
-    """What indexers know of a folder goes with its last index; one that a refresh is writing stays until the next."""
+    """Remove what indexers know of a folder with its last index; a database that a refresh writes stays for now."""
     staying = {kept.entry.root for kept in collected.kept}
     freed, notes = collected.freed_bytes, list(collected.notes)
     for root in sorted({entry.root for entry in collected.removed if entry.root is not None} - staying):
@@ -437,9 +436,9 @@ def _with_semantics(collected: StoresCollected, home: str, *, dry_run: bool) -> 
 
 
 def _here(folder: str, home: str) -> tuple[str | None, frozenset[str]]:
-    """The root of this folder and the id of its store, which is spared; a folder that is not there has none.
+    """Return the root of this folder and the id of its store, which is spared; a missing folder has none.
 
-    Settings that cannot be read are an error here as well: which store is to be spared would not be known.
+    Settings that cannot be read raise an error: which store to spare would not be known.
     """
     try:
         codebase = open_codebase(folder, os.environ)
@@ -471,11 +470,11 @@ def _indexes(number: int) -> str:
 
 
 def configure_upgrade(_parser: argparse.ArgumentParser) -> None:
-    """`cairn upgrade-store` has the common options only."""
+    """Add nothing: `cairn upgrade-store` has the common options only."""
 
 
 def run_upgrade(options: argparse.Namespace, output: Output) -> int:
-    """Upgrade, and say what was of an older format. The index answers all the while."""
+    """Upgrade the store and print what had an older format; the index answers all the while."""
     codebase = open_codebase(options.root, os.environ)
     # Rewriting rows needs numpy; `--help` does not.
     from cairn.sync.report import RunOptions  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The verbs of the `cairn` command: one table, and where the code of each is. Nothing is loaded before it is needed."""
+"""List the verbs of the `cairn` command and where the code of each is; nothing is loaded before it is needed."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ COMMANDS: dict[str, Command] = {
 
 
 def code_of(place: str, what: str) -> Callable[..., Any]:
-    """The function of a verb that declares its options (`configure`) or does its work (`run`); loads its module."""
+    """Return the function that declares a verb's options (`configure`) or does its work (`run`); loads its module."""
     module, _, name = place.partition(":")
     found: Callable[..., Any] = getattr(importlib.import_module(module), f"{what}_{name}")
     return found
