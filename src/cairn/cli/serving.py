@@ -120,7 +120,7 @@ def _status(home: str, environ: Mapping[str, str], output: Output) -> int:
 
 
 def _stranger(home: str, environ: Mapping[str, str]) -> str | None:
-    """Return what to say about a daemon that does not speak with this version; None when nobody listens."""
+    """Return what to say about a daemon that this process cannot use; None when nobody listens."""
     try:
         wire = dial(home, DAEMON_HELLO_SECONDS)
     except OSError:

@@ -471,8 +471,8 @@ class CatchUp:
 
     def _seen(self, snapshot: str, look: Look) -> SeenTree | None:
         codebase, walked = self.task.codebase, look.walked
-        # A later scoped sync judges named files alone. It cannot when files failed, names collide, or git decides
-        # membership.
+        # A later scoped sync judges named files alone. It cannot when files failed or were unreadable, when names
+        # collide, or when git decides membership.
         if self.passing_skips or self.failed or walked.collisions or codebase.tracked is not None:
             return None
         return seen_tree(snapshot, look.began_ns, codebase.config, walked, self.known.values(), look.dirt)

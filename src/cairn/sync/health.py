@@ -285,7 +285,11 @@ class _Comparison:
     findings: list[HealthFinding] = field(default_factory=list)
 
     def part(self, candidates: Iterable[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
-        """Return the files to read, because they have no record or another stat, and the files that seem unchanged."""
+        """Return the files that must be read, and the files that seem unchanged.
+
+        A file must be read when it has no record, another stat, or times so near to the sync that its stat proves
+        nothing.
+        """
         told: list[Candidate] = []
         quiet: list[Candidate] = []
         for candidate in candidates:
@@ -317,7 +321,7 @@ class _Comparison:
 
     def _unknown(self, candidate: Candidate, outcome: object) -> None:
         if isinstance(outcome, Skip | Vanished) or candidate.key in self.failed:
-            # An unreadable file, a file that is gone again, or one that the snapshot is known to miss.
+            # A file that would be left out, a file that is gone again, or one that the snapshot is known to miss.
             self.skipped += 1
         else:
             self.missing += 1
