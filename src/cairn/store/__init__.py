@@ -1,12 +1,16 @@
-r"""What is true? Everything that lasts is written here, and only through `Disk`.
+r"""What is true? The store holds everything that lasts, and every write to a store goes through `Disk`.
 
-This module is the door: nobody outside imports anything below it. A `Store` is one store that is open: its `newest`
-manifest, a `view` of a snapshot, a `Writer` that holds the lease, `publish`, `check`, and its `upkeep`. A `Home` is the
-folder that holds them all. Behind the door are five rooms. `format` says what the bytes of a segment, a manifest and
-the side files mean; `publish` takes the lease, stages batches and makes them the newest snapshot or leaves everything
-as it was; `read` opens the newest snapshot that is whole, and nothing that is published or collected later changes an
-open view; `tend` merges segments and takes away what nobody needs; `repair` reads every byte again and mends what is
-damaged. The folder of a store is described byte by byte in `docs/FORMAT.md`.
+This module is the door: other packages import from here, and from nothing below. A `Store` is one open store. It gives
+its `newest` manifest, a `view` of a snapshot, a `Writer` that holds the lease, and it can `publish`, `check` and do its
+`upkeep`. A `Home` is the folder that holds all stores of a user or of a group. Behind the door are five rooms:
+
+- `format` says what the bytes of segments, manifests and side files mean;
+- `publish` takes the lease, stages batches and makes them the newest snapshot, or leaves the store as it was;
+- `read` opens the newest snapshot that is whole; what is published or collected later does not change an open view;
+- `tend` merges segments, collects old snapshots and rewrites old formats;
+- `repair` reads every byte again and mends what is damaged.
+
+`docs/FORMAT.md` describes the folder of a store byte by byte.
 
     >>> import os, pathlib
     >>> import cairn
@@ -22,7 +26,7 @@ damaged. The folder of a store is described byte by byte in `docs/FORMAT.md`.
     (1, ['ledger.py'], 1)
     b'def settle(account):'
 
-What is heavy (numpy) is imported when a name that needs it is first used.
+Modules that need numpy are imported when one of their names is first used.
 """
 
 from __future__ import annotations

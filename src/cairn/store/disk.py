@@ -1,4 +1,4 @@
-"""The real disk: keeps the contract of `fs.py` below one base folder. The only module that writes to a disk."""
+"""Implement the contract of `fs.py` on the real disk, below one base folder. No other module writes to a disk."""
 
 from __future__ import annotations
 
@@ -31,23 +31,24 @@ from cairn.store.fs import (
     store_trouble,
 )
 
-# A folder on the way needs to be entered, not listed.
+# Folders on the way to a file are only entered, not listed.
 _STEP = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
 _FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
-# A FIFO planted under a name of ours would block an open without O_NONBLOCK for ever.
+# Without O_NONBLOCK, opening a FIFO that somebody put in place of a file would block for ever.
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-# A database of this size is held in memory: that of a small sync takes no descriptor, and a large one is not copied.
+# A database up to this size is copied into memory, so that the database of a small sync takes no descriptor.
 _SMALL_DATABASE = 64 * KIB
-# How long another process may be in a transaction before we give up.
+# How long to wait for the transaction of another process.
 _DATABASE_SECONDS = 2.0
 
 
 class Disk(AbstractContextManager["Disk"]):
-    """The real disk below one base folder, which is held open: renaming it away changes nothing. A context manager.
+    """The real disk below one base folder. The folder is held open, so renaming it changes nothing. A context manager.
 
-    Every path is walked name by name from there without following a link, so nothing can be swapped in on the way.
+    Every path is walked name by name from the base folder without following a link, so no folder on the way can be
+    swapped for another.
     """
 
     __slots__ = ("_base", "_clock", "_condemned", "modes", "path")
@@ -63,13 +64,14 @@ class Disk(AbstractContextManager["Disk"]):
     def at(
         cls, home: str, below: str, *, create: bool = False, modes: Modes = PRIVATE, clock: Clock = SYSTEM_CLOCK
     ) -> Disk:
-        """The disk whose base is this path below the user's home folder of Cairn, which may itself be a link.
+        """Open the disk whose base is this path below the user's home folder of Cairn, which may itself be a link.
 
-        The empty path is that folder itself.
+        The empty path is the home folder itself.
 
-        With `create`, what is missing is made and made safe. Refuses with `StoreNotOurs` when any of these folders is a
-        link, belongs to somebody else, or lets others write; a base that is not there is a FileNotFoundError. With the
-        modes of a group they may belong to any member; `SharedUnfit` when one is open to all, or closed to the group.
+        With `create`, missing folders are made and made safe. Refuses with `StoreNotOurs` when any of these folders is
+        a link, belongs to another user, or lets others write; FileNotFoundError when the base does not exist. With the
+        modes of a group the folders may belong to any member; `SharedUnfit` when one is open to everybody, or closed to
+        the group.
         """
         if below:
             check_path(below)
@@ -90,8 +92,8 @@ class Disk(AbstractContextManager["Disk"]):
         self.close()
 
     def close(self) -> None:
-        """Let go of the base folder; a second call does nothing."""
-        # The number may soon belong to someone else's file.
+        """Close the base folder; a second call does nothing."""
+        # After the close the system may give the number to another file: forget it first.
         fd, self._base = self._base, -1
         if fd >= 0:
             os.close(fd)
@@ -112,7 +114,7 @@ class Disk(AbstractContextManager["Disk"]):
             out.write(data)
 
     def append(self, path: str) -> FileWriter:
-        """A file to which lines are added, made if it is not there. It is no part of a store."""
+        """Open a file, made if it is missing, to which lines are appended. It is no part of a store."""
         with self._changing(path) as (at, name):
             fd = os.open(name, _APPEND, self.modes.file, dir_fd=at)
             try:
@@ -132,10 +134,12 @@ class Disk(AbstractContextManager["Disk"]):
             found = os.stat(name, dir_fd=source, follow_symlinks=False)
             if not stat.S_ISDIR(found.st_mode):
                 refuse(errno.ENOTDIR, old)
-            # To hang a folder elsewhere is to write in it; the system itself would let the superuser.
+            # Moving a folder changes its `..` entry, which a sealed folder must not allow; the system would let the
+            # superuser do it.
             if not found.st_mode & stat.S_IWUSR:
                 refuse(errno.EACCES, old)
-            # Somebody may take the name after this look. Then the rename refuses, or replaces an empty folder: no loss.
+            # Another process may take the name after this check. Then the rename fails, or replaces an empty folder: no
+            # loss.
             with contextlib.suppress(FileNotFoundError):
                 os.stat(wanted, dir_fd=target, follow_symlinks=False)
                 refuse(errno.EEXIST, new)
@@ -192,7 +196,7 @@ class Disk(AbstractContextManager["Disk"]):
             found = os.fstat(fd)
             _require_file(found, path)
             data = bytearray()
-            # The size is only a guess at how much to ask for: the cap holds for what really comes.
+            # The file may grow while it is read: the size is only a guess, and the cap holds for the bytes that come.
             while len(data) <= cap and (more := os.read(fd, min(found.st_size, cap - len(data)) + 1)):
                 data += more
         if len(data) > cap:
@@ -203,38 +207,40 @@ class Disk(AbstractContextManager["Disk"]):
         with self._opened(path, _READ) as fd:
             found = os.fstat(fd)
             _require_file(found, path)
-            # The system cannot map nothing.
+            # An empty file cannot be mapped.
             owner = mmap.mmap(fd, found.st_size, prot=mmap.PROT_READ) if found.st_size else b""
             return Map(owner, _file_stat(found))
 
     def open_database(self, path: str) -> sqlite3.Connection:
         if self.stat(path).size <= _SMALL_DATABASE:
-            # In memory it holds no descriptor, of which there may be a thousand in all.
+            # A database in memory holds no descriptor; a process may have a thousand in all.
             return database_of(self.read(path, _SMALL_DATABASE))
         with self._opened(path, _READ) as fd, contextlib.ExitStack() as undo:
             found = os.fstat(fd)
             _require_file(found, path)
             try:
-                # Immutable: it takes no lock, writes nothing beside the file and looks for no journal.
+                # With `immutable` SQLite takes no lock, writes nothing beside the file and looks for no journal.
                 uri = f"file:/dev/fd/{fd}?immutable=1"
                 db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
                 undo.callback(db.close)
                 read_only(db)
             except sqlite3.OperationalError as error:
-                # SQLite does not say which trouble it was: the same step again will.
+                # SQLite does not say what failed. Repeat its steps: these calls raise the error of the system (no
+                # descriptor left, no such file).
                 os.close(os.dup(fd))
                 self.stat(path)
                 raise OSError(errno.EIO, str(error), path) from error
-            # SQLite went by the file's name, whatever we gave it: what is there now must be what we opened.
+            # SQLite resolves the descriptor to the file's name and opens that: check that the name still leads to the
+            # opened file.
             if self.stat(path)[:2] != (found.st_dev, found.st_ino):
                 refuse(errno.ENOENT, path)
             undo.pop_all()
             return db
 
     def open_writable_database(self, path: str) -> sqlite3.Connection:
-        """A database that is written in transactions, made if it is not there, to be closed by the caller.
+        """Open a database, made if it is missing, that is written in transactions; the caller closes it.
 
-        It is no part of a store: SQLite writes it, and what it keeps beside it, by name in this folder.
+        The database is no part of a store: SQLite itself writes it, and its log, by name in this folder.
         """
         with contextlib.suppress(FileExistsError):
             self.create_bytes(path, b"")
@@ -257,7 +263,7 @@ class Disk(AbstractContextManager["Disk"]):
             return sorted(os.listdir(fd))
 
     def list_stats(self, path: str) -> list[tuple[str, FileStat]]:
-        """The names in a folder, sorted, with their stats; one that goes meanwhile is left out. Any name is listed."""
+        """Return all names in a folder, sorted, with their stats, but for names that vanish meanwhile."""
         found = []
         with self._opened_folder(path) as fd, os.scandir(fd) as entries:
             for entry in entries:
@@ -266,7 +272,7 @@ class Disk(AbstractContextManager["Disk"]):
         return sorted(found)
 
     def free_bytes(self) -> int:
-        """How much more may be written to the disk that the base folder is on."""
+        """Return how many bytes this user can still write to the disk of the base folder."""
         found = os.fstatvfs(self._base)
         return found.f_bavail * found.f_frsize
 
@@ -281,19 +287,20 @@ class Disk(AbstractContextManager["Disk"]):
         try:
             yield
         finally:
-            # Said aloud: a worker that was forked meanwhile shares the descriptor, and would hold on to the lock.
+            # Unlock explicitly: a worker that was forked meanwhile shares the descriptor and would keep the lock.
             fcntl.flock(fd, fcntl.LOCK_UN)
             os.close(fd)
 
     def _try_lock(self, path: str, kind: int) -> int:
-        """A descriptor that holds the lock, or -1."""
+        """Return a descriptor that holds the lock, or -1."""
         self._condemned.refuse(path)
         with self._folder_of(path) as (at, name):
             fd = os.open(name, _READ, dir_fd=at)
             try:
                 _require_file(os.fstat(fd), path)
                 fcntl.flock(fd, kind | fcntl.LOCK_NB)
-                # Had the file been replaced before we got it, we would share "the" lock with those who hold the new.
+                # If the file was replaced before it was locked, other processes lock the new file: try again with that
+                # one.
                 if not os.path.samestat(os.fstat(fd), os.stat(name, dir_fd=at, follow_symlinks=False)):
                     raise BlockingIOError
             except BaseException as error:
@@ -305,15 +312,16 @@ class Disk(AbstractContextManager["Disk"]):
 
     @contextlib.contextmanager
     def _folder_of(self, path: str) -> Iterator[tuple[int, str]]:
-        """The open folder that holds this name, and the name in it."""
+        """Open the folder that holds this path's last name, and give that folder and the name."""
         check_path(path)
         *folders, name = path.split("/")
-        # Kept, since Ctrl-C can make this end after the disk was closed: then the number is no longer ours to close.
+        # The number is kept here: Ctrl-C can make this block end after the disk was closed, when `self._base` is no
+        # longer ours.
         at = base = self._base
         try:
             for folder in folders:
                 outer, at = at, os.open(folder, _STEP, dir_fd=at)
-                # Ctrl-C may come after any line: what is closed must not be closed again below.
+                # Ctrl-C may come after any line: `at` already names the inner folder, so nothing is closed twice below.
                 if outer != base:
                     os.close(outer)
             yield at, name
@@ -323,7 +331,7 @@ class Disk(AbstractContextManager["Disk"]):
 
     @contextlib.contextmanager
     def _changing(self, path: str) -> Iterator[tuple[int, str]]:
-        """The same, for a change of the name: refused in a sealed folder, even to the superuser."""
+        """Do as `_folder_of` for a change of the name: refused in a sealed folder, even to the superuser."""
         with self._folder_of(path) as (at, name):
             if not os.fstat(at).st_mode & stat.S_IWUSR:
                 refuse(errno.EACCES, path)
@@ -335,7 +343,7 @@ class Disk(AbstractContextManager["Disk"]):
             return _closing(os.open(name, flags, dir_fd=at))
 
     def _opened_folder(self, path: str) -> AbstractContextManager[int]:
-        # The base is opened anew: two listings of one open folder would share their place in it.
+        # Open the base folder again: two listings of one descriptor would share their position.
         return self._opened(path, _FOLDER) if path else _closing(os.open(".", _FOLDER, dir_fd=self._base))
 
 
@@ -352,7 +360,7 @@ class _DiskWriter(AbstractContextManager[FileWriter]):
 
     def write(self, data: Data) -> None:
         rest = memoryview(data).cast("B")
-        # A disk that is nearly full takes what fits, and a single call never more than 2 GiB.
+        # A nearly full disk takes only what fits, and a single call never takes more than 2 GiB.
         while rest:
             rest = rest[os.write(self._fd, rest) :]
 
@@ -363,7 +371,7 @@ class _DiskWriter(AbstractContextManager[FileWriter]):
 
 
 def file_system(path: str) -> str:
-    """What the kernel calls the file system that holds this folder; empty where it does not say."""
+    """Return the kernel's name for the file system that holds this folder; empty when the kernel does not say."""
     try:
         with _closing(os.open(path, _STEP & ~os.O_NOFOLLOW)) as fd, open(f"/proc/self/fdinfo/{fd}", "rb") as info:
             mount = re.search(rb"^mnt_id:\s*([0-9]+)$", info.read(), re.MULTILINE)
@@ -376,11 +384,11 @@ def file_system(path: str) -> str:
 
 
 def _enter(name: str, at: int | None, shown: str, modes: Modes, *, create: bool) -> int:
-    """A descriptor of one folder on the way to the base, which is ours, or our group's, alone to write."""
+    """Open one folder on the way to the base; refuses a folder that others than the user or the group may write."""
     if create:
         with contextlib.suppress(FileExistsError):
             _make_folder(name, at, modes)
-        # Also when it was there: whoever made it may have been killed before this line.
+        # Sync the parent even when the folder existed: its maker may have been killed before this line.
         with _closing(os.open(os.path.dirname(name) + "/." if at is None else ".", _FOLDER, dir_fd=at)) as parent:
             os.fsync(parent)
     try:
@@ -407,7 +415,7 @@ def _require_group(found: os.stat_result, shown: str) -> None:
         raise SharedUnfit(path=shown, why="everybody may write in it")
     if found.st_gid not in {os.getegid(), *os.getgroups()}:
         raise SharedUnfit(path=shown, why="you are not in its group")
-    # Without setgid what is made in there gets the first group of its maker, and the others cannot use it.
+    # Without setgid, a new file gets the primary group of its maker, and the other members cannot use it.
     wanted = stat.S_ISGID | stat.S_IRWXG
     if found.st_mode & wanted != wanted:
         raise SharedUnfit(path=shown, why="it is not open to its group")
@@ -417,16 +425,17 @@ def _make_folder(name: str, at: int | None, modes: Modes) -> None:
     os.mkdir(name, modes.folder, dir_fd=at)
     # The umask can take bits away, even our own.
     if modes.shared:
-        # Another member may put a link in its place meanwhile, so the name is not asked a second time.
+        # Another member may put a link in its place meanwhile, so the folder is opened once and changed through the
+        # descriptor.
         with _closing(os.open(name, _STEP, dir_fd=at)) as made:
             os.chmod(f"/proc/self/fd/{made}", modes.folder)
     else:
-        # Nobody else can write where we are, so the name is still our folder.
+        # Nobody else can write in the parent folder, so the name still leads to the new folder.
         os.chmod(name, modes.folder, dir_fd=at)
 
 
 def _change_mode(fd: int, found: os.stat_result, mode: int) -> None:
-    # Of what another member of the group owns we could not; but that has the right mode already.
+    # The mode of a file of another member cannot be changed; but such a file has the right mode already.
     if stat.S_IMODE(found.st_mode) != mode:
         os.fchmod(fd, mode)
 

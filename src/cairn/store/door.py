@@ -1,7 +1,7 @@
-"""The two objects that the door gives out: `Store`, one store that is open, and `Home`, the folder that holds them all.
+"""Define the two objects that the door gives out: `Store`, one open store, and `Home`, the folder of all stores.
 
-Both only pass on what is asked of them to the room that does it. A room that is heavy to load, because it needs numpy
-or a database, is loaded by the first method that needs it.
+Both only pass calls on to the room that does the work. A room that is heavy to load, because it needs numpy or a
+database, is loaded by the first method that needs it.
 """
 
 from __future__ import annotations
@@ -65,9 +65,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WriterInfo:
-    """The run that holds the lease, and what it told last; `alive` is false when its process is provably gone.
+    """The run that the lease names, and the progress that the run reported last.
 
-    `released`: it is over, and has let go of the lease.
+    `alive` is false when the process of the run has provably ended. `released` is true when the run is over and has
+    released the lease.
     """
 
     pid: int
@@ -80,7 +81,7 @@ class WriterInfo:
 
 
 class Store:
-    """One store that is open. `path` names it to people; whoever opened its disk closes it."""
+    """One open store. `path` names the store to people; whoever opened the disk closes it."""
 
     def __init__(self, fs: Fs, path: str = "") -> None:
         self.fs = fs
@@ -90,57 +91,57 @@ class Store:
 
     @property
     def is_created(self) -> bool:
-        """Whether a run has made the folders of a store here."""
+        """Whether all folders and locks of a store exist here."""
         return is_created(self.fs)
 
     @property
     def is_begun(self) -> bool:
-        """Whether there is anything of an index here, even of one that somebody has half deleted."""
-        # The pointer and the state are there from the first snapshot on, the folders before it.
+        """Whether any part of an index is here, even of an index that was half deleted."""
+        # The pointer and the index state exist from the first snapshot on, the folders before that.
         names = self.fs.list_folder("")
         return not {POINTER, INDEX_STATE, GENERATIONS, SNAPSHOTS}.isdisjoint(names) or self.is_created
 
     def create(self) -> None:
-        """Make the folders of a store, unless they are there."""
+        """Make the folders and locks of a store, unless they exist."""
         if not self.is_created:
             create_store(self.fs)
 
     def newest(self, damage: list[StoreCorrupt] | None = None) -> Manifest | None:
-        """Return the newest manifest that can be read, its artifacts unseen; None when there is none that is sound.
+        """Return the newest manifest that can be read, without a look at its artifacts; None when there is none.
 
-        Damaged manifests are added to `damage`. One of a later version is refused: whoever wrote it knows better what
-        is in there.
+        Damaged manifests are added to `damage`. A manifest of a later version raises `Incompatible`: only the version
+        that wrote it knows what is in the store.
         """
         return next(self.published(damage), None)
 
     def published(self, damage: list[StoreCorrupt] | None = None) -> Iterator[Manifest]:
-        """Yield the manifests that were published, the newest first; damaged ones are added to `damage`."""
+        """Yield the published manifests, newest first; damaged ones are added to `damage`."""
         return published(self.fs, read_claims(self.fs), [] if damage is None else damage)
 
     def view(self, snapshot: str | None = None) -> SnapshotView | None:
-        """Open the newest snapshot that is whole, or the one that is asked for; None when no such one was published.
+        """Open the newest whole snapshot, or the named one; None when no such snapshot was published.
 
-        `NoValidSnapshot` when there are only damaged ones.
+        `NoValidSnapshot` when every snapshot that fits is damaged.
         """
         from cairn.store.read.snapshot import open_view  # noqa: PLC0415
 
         return open_view(self.fs, self.path, snapshot=snapshot)
 
     def is_whole(self, manifest: Manifest) -> bool:
-        """Whether readers get this snapshot: with a damaged one they fall back to an older one."""
+        """Return whether readers get this snapshot; they fall back to an older one when it is damaged."""
         from cairn.store.read.snapshot import is_whole  # noqa: PLC0415
 
         return is_whole(self.fs, manifest)
 
     def check(self) -> list[Finding]:
-        """Read every byte of the store again; return what is not as it should be."""
+        """Read every byte of the store again and return what is not as it should be."""
         from cairn.store.repair.verify import check  # noqa: PLC0415
 
         return check(self.fs)
 
     @property
     def without_locks(self) -> str | None:
-        """The sentence that says that the disk of this store has no locks; None when it has."""
+        """A sentence that says that the disk of this store has no locks; None when it has locks."""
         from cairn.store.read.snapshot import NO_LOCKS, has_locks  # noqa: PLC0415
 
         return None if has_locks(self.fs) else NO_LOCKS
@@ -148,11 +149,12 @@ class Store:
     # --- who writes ---------------------------------------------------------------------------------------------------
 
     def holder(self, processes: Processes = SYSTEM_PROCESSES) -> WriterInfo | None:
-        """Return the run that the lease names, at work or not; None when there is no lease that can be read."""
+        """Return the run that the lease names, at work or not; None when no lease can be read."""
         try:
             lease = read_lease(self.fs)
         except StoreUnreadable:
-            # Whoever writes next waits until it has stood still; it says nothing about what can be read.
+            # A damaged lease file keeps the next writer waiting for a whole term, but says nothing about what can be
+            # read.
             return None
         if lease is None:
             return None
@@ -178,10 +180,10 @@ class Store:
         rebuild: bool = False,
         mending: Mending | None = None,
     ) -> Writer:
-        """Take the lease for a run of this kind; `StoreBusy` when another run holds it for longer than is waited.
+        """Take the lease for a run of this kind; `StoreBusy` when another run holds it beyond `wait_seconds`.
 
-        With `rebuild` a store in which no snapshot is whole is no obstacle. A repair brings its `mending`, which finds
-        out what to build on.
+        With `rebuild`, a store without a whole snapshot is no obstacle. A repair passes its `mending`, which decides
+        what to build on.
         """
         from cairn.store.publish import writer  # noqa: PLC0415
 
@@ -198,12 +200,12 @@ class Store:
         )
 
     def publish(self, writer: Writer, draft: Draft, is_fresh: Callable[[], bool], clock: Clock) -> Manifest | None:
-        """Make a draft the newest snapshot; None when the tree moved on since it was read."""
+        """Publish a draft as the newest snapshot; None when the tree changed since the draft was read."""
         from cairn.store.publish.publish import publish  # noqa: PLC0415
 
         return publish(writer, draft, is_fresh, clock)
 
-    # --- the other doors ----------------------------------------------------------------------------------------------
+    # --- side files, upkeep, copies, repair ---------------------------------------------------------------------------
 
     @property
     def notes(self) -> Notes:
@@ -212,20 +214,21 @@ class Store:
 
     @property
     def upkeep(self) -> Upkeep:
-        """What keeps the store small, and of this version."""
+        """The upkeep of the store: compaction, collection, upgrade."""
         return Upkeep(self.fs, self.path)
 
     @property
     def copies(self) -> Copies:
-        """What a copy of the store elsewhere takes, and gives back."""
+        """The exchange with a copy of the store elsewhere."""
         from cairn.store.publish.copies import Copies  # noqa: PLC0415
 
         return Copies(self.fs, self.path)
 
     def mending(self, store_id: str, root: str, shown: str, tree_is_sound: Callable[[], bool]) -> Mending:
-        """Return a repair of this store of a root, shown to people as `shown`; nothing is read or changed yet.
+        """Return a repair of this store, shown to people as `shown`; nothing is read or changed yet.
 
-        `tree_is_sound` says whether the remembered listing of the tree can be read.
+        `root` is the root that the store indexes. `tree_is_sound` says whether the remembered listing of the tree can
+        be read.
         """
         from cairn.store.repair.salvage import Mending  # noqa: PLC0415
 
@@ -233,37 +236,37 @@ class Store:
 
     @staticmethod
     def trouble(path: str, error: OSError) -> StoreError:
-        """Return the error that tells a person why the store at this place could not be used."""
+        """Return the error that tells a person why the store at this path could not be used."""
         return store_trouble(path, error)
 
     @staticmethod
     def copied_manifest(run: str, data: bytes) -> Manifest:
-        """Return the manifest of a run in bytes that came from elsewhere; `EngineDamaged` when they are none."""
+        """Decode the manifest of a run from bytes of a copy; `EngineDamaged` when the bytes are no manifest."""
         from cairn.store.publish.copies import Copies  # noqa: PLC0415
 
         return Copies.manifest(run, data)
 
     @staticmethod
     def says_other_kind(problem: BaseException | None) -> bool:
-        """Whether damage is that a completion marker is one of another kind."""
+        """Return whether a problem is a completion marker of another kind."""
         return isinstance(problem, StoreCorrupt) and problem.fields["artifact"] == PROOF
 
 
 class Notes:
-    """The side files of a store: each can be thrown away and made again."""
+    """The side files of a store; each can be thrown away and made again."""
 
     def __init__(self, fs: Fs) -> None:
         self._fs = fs
 
     def state(self) -> IndexState | None:
-        """Return what `index_state.json` says; None when there is none that can be read."""
+        """Return what `index_state.json` says; None when it is missing or cannot be read."""
         try:
             return decode_state(self._fs.read(INDEX_STATE, MAX_STATE_BYTES))
         except (OSError, StoreUnreadable):
             return None
 
     def last_sync(self, manifest: Manifest) -> str:
-        """Return when the tree was last compared: after the snapshot was made, a sync may have found nothing to do."""
+        """Return when the tree was last compared with the index: at the snapshot or at a later sync without changes."""
         try:
             state = decode_state(self._fs.read(INDEX_STATE, MAX_STATE_BYTES))
         except (FileNotFoundError, StoreUnreadable):
@@ -271,41 +274,41 @@ class Notes:
         return state.last_sync_at if state.active_snapshot_id == manifest.snapshot_id else manifest.created_at
 
     def made_ns(self) -> int | None:
-        """Return when the store was made, in nanoseconds; None when that cannot be told."""
+        """Return when the store was made, in nanoseconds; None when that is unknown."""
         return _mtime(self._fs, LEASE_LOCK)
 
     def last_used(self) -> int | None:
-        """Return when the store last gave an answer or took a snapshot, in nanoseconds."""
+        """Return when the store last gave an answer or took a snapshot, in nanoseconds; None without a note."""
         return last_used(self._fs)
 
     def used_ns(self) -> int | None:
-        """Return when the store was last used; of one that nobody noted, when its folder last changed."""
+        """Return when the store was last used; without a note, when its folder last changed."""
         used = self.last_used()
         return _mtime(self._fs, "") if used is None else used
 
     def touch_used(self, clock: Clock) -> None:
-        """Note that the store is in use, unless that was done within the hour; trouble is not told."""
+        """Note that the store is in use, at most once an hour; errors are ignored."""
         touch_used(self._fs, clock)
 
     def tell(self, run: str, phase: str, done: int, total: int, current: str | None, when: str) -> None:
-        """Let others see where a run stands; a disk that will not take it is no trouble."""
+        """Save the progress of a run for other processes to see; errors of the disk are ignored."""
         save_progress(self._fs, RunProgress(run, phase, done, total, current, when))
 
     def forget_progress(self) -> None:
-        """Note that the run is over."""
+        """Remove the saved progress, because the run is over."""
         forget_progress(self._fs)
 
     def tree(self) -> bytes:
-        """Return the listing of the tree that was remembered last."""
+        """Return the listing of the tree that was saved last."""
         return self._fs.read(TREE, MAX_TREE_BYTES)
 
     def keep_tree(self, run: str, data: bytes) -> None:
-        """Remember a listing of the tree; a disk that will not take it is no trouble."""
+        """Save a listing of the tree; errors of the disk are ignored."""
         with contextlib.suppress(OSError):
             replace_file(self._fs, TREE, temp_path(TREE, run), data, safe=False)
 
     def staged(self) -> Iterator[tuple[str, str, int]]:
-        """Yield the run, path and time of change (in nanoseconds) of all that runs have staged."""
+        """Yield the name, path and time of change (in nanoseconds) of everything in the staging folder."""
         for name in self._fs.list_folder(STAGING) if is_created(self._fs) else ():
             path = f"{STAGING}/{name}"
             with contextlib.suppress(FileNotFoundError):
@@ -320,7 +323,7 @@ def _mtime(fs: Fs, path: str) -> int | None:
 
 
 class Upkeep:
-    """What keeps a store small, and of this version. Each takes the lease by itself, if it needs it."""
+    """The work that keeps a store small and in the current format. Each method takes the lease if it needs it."""
 
     def __init__(self, fs: Fs, path: str) -> None:
         self._fs = fs
@@ -328,7 +331,7 @@ class Upkeep:
 
     @staticmethod
     def is_overdue(manifest: Manifest) -> bool:
-        """Whether a snapshot is read from so many segments or tombstones that it is slow."""
+        """Return whether a snapshot has so many segments or tombstones that reading it is slow."""
         from cairn.store.tend.compact import is_overdue  # noqa: PLC0415
 
         return is_overdue(manifest)
@@ -343,10 +346,10 @@ class Upkeep:
         clock: Clock,
         attach: Attach | None,
     ) -> Compacted:
-        """Merge the segments that are due, or `everything` that can become fewer or smaller.
+        """Merge the segments that are due, or with `everything` whatever can become fewer or smaller.
 
-        `merged` hears of the manifests before and after while the lease is held. FileNotFoundError when nothing was
-        published, `StoreBusy` when another run writes for too long.
+        `merged` is called with the manifests before and after while the lease is held. FileNotFoundError when nothing
+        was published, `StoreBusy` when another run writes for longer than `wait_seconds`.
         """
         from cairn.store.tend.compact import Compaction  # noqa: PLC0415
 
@@ -363,25 +366,25 @@ class Upkeep:
 
     @staticmethod
     def rewriter(writer: Writer) -> Rewriter:
-        """Return what a run writes again in its own publish, to forget a text at once or to make room."""
+        """Return a rewriter of segments for a run's own publish, to forget a text at once or to make room."""
         from cairn.store.tend.compact import Rewriter  # noqa: PLC0415
 
         return Rewriter(writer)
 
     def is_due(self, clock: Clock) -> bool:
-        """Whether a collection would free several snapshots at once."""
+        """Return whether a collection would remove several snapshots at once."""
         from cairn.store.tend.collect import is_due  # noqa: PLC0415
 
         return is_due(self._fs, clock)
 
     def collect(self, *, clock: Clock, wait_seconds: float = 0.0, attach: Attach | None = None) -> Collected:
-        """Take away what no reader can need any more."""
+        """Collect: remove the snapshots and staged work that no reader can need any more."""
         from cairn.store.tend.collect import collect_store  # noqa: PLC0415
 
         return collect_store(self._fs, self._path, clock=clock, wait_seconds=wait_seconds, attach=attach)
 
     def foresee(self, clock: Clock) -> Collected:
-        """Return what a collection would take away of the snapshots, without the lease and without a change."""
+        """Return which snapshots a collection would remove, without the lease and without a change."""
         from cairn.store.tend.collect import foresee  # noqa: PLC0415
 
         view = Store(self._fs, self._path).view()
@@ -391,27 +394,27 @@ class Upkeep:
             return foresee(self._fs, view.manifest, clock)
 
     def uncollected(self, why: str) -> Collected:
-        """Return what is said of a collection that could not be."""
+        """Return the outcome of a collection that did not take place, with the reason."""
         from cairn.store.tend.collect import Collected  # noqa: PLC0415
 
         return Collected(note=why)
 
     def upgrade(self, tell: Tell, *, wait_seconds: float, clock: Clock, processes: Processes) -> Upgraded:
-        """Bring what an older version of Cairn has written to the format of this one."""
+        """Rewrite what an older version of Cairn wrote in the format of this version."""
         from cairn.store.tend.upgrade import upgrade_store  # noqa: PLC0415
 
         return upgrade_store(self._fs, self._path, tell, wait_seconds=wait_seconds, clock=clock, processes=processes)
 
 
 class Home:
-    """The folder that holds the stores of a user or of a group, with the registry and the caches beside them."""
+    """The folder that holds the stores of a user or of a group, the registry and the caches."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     @property
     def shared(self) -> bool:
-        """Whether it is the home of a group."""
+        """Whether this is the home of a group."""
         return modes_of(self.path).shared
 
     def disk(self, below: str = "", clock: Clock = SYSTEM_CLOCK) -> Disk:
@@ -419,17 +422,17 @@ class Home:
         return Disk.at(self.path, below, modes=modes_of(self.path), clock=clock)
 
     def open_store(self, below: str) -> Disk:
-        """Open the disk of the store at this path below the home; a FileNotFoundError when none was made there."""
+        """Open the disk of the store at this path below the home; FileNotFoundError when no store was made there."""
         return open_disk(self.path, below)
 
     def make_store(self, below: str, *, shared: bool | None = None) -> Disk:
-        """Open the disk of a store, made if it is not there; `shared` is whose somebody wants it to be."""
+        """Open the disk of a store; a missing store is made. `shared` asks for the store of a group or of one user."""
         return make_disk(self.path, below, shared=shared)
 
     # --- the registry -------------------------------------------------------------------------------------------------
 
     def tracked(self, clock: Clock = SYSTEM_CLOCK) -> tuple[Tracked, ...]:
-        """Return what the registry remembers of codebases."""
+        """Return what the registry remembers of every codebase."""
         from cairn.store.registry import read_registry  # noqa: PLC0415
 
         with self.disk(clock=clock) as disk:
@@ -437,7 +440,7 @@ class Home:
 
     @contextlib.contextmanager
     def registry(self, clock: Clock = SYSTEM_CLOCK) -> Iterator[tuple[Registry, bool]]:
-        """The registry, made if it is not there, and whether it is new; all that is done inside is kept, or nothing."""
+        """Open the registry, made if it is missing, and say whether it is new. Changes are kept all or not at all."""
         from cairn.store.registry import open_registry  # noqa: PLC0415
 
         with self.disk(clock=clock) as disk, open_registry(disk) as found:
@@ -447,58 +450,58 @@ class Home:
 
     @staticmethod
     def is_store(name: str) -> bool:
-        """Whether a folder of this name is a store."""
+        """Return whether a folder of this name is a store."""
         return is_store_id(name)
 
     @staticmethod
     def is_leftover(name: str) -> bool:
-        """Whether this is what a removal that was cut short has left."""
+        """Return whether a folder of this name is left from an unfinished removal."""
         return is_leftover(name)
 
     @staticmethod
     def size_of(disk: Disk, folder: str, tell: Measured = lambda _: None) -> Size:
-        """Return the size of a folder, links not followed, and a name in it that Cairn never gives."""
+        """Return the size of a folder, links not followed, and one name in it that Cairn never gives."""
         return size_of(disk, folder, tell)
 
     @staticmethod
     def parts_of(disk: Disk, active: Manifest | None) -> Counter[str]:
-        """Return what a store takes, part by part: live, older, staging, quarantine, other."""
+        """Return the bytes of a store by part: live, older, staging, quarantine, other."""
         return parts_of_store(disk, active)
 
     @staticmethod
     def quarantine(disk: Disk) -> str | None:
-        """Return the folder of a store that holds what repairs have put aside; None when there is none."""
+        """Return the quarantine folder of a store; None when no repair has made one."""
         return QUARANTINE if QUARANTINE in disk.list_folder("") else None
 
     @staticmethod
     def remove_tree(disk: Disk, folder: str) -> None:
-        """Remove a folder and all in it."""
+        """Remove a folder and everything in it."""
         remove_tree(disk, folder)
 
     @contextlib.contextmanager
     def alone(self, store: Fs, clock: Clock, processes: Processes) -> Iterator[None]:
-        """While nobody else writes the store or opens it; `StoreBusy` or `LeaseStuck` when somebody does."""
+        """Keep other writers and readers out of a store; `StoreBusy` or `LeaseStuck` when one is at work."""
         with alone(store, clock, processes):
             yield
 
     @staticmethod
     def retire(data: Disk, name: str) -> str:
-        """Take a store's name away, safely; the name that it has now."""
+        """Take a store's name away, safely, and return the name that its folder has now."""
         return retire(data, name)
 
     @staticmethod
     def finish_removal(data: Disk, gone: str) -> None:
-        """Remove what `retire` left."""
+        """Remove the folder that `retire` has renamed."""
         finish_removal(data, gone)
 
     @staticmethod
     def reading_newer() -> AbstractContextManager[Mapping[str, int]]:
-        """What is read inside may be of a later format; gives the later versions that were met."""
+        """Permit the reading of later formats inside the context, which gives the later versions that were met."""
         return reading_newer()
 
     @staticmethod
     def oldest_formats() -> tuple[int, tuple[tuple[str, int], ...]]:
-        """Return the oldest versions that can still be rewritten: of the rows, and of documents by their names."""
+        """Return the oldest versions that can still be rewritten: of the rows, and of documents by name."""
         return CHUNK_ROWS.oldest, ((MANIFEST.name, MANIFEST.oldest),)
 
     @staticmethod

@@ -1,9 +1,9 @@
-"""registry.db: the codebases of a user, their stores and how the last run over each ended. It lists, it never proves.
+"""Remember in `registry.db` the codebases of a user, their stores and how the last run over each ended.
 
-It can be lost: what the stores know is filled in again, and only how runs ended is gone. Who writes holds a transaction
-of SQLite in write-ahead mode. Who reads takes the bytes of the file and nothing else: no lock, no file beside it, so
-that to read changes nothing, even where nothing can be written. What a killed writer left in its log is not read by
-them, and is there again once somebody writes.
+The registry lists and proves nothing. It can be lost: what the stores know is filled in again, and only the ends of
+runs are forgotten. A writer holds a transaction of SQLite in write-ahead mode. A reader takes only the bytes of the
+database file, with no lock and no file beside it, so that reading changes nothing, even on a read-only disk. A reader
+does not see what a killed writer left in the log; the next writer restores it.
 """
 
 from __future__ import annotations
@@ -40,28 +40,29 @@ _TABLE = """CREATE TABLE codebases (
 _ALL = "SELECT * FROM codebases ORDER BY root"
 _PUT = "INSERT OR REPLACE INTO codebases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _MOST_TEXT = 1_000
-# SQLite's own words about damaged bytes need not be text either.
+# SQLite's error messages about damaged bytes need not be valid UTF-8 either.
 _DAMAGE = (sqlite3.Error, UnicodeDecodeError)
 _MOST_BYTES = 16 * MIB
-# A writer may be between two pages when we read: then its file has changed, and we read again.
+# If a writer changed the file during a read, the file is read again.
 _TRIES = 3
 
 
 def sqlite_version() -> str:
-    """The version of SQLite that databases are read and written with."""
+    """Return the version of SQLite that reads and writes databases."""
     return sqlite3.sqlite_version
 
 
 def read_registry(fs: Fs) -> tuple[Tracked, ...]:
-    """All codebases, in order of their roots; none when there is no registry. `StoreCorrupt` when it is none."""
+    """Return all codebases in order of their roots; none without a registry. `StoreCorrupt` when it cannot be read."""
     try:
         data = _steady(fs)
     except FileNotFoundError:
         return ()
     try:
-        # Bytes 18 and 19 say that there may be a log beside the file; in memory there is none.
+        # Bytes 18 and 19 of the file say "write-ahead mode"; a database in memory has no log, so they are set to "no
+        # log".
         with contextlib.closing(database_of(data[:18] + b"\1\1" + data[20:] if data else data)) as db:
-            # A first writer that was stopped leaves a database without tables.
+            # A first writer that was killed leaves a database without tables.
             return _entries(db) if _has_table(db) else ()
     except _DAMAGE:
         raise StoreCorrupt(artifact="registry", why="it cannot be read") from None
@@ -77,32 +78,32 @@ def _steady(fs: Fs) -> bytes:
 
 
 class Registry:
-    """The registry, open to be written in one transaction; see `open_registry`."""
+    """The registry, open for writing in one transaction; see `open_registry`."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
     def entries(self) -> tuple[Tracked, ...]:
-        """All codebases, in order of their roots."""
+        """Return all codebases in order of their roots."""
         return _entries(self._db)
 
     def put(self, entry: Tracked) -> None:
-        """Remember this of the codebase, in the place of what was remembered before."""
+        """Remember this entry, in place of an earlier one for the same root."""
         outcome = entry.last_run_outcome and entry.last_run_outcome.value
         run = entry.last_run_kind, outcome, entry.last_run_at, entry.last_error_code
         head = os.fsencode(entry.root), entry.store_id, entry.tracked_at, int(entry.cleared), entry.embedding_model
         self._db.execute(_PUT, (*head, *run))
 
     def forget(self, root: str) -> None:
-        """Remember this codebase no more."""
+        """Remove the entry of the codebase with this root."""
         self._db.execute("DELETE FROM codebases WHERE root = ?", (os.fsencode(root),))
 
 
 @contextlib.contextmanager
 def open_registry(disk: Disk) -> Iterator[tuple[Registry, bool]]:
-    """The registry in this folder, made if it is not there, and whether it is new: then it knows nothing yet.
+    """Open the registry in this folder, made if it is missing, and say whether it is new, and so empty.
 
-    All that is done inside is kept, or nothing. One that is damaged is thrown away. `OSError` when it cannot be used.
+    Changes made inside are kept all or not at all. A damaged registry is thrown away. `OSError` when it cannot be used.
     """
     try:
         db, new = _sound(disk)
@@ -117,7 +118,7 @@ def _sound(disk: Disk) -> tuple[sqlite3.Connection, bool]:
     try:
         return _opened(disk)
     except sqlite3.OperationalError:
-        # Locked for too long, no room, no right: no damage.
+        # The database is locked for too long, the disk is full, or permission is missing: none of it is damage.
         raise
     except _DAMAGE:
         _throw_away(disk)
@@ -125,19 +126,19 @@ def _sound(disk: Disk) -> tuple[sqlite3.Connection, bool]:
 
 
 def _opened(disk: Disk) -> tuple[sqlite3.Connection, bool]:
-    """A connection in a transaction in which the table is there, or is made, and all in the file is whole."""
+    """Return a connection in a transaction, with the table made and the whole file checked."""
     with contextlib.ExitStack() as undo:
         db = disk.open_writable_database(REGISTRY)
         undo.callback(db.close)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA foreign_keys = ON")
-        # SQLite says nothing when it does not know a pragma.
+        # SQLite ignores a pragma that it does not know, so ask whether it took effect.
         assert db.execute("PRAGMA foreign_keys").fetchone() == (1,), "this SQLite does not keep its promises"
         db.execute("BEGIN IMMEDIATE")
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version > _VERSION:
-            # A later Cairn keeps more in it than we know; it is not ours to write.
+            # A later version of Cairn may keep more in the registry, which writing here would lose.
             raise sqlite3.OperationalError("the registry is that of a later version")
         if db.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
             raise sqlite3.DatabaseError("the registry is damaged")
@@ -150,7 +151,7 @@ def _opened(disk: Disk) -> tuple[sqlite3.Connection, bool]:
 
 
 def _has_table(db: sqlite3.Connection) -> bool:
-    """Whether our table is there; a DatabaseError when there is anything else."""
+    """Return whether the registry's table exists; DatabaseError when anything else does."""
     found = db.execute("SELECT sql FROM sqlite_schema").fetchall()
     if found and found != [(_TABLE,)]:
         raise sqlite3.DatabaseError("the registry is not the one that we make")
@@ -158,7 +159,7 @@ def _has_table(db: sqlite3.Connection) -> bool:
 
 
 def _throw_away(disk: Disk) -> None:
-    # The log first: one without its database would be taken for that of the next.
+    # Remove the log first: a log without its database would be applied to the next database.
     for name in reversed(FILES):
         remove_file(disk, name)
 
@@ -172,7 +173,7 @@ def _entries(db: sqlite3.Connection) -> tuple[Tracked, ...]:
 
 
 def _entry(row: tuple[Any, ...]) -> Tracked | None:
-    """What a row says; None for one that we would not have written, which must not hide the others."""
+    """Return the entry in a row; None for a row that Cairn would not write, so that it does not hide the others."""
     root, store_id, tracked_at, cleared, model, kind, outcome, at, code = row
     sound = (
         isinstance(root, bytes),
@@ -200,7 +201,7 @@ def _is_plain(text: object) -> bool:
 
 
 class RunOutcome(StrEnum):
-    """How a run ended. One that has `begun` and is not at work any more was killed."""
+    """How a run ended. A run that has `begun` and whose process is gone was killed."""
 
     BEGUN = "begun"
     SUCCEEDED = "succeeded"
@@ -210,7 +211,7 @@ class RunOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """What the registry remembers of a codebase. It lists and proves nothing: only the store says what is indexed."""
+    """What the registry remembers of a codebase. Only the store can say what is indexed."""
 
     root: str
     store_id: str
@@ -224,12 +225,12 @@ class Tracked:
 
     @property
     def failed(self) -> bool:
-        """Whether the run that should have made its first index did not come to an end."""
+        """Whether the run that should have made the first index did not succeed."""
         unfinished = self.last_run_outcome in (RunOutcome.FAILED, RunOutcome.BEGUN)
         return self.last_run_kind == "create" and unfinished
 
     @property
     def claims_index(self) -> bool:
-        """Whether it was indexed, as far as the registry knows."""
+        """Whether the codebase was indexed, as far as the registry knows."""
         made = self.last_run_kind != "create" or self.last_run_outcome is RunOutcome.SUCCEEDED
         return made and not self.cleared

@@ -1,8 +1,9 @@
-"""Whose a store is: one user's alone, or a group's. Fixed when it is made, and followed by everybody who opens it.
+"""Decide whether a store belongs to one user or to a group, and refuse a disk that is unfit for a group.
 
-The home folder says what is possible: one that is open to its group (setgid, mode 2770) holds stores of that group and
-no others, every other one holds stores of its owner. A store of a group says so itself, in `sharing.json`, which is
-safe on the disk before anything else is in the store. A store that is not what its home says is refused.
+The owner is fixed when the store is made, and everybody who opens the store follows it. The home folder says what is
+possible: a home that is open to its group (setgid, mode 2770) holds only stores of that group, every other home holds
+only stores of its owner. A store of a group says so in `sharing.json`, which is safe on the disk before anything else
+is in the store. A store of another kind than its home is refused.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from cairn.store.format.document import seal, unseal
 from cairn.store.format.layout import FOLDERS, LEASE_LOCK, RANDOM_BYTES, SHARING, snapshot_id, temp_path
 from cairn.store.fs import PRIVATE, SHARED, Fs, Modes, read_whole, remove_file, replace_file, store_trouble
 
-# --- Is this disk fit for the store of a group? It is tried, at the start of every run that writes to one.
+# --- whether a disk is fit for the store of a group -------------------------------------------------------------------
 
 
-# As the kernel calls them; `fuse.sshfs` and the like begin with `fuse`. Cluster file systems and the folders of a host
-# inside its virtual machine are shared between kernels as well.
+# Names that the kernel gives; `fuse.sshfs` and the like begin with `fuse`. Cluster file systems and the folders that a
+# host lends to its virtual machine are shared between kernels as well.
 _NOT_LOCAL = frozenset({
     "9p", "acfs", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "drvfs", "fuse", "fuseblk", "gfs", "gfs2",
     "glusterfs", "gpfs", "lustre", "mfs", "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "prl_fs", "pvfs2", "smb2",
     "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs",
 })  # fmt: skip
-# What a file system answers that does not know what it was asked for. All else (a full disk) is another trouble.
+# The errors of a file system that does not support the call. Every other error (a full disk) says nothing about that.
 _UNKNOWN = frozenset(
     {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.EXDEV, errno.EPERM, errno.ENOLCK, errno.ENOTTY}
 )
@@ -44,7 +45,7 @@ _LOCK_SECONDS = 5.0
 
 
 def require_local(kind: str, path: str) -> None:
-    """Nothing, when a file system of this kind is on this machine alone; else `SharedUnfit`."""
+    """Raise `SharedUnfit` unless a file system of this kind belongs to this machine alone."""
     if not kind:
         raise SharedUnfit(path=path, why="the system does not say what kind of file system it is on")
     if kind.partition(".")[0] in _NOT_LOCAL:
@@ -52,15 +53,15 @@ def require_local(kind: str, path: str) -> None:
 
 
 def require_capable(fs: Fs, path: str) -> None:
-    """Nothing, when the disk does what a group's store relies on; else `SharedUnfit`, which names what it does not.
+    """Raise `SharedUnfit`, naming what is missing, unless the disk can do what the store of a group relies on.
 
-    Tried are a lock, a guard by exclusive create, bytes that are written, synced and read again, a pointer that is
-    swapped and a name that is claimed, all in the store itself, of which nothing else is touched.
+    The attempt takes a lock, creates a guard exclusively, writes, syncs and reads bytes, swaps a pointer and claims a
+    name. It works in the store itself and touches nothing else there.
     """
     with contextlib.ExitStack() as stack:
         with _tried(path, "lock a file"):
             try:
-                # All who try use the same names, so two of them must not meet.
+                # Every attempt uses the same file names, so two attempts must not run at once.
                 stack.enter_context(fs.lock(LEASE_LOCK, exclusive=True, timeout=_LOCK_SECONDS))
             except TimeoutError:
                 raise LeaseStuck(why="which one is not known") from None
@@ -69,7 +70,7 @@ def require_capable(fs: Fs, path: str) -> None:
             _clear(fs)
             _try_all(fs, path)
         finally:
-            # What is left here is removed by the next who comes.
+            # A name that is left here is removed by the next attempt.
             with contextlib.suppress(OSError):
                 _clear(fs)
 
@@ -129,7 +130,7 @@ _WHOSE = {True: "a group", False: "one user"}
 
 
 def modes_of(home: str) -> Modes:
-    """The modes of the stores below this home, whether or not it is there."""
+    """Return the modes of the stores below this home, whether or not the home exists."""
     try:
         found = os.stat(home).st_mode
     except OSError:
@@ -138,9 +139,9 @@ def modes_of(home: str) -> Modes:
 
 
 def open_disk(home: str, below: str, *, clock: Clock = SYSTEM_CLOCK) -> Disk:
-    """The disk of the store at this path below the home; a FileNotFoundError when none was made there.
+    """Open the disk of the store at this path below the home; FileNotFoundError when no store was made there.
 
-    Refuses, as `Disk.at` does, what is not safe; and a store that is not of the kind that its home holds.
+    Refuses what `Disk.at` refuses, and a store of another kind than its home holds.
     """
     modes = modes_of(home)
     disk = Disk.at(home, below, modes=modes, clock=clock)
@@ -158,21 +159,23 @@ def open_disk(home: str, below: str, *, clock: Clock = SYSTEM_CLOCK) -> Disk:
 
 
 def make_disk(home: str, below: str, *, shared: bool | None = None, clock: Clock = SYSTEM_CLOCK) -> Disk:
-    """The same for whoever writes: made if it is not there, for a group only when that is asked for.
+    """Open the disk of a store for writing; a missing store is made, for a group only when `shared` asks for it.
 
-    `shared` is what somebody asked for; None takes what is there. `SharingDiffers` when it is of the other kind.
+    `shared` is what the caller asked for; None accepts a store of either kind. `SharingDiffers` when the store is of
+    the other kind.
     """
     try:
         disk = open_disk(home, below, clock=clock)
     except FileNotFoundError:
         if not shared:
             return Disk.at(home, below, create=True, clock=clock)
-        # Before anything is made there.
+        # Refuse an unfit disk before the store's folder is made.
         require_local(file_system(home if os.path.isdir(home) else os.path.dirname(os.path.abspath(home))), home)
         disk = Disk.at(home, below, create=True, modes=SHARED, clock=clock)
         _declare_or_close(disk, clock)
     except StoreCorrupt:
-        # That the document is there is all that it says; only the home of a group gets as far as to read it.
+        # A damaged `sharing.json` still says that the store is a group's, because only such a store has the file. It is
+        # read only below the home of a group, so it can be written again.
         disk = Disk.at(home, below, modes=SHARED, clock=clock)
         _declare_or_close(disk, clock)
     if shared is not None and shared != disk.modes.shared:
@@ -182,14 +185,15 @@ def make_disk(home: str, below: str, *, shared: bool | None = None, clock: Clock
 
 
 def declare(fs: Fs, clock: Clock = SYSTEM_CLOCK) -> None:
-    """Say, safely, that this is the store of a group. Whoever says it says the same, so the last one may win."""
-    # The name of a run that never was: what is left of it, the next run clears away.
+    """Write, safely, that this store belongs to a group. Every writer writes the same, so the last one may win."""
+    # The temporary file is named after a run that does not exist, so that the next run clears it away if this one is
+    # killed.
     run = snapshot_id(clock.wall_ns(), secrets.token_bytes(RANDOM_BYTES))
     replace_file(fs, SHARING, temp_path(SHARING, run), seal(DOCUMENT, _DIGEST, {"policy": _POLICY}), safe=True)
 
 
 def is_declared(fs: Fs) -> bool:
-    """Whether the store says that it is a group's. `StoreCorrupt` when what it says cannot be read."""
+    """Return whether the store says that it belongs to a group; `StoreCorrupt` when `sharing.json` cannot be read."""
     try:
         data = read_whole(fs, SHARING, MAX_STATE_BYTES, DOCUMENT.name)
     except FileNotFoundError:
@@ -207,7 +211,7 @@ def _require_group_store(disk: Disk) -> None:
     names = disk.list_folder("")
     if set(FOLDERS).intersection(names):
         raise StoreNotOurs(path=disk.path, why="it was made for one user, and others may write in it")
-    # Whoever was about to make it was killed before it could say whose it is.
+    # The process that was making the store was killed before it wrote `sharing.json`.
     raise FileNotFoundError(disk.path)
 
 

@@ -1,4 +1,4 @@
-"""What the folders of Cairn take on disk: one walk each, by the sizes of the files."""
+"""Measure what the folders of Cairn take on disk: one walk each, by the sizes of the files."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from cairn.store.format.layout import QUARANTINE, SEGMENTS, SNAPSHOTS, STAGING, 
 from cairn.store.format.manifest import Manifest
 from cairn.store.fs import FileStat, check_path
 
-# Told how many names were looked at since the last time.
+# Is called with the number of names that were measured since the last call.
 Measured = Callable[[int], None]
 
 
 class Size(NamedTuple):
-    """What the files below a folder hold, and a name among them that Cairn never gives (None: there is none)."""
+    """The bytes of the files below a folder, and one name there that Cairn never gives (None: there is none)."""
 
     total: int = 0
     stranger: str | None = None
 
 
 def size_of(disk: Disk, folder: str, tell: Measured = lambda _: None) -> Size:
-    """The size of a folder, links not followed. What is taken away meanwhile holds nothing.
+    """Return the size of a folder, links not followed. A file that is removed meanwhile counts nothing.
 
-    What is below a folder with a name that is not ours is not looked at.
+    A folder with a name that Cairn never gives is not entered.
     """
     total, stranger = 0, None
     left = [folder]
@@ -45,7 +45,7 @@ def size_of(disk: Disk, folder: str, tell: Measured = lambda _: None) -> Size:
 
 
 def is_ours(path: str) -> bool:
-    """Whether Cairn could have given these names: no others pass its door to the disk."""
+    """Return whether Cairn could have made this path; `Fs` refuses all other names."""
     try:
         check_path(path)
     except OSError:
@@ -54,11 +54,15 @@ def is_ours(path: str) -> bool:
 
 
 def parts_of_store(disk: Disk, active: Manifest | None) -> Counter[str]:
-    """What a store takes: `live` is what the active snapshot reads, `older` what only earlier ones read, and so on."""
+    """Return the bytes of a store by part.
+
+    `live` is what the active snapshot reads, `older` what only earlier snapshots read; then `staging`, `quarantine` and
+    `other`.
+    """
     live = set()
     if active is not None:
         live = {snapshot_folder(active.snapshot_id), *(segment_folder(ref.name) for ref in active.segments)}
-        # A snapshot goes on reading the tombstones of those before it.
+        # A snapshot also reads the tombstones that earlier snapshots added.
         live |= {ref.path.rpartition("/")[0] for ref in active.tombstones}
     parts = Counter[str]()
     for name, found in disk.list_stats(""):
