@@ -1,1 +1,1 @@
-"""What do the bytes of a store mean? How segments, manifests, tombstones and side files are written and read."""
+"""What do the bytes of a store mean? Write and read segments, manifests, tombstones and side files."""

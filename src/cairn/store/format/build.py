@@ -1,4 +1,4 @@
-"""Facts of files → the two files of a segment. Everything is held in memory until `write`; a batch is bounded."""
+"""Build the two files of a segment from the facts of files. Everything is held in memory until `write`."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from cairn.store.format.rows import (
 from cairn.store.format.tombstones import is_path_key
 from cairn.store.fs import Fs
 
-# Places in the text are 32-bit numbers.
+# Offsets in the text of a segment are 32-bit numbers.
 MOST_TEXT_BYTES = (1 << 32) - 1
-# A use of a name is placed in its chunk by a 16-bit number.
+# The offset of a use in its chunk is a 16-bit number.
 MOST_CHUNK_BYTES = (1 << 16) - 1
 
 _WIDE_FILES = 64
@@ -53,9 +53,9 @@ VectorRows = NDArray[np.float32]
 
 
 class SegmentBuilder:
-    """Takes files and skip records, each path once, and writes them as one segment.
+    """A collector of files and skip records, each path once, that writes them as one segment.
 
-    What could not be given back as it came is refused with a ValueError, and the builder is as it was before.
+    Facts that could not be read back as they came are refused with a ValueError, which leaves the builder as it was.
     """
 
     def __init__(self, dimension: int, chunker: str, most_text: int = MOST_TEXT_BYTES) -> None:
@@ -104,7 +104,7 @@ class SegmentBuilder:
         self._end_file()
 
     def add_skip(self, record: SkipRecord) -> None:
-        """Add what is known of a file that was read and left out."""
+        """Add the record of a file that was read and left out."""
         self._refuse_path(record.key)
         if record.skip is None:
             raise ValueError("a skip record has a reason")
@@ -116,7 +116,7 @@ class SegmentBuilder:
         self._end_file()
 
     def write(self, fs: Fs, folder: str) -> None:
-        """Write both files into a folder that is there; they are not synced. Equal input gives equal bytes."""
+        """Write both files into an existing folder; they are not synced. Equal input gives equal bytes."""
         with no_cycle_collection():
             names, final = self._names.finish()
             sections: list[Section] = [
@@ -163,7 +163,8 @@ class SegmentBuilder:
 
     def _add_vectors(self, vectors: NDArray[np.float32]) -> None:
         self._wide.append(vectors)
-        # Together, for most files have a handful of them; but not all, for they take four times the room.
+        # Quantize many files together, because most have few vectors; but not all files, because floats take four times
+        # the room.
         if len(self._wide) == _WIDE_FILES:
             self._quantize()
 
@@ -184,7 +185,7 @@ class SegmentBuilder:
 
 
 def _check_chunks(facts: FileFacts, chunker: str) -> None:
-    """Refuse chunks that do not tile the file, or say of it what its bytes do not."""
+    """Refuse chunks that do not tile the file, or that contradict its bytes."""
     data = facts.source.data
     data.decode()
     begins = [symbol.start_byte for symbol in facts.syntax.symbols]
@@ -210,7 +211,7 @@ def _check_chunks(facts: FileFacts, chunker: str) -> None:
 
 
 def _check_syntax(facts: FileFacts) -> None:
-    """Refuse facts that would not come back from the segment as they are."""
+    """Refuse facts that could not be read back from the segment as they are."""
     syntax, size = facts.syntax, len(facts.source.data)
     if syntax.symbols:
         _check_symbols(syntax.symbols, size)
@@ -225,7 +226,7 @@ def _check_syntax(facts: FileFacts) -> None:
         raise ValueError("a file has one of our states, and its lines count from 1")
     if not all(map(_HASH.fullmatch, (facts.source.file_hash, syntax.interface_hash or facts.source.file_hash))):
         raise ValueError("a hash is 64 digits of hex")
-    # Half of a surrogate pair cannot be written as UTF-8, and this says so as a ValueError.
+    # Half of a surrogate pair cannot be written as UTF-8: `encode` raises a ValueError.
     syntax.language.encode()
 
 
@@ -237,7 +238,7 @@ def _check_symbols(symbols: Sequence[Symbol], size: int) -> None:
         raise ValueError("a definition comes after the one around it, and its name is in the file")
     if not set(kinds) <= _SYMBOL_CODES.keys():
         raise ValueError("the kind of a definition is one of ours")
-    # As above: no half of a surrogate pair.
+    # `encode` refuses half of a surrogate pair, as in `_check_syntax`.
     "".join(signatures).encode()
     "".join(docs).encode()
 
@@ -280,7 +281,7 @@ def _derived(symbols: Sequence[Symbol], parent: int) -> str:
 
 
 def _stored_signature(symbol: Symbol, data: bytes) -> str | int:
-    """Its length, when it is what the text says from the definition's start on; else the signature itself."""
+    """Return the signature's length when it is the text at the definition's start; else the signature itself."""
     written = symbol.signature.encode()
     return len(written) if folded(data, symbol.start_byte, len(written)) == written else symbol.signature
 

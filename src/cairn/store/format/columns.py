@@ -1,4 +1,7 @@
-"""Names, uses of names and places in the text, as plain columns of the data file that need no parsing to be read."""
+"""Write and read the data file of a segment: a container of named sections, with names and uses of names as columns.
+
+The columns are read where they lie and need no parsing.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from cairn.store.format.document import SEGMENT_DATA, check_version
 from cairn.store.format.rows import REFERENCE_KINDS
 from cairn.store.fs import Data, FileWriter
 
-# --- One file that holds many named runs of bytes, so that a segment costs one map and one descriptor.
+# --- the container: many sections in one file, so that a segment costs one map and one descriptor ---------------------
 
 
 Section = tuple[str, Data]
@@ -27,10 +30,10 @@ Section = tuple[str, Data]
 MAGIC = b"cairn.dt"
 CONTAINER_FORMAT = SEGMENT_DATA.written
 ALIGNMENT = 64
-# Far above what any version writes; a table of this size costs nothing to refuse.
+# Far more than any version writes; a larger table is refused before it is read.
 MOST_SECTIONS = 1_000
 
-# magic, format version, number of sections, bytes of the whole file; then the check sum, and four bytes of zeros.
+# Magic, format version, number of sections, bytes of the whole file; then the check sum, and four bytes of zeros.
 _HEAD = struct.Struct("<8sIIQ")
 _SUM = struct.Struct("<II")
 _ENTRY = struct.Struct("<24sQQ")
@@ -39,7 +42,7 @@ _NAME = re.compile(rb"[a-z][a-z.]{0,23}")
 
 
 def write_container(out: FileWriter, sections: Sequence[Section]) -> int:
-    """Write the sections in this order; gives the bytes written. A name that is bad or used twice is a ValueError."""
+    """Write the sections in this order and return the bytes written; ValueError for a bad or repeated name."""
     views = [memoryview(data).cast("B") for _, data in sections]
     names = [name.encode() for name, _ in sections]
     if len(set(names)) != len(names) or len(names) > MOST_SECTIONS or not all(map(_NAME.fullmatch, names)):
@@ -58,14 +61,15 @@ def write_container(out: FileWriter, sections: Sequence[Section]) -> int:
 
 
 def read_container(view: memoryview) -> dict[str, memoryview]:
-    """The sections by name, as views of the file. `StoreCorrupt` when it is not exactly what a writer makes of them."""
+    """Return the sections by name, as views of the file; `StoreCorrupt` for what `write_container` would not write."""
     if len(view) < _TABLE_AT:
         _refuse("it is too short")
     magic, version, count, total = _HEAD.unpack_from(view)
     checksum, zeros = _SUM.unpack_from(view, _HEAD.size)
     if magic != MAGIC:
         _refuse("it is another kind of file")
-    # Before anything behind the header is looked at: a page that a shortened file lost would kill the process.
+    # Check the length before reading behind the header: touching a page that a shortened file lost would kill the
+    # process.
     if total != len(view):
         _refuse("it does not have the length that it says")
     table_end = _TABLE_AT + count * _ENTRY.size
@@ -74,7 +78,7 @@ def read_container(view: memoryview) -> dict[str, memoryview]:
     table = view[_TABLE_AT:table_end]
     if zeros or checksum != zlib.crc32(table, zlib.crc32(view[: _HEAD.size])):
         _refuse("its table has another check sum")
-    # After the check sum: a flipped bit is damage, not a file of the future.
+    # Check the version after the check sum, so that a flipped bit is damage and not a later version.
     check_version(SEGMENT_DATA, version)
     entries = list(_ENTRY.iter_unpack(table))
     offsets, end = _places(length for _, _, length in entries)
@@ -95,13 +99,13 @@ def read_container(view: memoryview) -> dict[str, memoryview]:
 
 
 def container_version(view: memoryview) -> int:
-    """The format version of a container that `read_container` has accepted."""
+    """Return the format version of a container that `read_container` has accepted."""
     version: int = _HEAD.unpack_from(view)[1]
     return version
 
 
 def _places(lengths: Iterable[int]) -> tuple[list[int], int]:
-    """Where each section begins, and where the last byte ends. An empty section is nowhere, and said to be at 0."""
+    """Return where each section begins, and where the last byte ends. An empty section is said to begin at 0."""
     lengths = list(lengths)
     offsets = []
     end = _TABLE_AT + len(lengths) * _ENTRY.size
@@ -123,7 +127,7 @@ U32: Width = "I"
 
 
 def numbers(sections: Mapping[str, memoryview], name: str, width: Width = U32) -> memoryview:
-    """A section of numbers of this type; `StoreCorrupt` when it is missing or cut."""
+    """Return a section as numbers of this width; `StoreCorrupt` when it is missing or cut."""
     view = section(sections, name)
     if len(view) % (2 if width == U16 else 4):
         raise StoreCorrupt(artifact="data file of a segment", why=f"its section {name} is cut")
@@ -131,7 +135,7 @@ def numbers(sections: Mapping[str, memoryview], name: str, width: Width = U32) -
 
 
 def section(sections: Mapping[str, memoryview], name: str) -> memoryview:
-    """A section by its name; `StoreCorrupt` when it is missing."""
+    """Return a section by its name; `StoreCorrupt` when it is missing."""
     if name not in sections:
         raise StoreCorrupt(artifact="data file of a segment", why=f"it has no section {name}")
     return sections[name]
@@ -141,14 +145,14 @@ def section(sections: Mapping[str, memoryview], name: str) -> memoryview:
 
 
 class NamesBuilder:
-    """Gives every name a number as it comes; `finish` gives each its final one, in order of the bytes."""
+    """A collector of names that numbers each as it is added; `finish` numbers them anew in the order of their bytes."""
 
     def __init__(self) -> None:
-        # The empty name is always there and is always 0, first and last.
+        # The empty name is always there, and its number is 0 before and after `finish`.
         self.ids = {"": 0}
 
     def add(self, names: Iterable[str]) -> dict[str, int]:
-        """The numbers so far, in which all of these have one."""
+        """Number these names, and return the numbers of all names so far."""
         ids = self.ids
         for name in names:
             if name not in ids:
@@ -156,7 +160,7 @@ class NamesBuilder:
         return ids
 
     def finish(self) -> tuple[list[Section], array[int]]:
-        """The sections, and the final number of each one given so far. A name that is no Unicode is a ValueError."""
+        """Return the sections, and the final number for each number given; ValueError for a name that is no text."""
         encoded = sorted((name.encode(), number) for name, number in self.ids.items())
         final = array(U32, bytes(4 * len(encoded)))
         for place, (_, number) in enumerate(encoded):
@@ -170,13 +174,14 @@ _MOST_NAMES = 1 << 16
 
 
 class Names:
-    """The names of a segment by number, and the number of a name. A number that is none is an IndexError."""
+    """The names of a segment by number, and the number of a name. An unknown number is an IndexError."""
 
     def __init__(self, sections: Mapping[str, memoryview]) -> None:
         self._text, self._at = section(sections, "names.text"), numbers(sections, "names.at")
         if not self._at or self._at[-1] != len(self._text):
             raise StoreCorrupt(artifact="data file of a segment", why="its names do not fit")
-        # The same few names are read again and again. It must not hold this object: the map is given back with it.
+        # The same few names are read again and again. The cache must not refer to this object: else the map stays open
+        # with it.
         self._decoded = lru_cache(_MOST_NAMES)(partial(_decoded, self._text, self._at))
 
     def __len__(self) -> int:
@@ -186,14 +191,14 @@ class Names:
         return self._decoded(number)
 
     def find(self, name: str) -> int | None:
-        """The number of a name, or None."""
-        # Half of a surrogate pair becomes bytes that no name has.
+        """Return the number of a name, or None."""
+        # Half of a surrogate pair is encoded to bytes that no name has.
         wanted = name.encode("utf-8", "surrogatepass")
         place = bisect_left(range(len(self)), wanted, key=self.raw)
         return place if place < len(self) and self.raw(place) == wanted else None
 
     def raw(self, number: int) -> bytes:
-        """The bytes of a name, by which names are ordered."""
+        """Return the bytes of a name, by which names are ordered."""
         return _raw(self._text, self._at, number)
 
 
@@ -211,7 +216,7 @@ def _decoded(text: memoryview, at: memoryview, number: int) -> str:
 
 
 class _Ways(dict[tuple[str, str, str], int]):
-    """Kind, name and receiver of a use → a number for this way of using the name."""
+    """Kind, name and receiver of a use → the number of this way of using the name."""
 
     def __missing__(self, way: tuple[str, str, str]) -> int:
         self[way] = number = len(self)
@@ -222,10 +227,10 @@ _WAY = itemgetter(0, 1, 2)
 
 
 class ReferencesBuilder:
-    """Collects uses in order of their place.
+    """A collector of uses in order of their place.
 
     The same name is used in the same way again and again, so a way of using it (name, receiver, kind) is stored once. A
-    use is stored with its chunk, as an offset in it and a way; and a way with the chunks it occurs in.
+    use is stored with its chunk, as an offset in the chunk and a way; and a way with the chunks it occurs in.
     """
 
     def __init__(self) -> None:
@@ -233,8 +238,8 @@ class ReferencesBuilder:
         self._at, self._way, self._offset = array(U32, [0]), array(U32), array(U16)
 
     def add(self, references: Sequence[Reference], chunks: Sequence[Chunk]) -> None:
-        """Add the uses of a file, in order of their place, each of which lies in a chunk."""
-        # This runs for every use in a repository: whole lists, nothing one by one but in C.
+        """Add the uses of a file, in order of their place; each lies in one of the chunks."""
+        # This runs for every use in a repository, so it works on whole lists and leaves the loops to C.
         starts = [use[3] for use in references]
         first = len(self._way)
         self._way.extend(map(self._ways.__getitem__, map(_WAY, references)))
@@ -246,7 +251,7 @@ class ReferencesBuilder:
             place = after
 
     def finish(self, number: Mapping[str, int], final: array[int]) -> list[Section]:
-        """The sections, given the number of every name and the final one of each number."""
+        """Return the sections, given the number of every name and the final number for each."""
         ways = sorted(
             (final[number[name]], final[number[receiver]], _KIND_CODES[kind], way)
             for (kind, name, receiver), way in self._ways.items()
@@ -272,12 +277,12 @@ class ReferencesBuilder:
 
 
 def width_for(count: int) -> Width:
-    """The type of numbers below this count."""
+    """Return the width of numbers below this count."""
     return U16 if count <= 1 << 16 else U32
 
 
 class Use(NamedTuple):
-    """One use of a name: its chunk row and its place in the chunk, name and receiver by number, and its kind."""
+    """One use of a name: its chunk row, its offset in the chunk, name and receiver by number, and its kind."""
 
     row: int
     offset: int
@@ -303,7 +308,7 @@ class References:
             raise StoreCorrupt(artifact="data file of a segment", why="its references do not fit")
 
     def named(self, name: int) -> list[Use]:
-        """All uses of a name, in order of their place."""
+        """Return all uses of a name, in order of their place."""
         ways = range(bisect_left(self.name, name), bisect_right(self.name, name))
         found = [
             self._use(row, index)
@@ -315,7 +320,7 @@ class References:
         return sorted(found)
 
     def between(self, first: int, end: int, kind: str | None = None) -> list[Use]:
-        """All uses in these chunk rows, or those of one kind, in order of their place."""
+        """Return all uses in these chunk rows, or those of one kind, in order of their place."""
         places = ((row, i) for row in range(first, end) for i in range(self.first[row], self.first[row + 1]))
         if kind is None:
             return [self._use(row, index) for row, index in places]
@@ -331,7 +336,7 @@ class References:
 
 
 def lines_of(text: memoryview, known: int, line: int, offsets: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Line and column of each of these offsets, which ascend from `known`, whose line is given."""
+    """Yield line and column of each offset; the offsets ascend from `known`, which lies in the given line."""
     begins = last_newline(text, known) + 1
     for offset in offsets:
         passed = bytes(text[known:offset])
@@ -344,10 +349,10 @@ def lines_of(text: memoryview, known: int, line: int, offsets: Iterable[int]) ->
 
 
 def last_newline(text: memoryview, before: int) -> int:
-    """The place of the last newline before an offset, or -1."""
+    """Return the position of the last newline before an offset, or -1."""
     width = 256
     while before:
-        # Nearly always near; a hostile file has one line of megabytes.
+        # The newline is nearly always near, but a hostile file has one line of megabytes: widen the step each time.
         start = max(0, before - width)
         found = bytes(text[start:before]).rfind(b"\n")
         if found >= 0:
@@ -361,9 +366,9 @@ Span = tuple[int, int, int]
 
 
 def scopes(spans: Sequence[Span], offsets: Sequence[int]) -> Iterator[int]:
-    """For each of these ascending offsets, the place of the innermost definition around it, or -1.
+    """Yield, for each of these ascending offsets, the position of the innermost definition around it, or -1.
 
-    Of several definitions with one span (`a = f(), b = g()`), the last whose name stands before the offset.
+    Of several definitions with one span (`a = f(), b = g()`), this is the last whose name stands before the offset.
     """
     begins = list(map(itemgetter(0), spans))
     open_at: list[int] = []

@@ -1,4 +1,4 @@
-"""Does a segment hold what the row schema promises? Asked before a snapshot is published, and by every verification."""
+"""Check whether a segment keeps the row schema, before a snapshot is published and in every verification."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _STARTS = ("file.text", "file.rows", "file.symbols", "file.imports", "names.at",
 
 
 def segment_problems(segment: Segment) -> Iterator[str]:
-    """Every way in which the segment breaks the row schema, each as a sentence; nothing when it keeps all of it."""
-    # Each step reads by what the steps before it have found to be sound, so the first that finds something is the last.
+    """Yield a sentence for every way in which the segment breaks the row schema; nothing for a sound segment."""
+    # Each step relies on what the steps before it have checked, so the first step that finds a problem is the last.
     for step in (_tables, _starts, _names, _files, _chunks, _arrays, _ways, _uses, _facts):
         problems = list(_guarded(step, segment))
         if problems:
@@ -118,7 +118,7 @@ def _chunks(segment: Segment) -> Iterator[str]:
 
 
 def _arrays(segment: Segment) -> Iterator[str]:
-    # Here and not above: numpy takes a tenth of a second to load, and whoever only asks for a state has none.
+    # Imported here: numpy takes a tenth of a second to load, and a command that only asks for a state does without it.
     from cairn.store.format.postings import Postings, read_vectors  # noqa: PLC0415
 
     read_vectors(segment.sections, segment.rows, segment.dimension)

@@ -1,8 +1,8 @@
-"""A JSON document that knows when it was damaged: canonical bytes with a digest of themselves inside.
+"""Write and read JSON documents that detect their own damage: canonical bytes that hold a digest of themselves.
 
 The bytes are canonical JSON (sorted keys, no blanks, UTF-8) and a newline. The digest is the SHA-256, in hex, of those
-bytes without the field that holds it. Reading checks size, JSON, canonical form, digest and version, in this order: a
-flipped bit is always damage and never a version of the future.
+bytes without the field that holds it. Reading checks size, JSON, canonical form, digest and version, in this order, so
+that a flipped bit is always reported as damage and never as a later version.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any, NoReturn, TypeVar
 from cairn.core.limits import MAX_PATH_KEY_BYTES
 from cairn.errors import Incompatible, StoreCorrupt
 
-# --- Which format versions are read and which one is written, for everything that lasts or leaves the house.
+# --- format versions --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """One kind of thing with a format version: the oldest and newest that can be read, and the one that is written."""
+    """A kind of file with a format version: the oldest and newest version that is read, and the one that is written."""
 
     name: str
     oldest: int
@@ -33,15 +33,15 @@ class Artifact:
     written: int
 
 
-# When to raise what. A new version is *written* when an older reader would misread the new bytes; the manifest and the
-# tombstones are closed (an unknown field may change what is live), so there a new field is a new version. index_state
-# and the lease are open: a new field that may be ignored needs none. *Oldest* is raised only when a reader is removed.
-# Every version of a document keeps `schema_version`, the canonical form and its self-digest (see document.py): that
-# is how a damaged file is told from a file of the future.
+# When to raise which number. *written* rises when an older reader would misread the new bytes. The manifest and the
+# tombstones are closed (an unknown field may change what is live), so each new field there is a new version. The index
+# state and the lease are open: a new field that may be ignored needs no new version. *oldest* rises only when a reader
+# is removed. Every version of a document keeps `schema_version`, the canonical form and the self-digest, which is how a
+# damaged document is told from one of a later version.
 #
-# What is of an older version that can still be read, `cairn upgrade-store` writes anew, in the same store: a store is
-# named after the *oldest* versions of manifest and rows. So oldest is also raised when rows come to mean something
-# else, that no rewriting gives them: then a new store is made beside the old one. Whoever raises it for the data file
+# `cairn upgrade-store` rewrites artifacts of an older, still readable version in the same store, because a store is
+# named after the *oldest* versions of manifest and rows. So *oldest* also rises when rows come to mean something that
+# no rewriting can give them: then a new store is made beside the old one. Whoever raises *oldest* for the data file
 # raises it for the rows too.
 
 MANIFEST = Artifact("manifest", oldest=1, newest=1, written=1)
@@ -85,9 +85,10 @@ _LATER: ContextVar[dict[str, int] | None] = ContextVar("later versions that were
 
 @contextmanager
 def reading_newer() -> Iterator[dict[str, int]]:
-    """Inside, later versions than the newest are read as far as this package knows them; gives those that were met.
+    """Permit, inside the context, the reading of later versions as far as they are known; gives the versions met.
 
-    For readers that somebody has asked to take the risk, and never for a writer: what it does not know, it would lose.
+    This is for readers that a user asked to take the risk, and never for a writer, which would lose what it does not
+    know.
     """
     met: dict[str, int] = {}
     token = _LATER.set(met)
@@ -98,12 +99,12 @@ def reading_newer() -> Iterator[dict[str, int]]:
 
 
 def is_reading_newer() -> bool:
-    """Whether later versions are read at this moment."""
+    """Return whether later versions may be read at this moment."""
     return _LATER.get() is not None
 
 
 def check_version(artifact: Artifact, version: int) -> None:
-    """Nothing, when this package reads that version; else `Incompatible`, which names the artifact and the version."""
+    """Raise `Incompatible`, with the artifact and the version, unless this package reads that version."""
     met = _LATER.get()
     if met is not None and version > artifact.newest:
         met[artifact.name] = max(version, met.get(artifact.name, 0))
@@ -123,14 +124,14 @@ _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 def seal(artifact: Artifact, digest_field: str, fields: Mapping[str, Any]) -> bytes:
-    """The bytes of a document with these fields, its version and its digest."""
+    """Return the bytes of a document with these fields, its version and its digest."""
     document = {_VERSION: artifact.written, **fields}
     return _text({**document, digest_field: _digest(document)}).encode()
 
 
 def unseal(artifact: Artifact, digest_field: str, data: bytes, most_bytes: int) -> Fields:
-    """The fields of an undamaged document of a readable version, without version and digest."""
-    # Parsed JSON takes up to forty times its bytes, so nothing is parsed before it is known to be small.
+    """Return the fields of a document without version and digest; refuses damage and versions that cannot be read."""
+    # Parsed JSON takes up to forty times its size in memory, so a large document is refused before it is parsed.
     if len(data) > most_bytes:
         _refuse(artifact, f"it is larger than {most_bytes} bytes")
     try:
@@ -138,9 +139,9 @@ def unseal(artifact: Artifact, digest_field: str, data: bytes, most_bytes: int) 
         document = json.loads(text, parse_float=_no_float, parse_constant=_no_float)
         canonical = _text(document)
     except (ValueError, RecursionError):
-        # Not UTF-8, no JSON, numbers of thousands of digits, thousands of brackets.
+        # The bytes are not UTF-8 or not JSON, or they hold a number of thousands of digits or thousands of brackets.
         _refuse(artifact, "it cannot be parsed")
-    # This also catches fields that are there twice, of which a parser keeps one.
+    # This also catches duplicate fields, of which the parser keeps only one.
     if canonical != text:
         _refuse(artifact, "it is not in canonical form")
     if not isinstance(document, dict):
@@ -153,10 +154,10 @@ def unseal(artifact: Artifact, digest_field: str, data: bytes, most_bytes: int) 
 
 
 class Fields:
-    """One JSON object, taken apart field by field. Each refusal is a `StoreCorrupt` that says where and what.
+    """One JSON object, read field by field. Each refusal is a `StoreCorrupt` that says where and what.
 
-    Of a later version than we know (see `reading_newer`), fields that we do not know are passed over, and a field that
-    is not what we know is no damage: it is `Incompatible`.
+    In a document of a later version (see `reading_newer`), unknown fields are ignored, and a field with an unexpected
+    value raises `Incompatible` instead: it is no damage.
     """
 
     __slots__ = ("_artifact", "_left", "_where", "version")
@@ -169,7 +170,7 @@ class Fields:
 
     def number(self, name: str, *, least: int = 0, most: int = U64) -> int:
         value = self._take(name)
-        # `true` is a number to Python, not to us.
+        # Python counts `true` as a number; a document does not.
         if type(value) is not int or not least <= value <= most:
             self.refuse(f"{name} is not a number from {least} to {most}")
         return value
@@ -212,11 +213,11 @@ class Fields:
         return [Fields(self._artifact, value, f"{where}[{i}].", self.version) for i, value in enumerate(values)]
 
     def texts(self, name: str, most: int, fits: Callable[[str], bool]) -> list[tuple[str, str]]:
-        """The entries of an object that holds texts, in order of the keys, which must fit."""
+        """Return the entries of an object that holds texts, sorted by key; every key must fit."""
         return self._entries(name, most, fits, str)
 
     def numbers(self, name: str, most: int, fits: Callable[[str], bool]) -> list[tuple[str, int]]:
-        """The entries of an object that counts something, in order of the keys, which must fit; no count is zero."""
+        """Return the entries of an object that holds counts, sorted by key; every key must fit, no count is zero."""
         entries = self._entries(name, most, fits, int)
         for key, value in entries:
             if not 0 < value <= U64:
@@ -224,7 +225,7 @@ class Fields:
         return entries
 
     def end(self) -> None:
-        """Nothing is left over; an unknown field is refused."""
+        """Refuse a field that was not read, because this version does not know it."""
         if self._left and not self._is_later:
             _refuse(self._artifact, f"{self._where.rstrip('.') or 'it'} has a field that this version does not know")
 
@@ -259,22 +260,22 @@ class Fields:
 
 
 def is_sha256(text: str) -> bool:
-    """64 hexadecimal digits in lower case."""
+    """Return whether this is 64 hexadecimal digits in lower case."""
     return _SHA256.fullmatch(text) is not None
 
 
 def is_git_id(text: str) -> bool:
-    """The id of a commit: 40 hexadecimal digits, or 64 in a repository that uses SHA-256."""
+    """Return whether this is the id of a commit: 40 hexadecimal digits, or 64 in a repository that uses SHA-256."""
     return _GIT_ID.fullmatch(text) is not None
 
 
 def is_store_id(text: str) -> bool:
-    """A store's name: a slug, 16 digits for the place, 16 for the index fingerprint."""
+    """Return whether this is a store's name: a slug, 16 digits for the root, 16 for the index fingerprint."""
     return _STORE_ID.fullmatch(text) is not None
 
 
 def is_time(text: str) -> bool:
-    """A moment in UTC as `clock.rfc3339` writes it."""
+    """Return whether this is a moment in UTC as `clock.rfc3339` writes it."""
     if not _TIME.fullmatch(text):
         return False
     try:
@@ -285,14 +286,14 @@ def is_time(text: str) -> bool:
 
 
 def is_absolute_path(text: str) -> bool:
-    """A path from `/` without empty, `.` or `..` parts."""
+    """Return whether this is a path from `/` without empty, `.` or `..` parts."""
     if len(text.encode()) > MAX_PATH_KEY_BYTES or not text.startswith("/") or "\0" in text:
         return False
     return text == "/" or not any(part in ("", ".", "..") for part in text[1:].split("/"))
 
 
 def _text(document: object) -> str:
-    # As `fingerprint.canonical_json`, without its look for floats: reading has refused them, faster, while parsing.
+    # The same bytes as `fingerprint.canonical_json`, without its search for floats: parsing has refused them already.
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
 
 

@@ -1,14 +1,15 @@
-"""Where everything in a store lies. Paths are relative to the store's own folder.
+"""Name every path in a store. Paths are relative to the store's own folder.
 
 ACTIVE_SNAPSHOT                     the pointer: the id of the snapshot that was published last
 snapshots/ID/                       manifest.json, tombstones.jsonl (and -1, -2…), segment_file_index.jsonl
 segments/NAME/                      rows.sqlite, data.bin; read-only
-generations/N                       the manifest that won this number, or a fence: an empty file
+generations/N                       the manifest that claimed this number, or a fence: an empty file
 staging/RUN/K/, staging/RUN/K.json  batches of a run that has not published yet, and the seal of each
-staging/compact_work/K/             merged segments that are being built, by who holds no lease
+staging/compact_work/K/             merged segments in the making; their builder holds compact.flock, not the lease
+staging/pull_work/NAME/             segments on their way back from a search server
 locks/                              writer_lease.json, lease_guard.lock, lease.flock, readers.lock, compact.flock
 quarantine/RUN/                     what a repair put aside, at the path that it had
-sharing.json                        says that it is the store of a group; without it, it is one user's
+sharing.json                        only in the store of a group, and says so
 index_state.json, digests.json, tree.bin, last_used, progress.json      side files: each can be thrown away
 """
 
@@ -20,13 +21,13 @@ import re
 from cairn.errors import StoreCorrupt
 from cairn.store.fs import Fs
 
-# --- Names that a store gives: snapshot ids, segment names, and the pointer file that holds one id.
+# --- snapshot ids, segment names, and the pointer file that holds one id ----------------------------------------------
 
 
 RANDOM_BYTES = 10
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-# 26 characters could hold 130 bits; the first one holds three.
+# 26 characters could hold 130 bits, and an id has 128: the first character holds three.
 _ID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _SNAPSHOT_ID = re.compile(_ID)
 _SEGMENT_NAME = re.compile(rf"seg_{_ID}_(?:0|[1-9][0-9]{{0,5}})")
@@ -35,22 +36,22 @@ _MAX_MS = (1 << 48) - 1
 
 
 def snapshot_id(wall_ns: int, randomness: bytes) -> str:
-    """The id made from this time and these ten random bytes; equal inputs give equal ids."""
+    """Return the id made from this time and these ten random bytes; equal inputs give equal ids."""
     if len(randomness) != RANDOM_BYTES:
         raise ValueError(f"a snapshot id takes {RANDOM_BYTES} random bytes")
-    # A clock before 1970 or after the year 10,000 must not stop a publish: the random part alone tells ids apart.
+    # A clock before 1970 or after the year 10,000 must not stop a publish: the random part alone makes ids distinct.
     milliseconds = min(max(wall_ns // 1_000_000, 0), _MAX_MS)
     number = milliseconds << 80 | int.from_bytes(randomness, "big")
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
 
 
 def is_snapshot_id(text: str) -> bool:
-    """Whether this is an id as `snapshot_id` makes them: it can then be part of a path without further care."""
+    """Return whether `snapshot_id` can make this id; such a text is safe as a part of a path."""
     return _SNAPSHOT_ID.fullmatch(text) is not None
 
 
 def segment_name(snapshot: str, number: int) -> str:
-    """The name of the segment with this number (from 0) among those that the snapshot's run has made."""
+    """Return the name of the segment with this number, from 0, among the segments that the snapshot's run has made."""
     name = f"seg_{snapshot}_{number}"
     if not is_segment_name(name):
         raise ValueError("a segment is named after a snapshot id and a number below a million")
@@ -58,20 +59,20 @@ def segment_name(snapshot: str, number: int) -> str:
 
 
 def is_segment_name(text: str) -> bool:
-    """Whether this is a name as `segment_name` makes them."""
+    """Return whether `segment_name` can make this name."""
     return _SEGMENT_NAME.fullmatch(text) is not None
 
 
 def encode_pointer(snapshot: str) -> bytes:
-    """The bytes of the pointer file: the id and a newline."""
+    """Return the bytes of the pointer file: the id and a newline."""
     if not is_snapshot_id(snapshot):
         raise ValueError("the pointer holds a snapshot id")
     return f"{snapshot}\n".encode("ascii")
 
 
 def decode_pointer(data: bytes) -> str:
-    """The id in a pointer file. Refuses everything but one id and one newline: the text becomes part of a path."""
-    # Latin-1 takes any byte, and the pattern takes ASCII only.
+    """Return the id in a pointer file. Refuses everything but one id and one newline: the id becomes part of a path."""
+    # Latin-1 decodes any byte, and the pattern accepts only ASCII.
     text = data[: _POINTER_BYTES + 1].decode("latin-1")
     if not text.endswith("\n") or not is_snapshot_id(text[:-1]):
         raise StoreCorrupt(artifact="pointer", why="it does not hold one snapshot id and a newline")
@@ -92,12 +93,12 @@ LEASE_LOCK, READERS_LOCK, COMPACT_LOCK = "locks/lease.flock", "locks/readers.loc
 _LOCK_FILES = (LEASE_LOCK, READERS_LOCK, COMPACT_LOCK)
 LOCK_NAMES = ("writer_lease.json", "lease_guard.lock", "lease.flock", "readers.lock", "compact.flock")
 
-# Not the name of a run, so no run that writes looks there.
+# This is not the name of a run, so no run that writes looks there.
 WORKSHOP = "staging/compact_work"
 
-# Made by the first repair that needs it; only a person empties it.
+# The first repair that needs the quarantine makes it; only a person empties it.
 QUARANTINE = "quarantine"
-# Everything that may stand in the folder of a store itself.
+# Every name that may stand in the folder of a store itself.
 OWN_NAMES = frozenset({POINTER, SHARING, QUARANTINE, *SIDE_FILES, *FOLDERS})
 
 MANIFEST = "manifest.json"
@@ -108,7 +109,7 @@ _TEMP_END = ".tmp"
 
 
 def create_store(fs: Fs) -> None:
-    """Make what a store cannot do without, and make it safe; what is there already stays as it is."""
+    """Make the folders and locks of a store, and make them safe; whatever exists stays as it is."""
     for folder in FOLDERS:
         with contextlib.suppress(FileExistsError):
             fs.make_folder(folder)
@@ -120,7 +121,7 @@ def create_store(fs: Fs) -> None:
 
 
 def is_created(fs: Fs) -> bool:
-    """Whether all of it is there: after a power cut any part may be missing while `create_store` had not ended."""
+    """Return whether all folders and locks exist: a power cut during `create_store` can leave any part of them out."""
     try:
         for name in (*FOLDERS, *_LOCK_FILES):
             fs.stat(name)
@@ -130,50 +131,50 @@ def is_created(fs: Fs) -> bool:
 
 
 def snapshot_folder(snapshot: str) -> str:
-    """Where a snapshot says what it is."""
+    """Return the folder of a snapshot's manifest and tombstones."""
     return f"{SNAPSHOTS}/{snapshot}"
 
 
 def manifest_path(snapshot: str) -> str:
-    """Where the manifest of a snapshot lies under its own name."""
+    """Return the path of a snapshot's manifest under its own name."""
     return f"{SNAPSHOTS}/{snapshot}/{MANIFEST}"
 
 
 def segment_folder(name: str) -> str:
-    """Where a published segment lies."""
+    """Return the folder of a published segment."""
     return f"{SEGMENTS}/{name}"
 
 
 def generation_path(number: int) -> str:
-    """Where the winner of a number lies, or a fence."""
+    """Return the path of the manifest that claimed this number, or of a fence."""
     return f"{GENERATIONS}/{number}"
 
 
 def generation_number(name: str) -> int | None:
-    """The number that a name in `generations/` stands for; None when it is not one of ours."""
+    """Return the number that a name in `generations/` stands for; None for any other name."""
     return int(name) if _GENERATION.fullmatch(name) else None
 
 
 def staging_folder(run: str) -> str:
-    """Where a run keeps what it has not published yet."""
+    """Return the folder of a run's unpublished batches."""
     return f"{STAGING}/{run}"
 
 
 def batch_folder(run: str, number: int) -> str:
-    """Where one batch of a run lies."""
+    """Return the folder of one batch of a run."""
     return f"{STAGING}/{run}/{number}"
 
 
 def batch_seal(run: str, number: int) -> str:
-    """What says that a batch is whole."""
+    """Return the path of the document that says that a batch is whole."""
     return f"{STAGING}/{run}/{number}.json"
 
 
 def temp_path(path: str, run: str) -> str:
-    """Where a run writes a small file before it is swapped in: two runs never share the name."""
+    """Return the path at which a run writes a small file before swapping it in; two runs never share it."""
     return f"{path}.{run}{_TEMP_END}"
 
 
 def is_temp(name: str) -> bool:
-    """Whether this is the name of a file that was never swapped in."""
+    """Return whether this is the name of a temporary file, which was never swapped in."""
     return name.endswith(_TEMP_END)

@@ -1,7 +1,7 @@
-"""What a snapshot is: the segments and tombstones that make its live view, and the proof that a run completed it.
+"""Write and read manifests: the segments and tombstones of a snapshot, and the proof that its run was completed.
 
-A manifest is self-contained: no parent is needed to read it. It is closed: a field that this version does not know is
-refused, because it might change what is live. What cannot be read again is never written.
+A manifest is self-contained: it can be read without its parent. It is closed: an unknown field is refused, because the
+field might change what is live. A manifest that could not be read back is never written.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ _ERROR_CODE = re.compile("[a-z][a-z0-9_]{0,63}")
 _FIELD_NAME = re.compile("[A-Za-z][A-Za-z0-9._-]{0,63}")
 _MOST_FINGERPRINT_FIELDS = 500
 _MOST_MESSAGE_CHARS = 1_000
-# The shortest line there is: {"path_key":"a","reason":"delete"}
+# The shortest possible line: {"path_key":"a","reason":"delete"}
 _LEAST_TOMBSTONE_BYTES = 35
 
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """Where the work tree stood; the head is None without git or before the first commit."""
+    """The state of the work tree; the head is None without git or before the first commit."""
 
     head_sha: str | None
     dirty: bool
@@ -66,7 +66,7 @@ class GitState:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRef:
-    """A sealed segment: its chunk rows, the files that have facts in it, and what its bytes must be."""
+    """A sealed segment: how many chunk rows and files with facts it holds, and the size and digest of its bytes."""
 
     name: str
     sequence: int
@@ -78,7 +78,7 @@ class SegmentRef:
 
 @dataclass(frozen=True, slots=True)
 class TombstoneRef:
-    """A tombstone file, by its path below the store. It hides rows of segments with a lower sequence only."""
+    """A tombstone file, by its path below the store. It hides only rows of segments with a lower sequence."""
 
     path: str
     sequence: int
@@ -89,7 +89,7 @@ class TombstoneRef:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Live files; chunk rows in all segments, those of them that are live; the tombstones that this snapshot added."""
+    """The counts of live files, of chunk rows in all segments, of live chunk rows, and of tombstones added here."""
 
     files_indexed: int
     chunks_indexed: int
@@ -99,7 +99,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The proof that the run ended well. It counts what is live."""
+    """The proof that the run of a snapshot was completed. It counts live files and chunks."""
 
     codebase_path: str
     fingerprint: str
@@ -111,7 +111,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class FileError:
-    """A file that could not be indexed, in a snapshot that was published all the same."""
+    """A file that could not be indexed, in a snapshot that was published nevertheless."""
 
     path_key: str
     code: str
@@ -122,9 +122,9 @@ class FileError:
 class Manifest:
     """One snapshot. Segments and tombstones are in order of their sequence, errors in order of path and code.
 
-    `created_at` is when the run began to look at the tree: what changed later is not in it. `config_fields` spell out
-    what the fingerprint is the digest of, so that a difference can be explained; `skipped` counts the names of the tree
-    that are left out, by reason. Without a completion it is the snapshot of a cleared index and holds nothing.
+    `created_at` is when the run began to look at the tree: later changes are not in the snapshot. `config_fields` spell
+    out what the fingerprint is a digest of, so that a difference can be explained; `skipped` counts the names of the
+    tree that are left out, by reason. A manifest without a completion is the empty snapshot of a cleared index.
     """
 
     snapshot_id: str
@@ -149,13 +149,13 @@ class Manifest:
 
 
 _MOST_REMEMBERED_BYTES = 64 * KIB
-# All that saves leave in the time for which snapshots are kept: each run looks at every one of them, and with fewer
-# places than that none would be found again.
+# As many manifests as frequent saves leave while snapshots are kept: each run reads all of them, and with fewer entries
+# the cache would drop each manifest before it is read again.
 _MOST_REMEMBERED = 512
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """The bytes of a manifest in the written version. Refuses, as a mistake of the writer, what could not be read."""
+    """Return the bytes of a manifest. Raises ValueError for a manifest that could not be read back."""
     fields = asdict(manifest) | {
         "completion": manifest.completion and _completion_fields(manifest.completion),
         "config_fields": dict(manifest.config_fields),
@@ -172,8 +172,8 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def decode_manifest(data: bytes) -> Manifest:
-    """The manifest in these bytes. Refuses damage (`StoreCorrupt`) and versions we cannot read (`Incompatible`)."""
-    # A run that writes asks for the same manifests again and again.
+    """Return the manifest in these bytes. Refuses damage (`StoreCorrupt`) and unreadable versions (`Incompatible`)."""
+    # A run that writes decodes the same manifests again and again.
     if len(data) > _MOST_REMEMBERED_BYTES or is_reading_newer():
         return _decoded(data)
     return _remembered(data, MANIFEST, CHUNK_ROWS)
@@ -217,12 +217,12 @@ def _decoded(data: bytes) -> Manifest:
 
 
 def encode_completion(completion: Completion) -> bytes:
-    """The marker by itself, as it stands in a manifest: for a place that keeps it as a document of its own."""
+    """Return the marker as bytes of its own, for a server that keeps it as a separate document."""
     return json.dumps(_completion_fields(completion), sort_keys=True).encode()
 
 
 def decode_completion(data: bytes) -> Completion:
-    """The marker in these bytes; raises `StoreCorrupt`, of the artifact `PROOF` when it is of another kind."""
+    """Return the marker in these bytes; raises `StoreCorrupt`, about `PROOF` for a marker of another kind."""
     try:
         values = json.loads(data)
     except (ValueError, RecursionError):
@@ -233,7 +233,7 @@ def decode_completion(data: bytes) -> Completion:
 
 
 def manifest_version(data: bytes) -> int:
-    """The format version of the manifest in these bytes. Refuses what `decode_manifest` refuses for its envelope."""
+    """Return the format version of the manifest in these bytes. Refuses damage and unreadable versions."""
     return unseal(MANIFEST, _DIGEST, data, MAX_MANIFEST_BYTES).version
 
 
@@ -260,7 +260,7 @@ def _segment(fields: Fields) -> SegmentRef:
 
 
 def _tombstones(fields: Fields) -> TombstoneRef:
-    # One that hides nothing is not referenced at all.
+    # A tombstone file without tombstones is not referenced at all.
     count = fields.number("count", least=1, most=MAX_TOMBSTONES_PER_SNAPSHOT)
     tombstones = TombstoneRef(
         path=fields.text("path", is_tombstone_path),
@@ -288,7 +288,8 @@ def _completion(fields: Fields) -> Completion:
     try:
         fields.text("kind", COMPLETION_KIND.__eq__)
     except StoreCorrupt as found:
-        # Told apart from other damage: a marker of another making may be whole, and proves nothing here.
+        # Reported apart from other damage: a marker that another program wrote may be whole, but it proves nothing
+        # here.
         raise StoreCorrupt(artifact=PROOF, why=found.fields["why"]) from None
     completion = Completion(
         codebase_path=fields.text("codebasePath", is_absolute_path),
@@ -318,7 +319,7 @@ def _error(fields: Fields) -> FileError:
     error = FileError(
         path_key=fields.text("path_key", is_path_key),
         code=fields.text("code", lambda text: _ERROR_CODE.fullmatch(text) is not None),
-        # It is shown to people as it is, so it must not be able to steer a terminal.
+        # The message is shown to people as it is, so it must not contain control characters for the terminal.
         message=fields.text("message", lambda text: 0 < len(text) <= _MOST_MESSAGE_CHARS and text.isprintable()),
     )
     fields.end()
@@ -329,9 +330,9 @@ def _error(fields: Fields) -> FileError:
 
 
 def _contradictions(manifest: Manifest) -> Iterator[str]:
-    """Where the parts of a manifest, each sound by itself, do not fit together."""
+    """Yield where parts of a manifest, each sound by itself, contradict one another."""
     segments, tombstones, counts = manifest.segments, manifest.tombstones, manifest.counts
-    # No tombstone reaches these: all that is in them is live.
+    # No tombstone reaches these segments: everything in them is live.
     reach = max((t.sequence for t in tombstones), default=0)
     unreached = [s for s in segments if s.sequence >= reach]
     rules = (

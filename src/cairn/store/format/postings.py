@@ -1,12 +1,12 @@
-"""Which rows hold which terms: the lexical part of a segment, written at once and read in place.
+"""Build and read the searchable columns of a segment: which rows hold which terms, and the vectors of the rows.
 
-Sections, all little endian. `term.hash`: the terms' hashes as u64, ascending; a term's id is its place here. A hash is
-the first eight bytes of the SHA-256 of the term's UTF-8 bytes, read as a number; terms with equal hashes stand side by
-side. `term.at` (u32, one more than terms) and `term.text`: term i is the bytes from at[i] to at[i + 1].
-For each field F: `F.start` (u32, one more than terms), `F.row` and `F.tf`: term i occurs in the rows from start[i] to
-start[i + 1], ascending, as often as tf (u8) says, 255 meaning 255 or more. `F.length` (u16): the terms of each row in
-this field, with repetitions, 65,535 meaning that many or more. Rows are u16 where the segment has at most 65,536 of
-them, else u32: rows are the bulk of it all, and so take 0.4 less.
+Sections, all little endian. `term.hash`: the hashes of the terms as u64, ascending; the id of a term is its position
+here. A hash is the first eight bytes of the SHA-256 of the term's UTF-8 bytes, read as a number; terms with equal
+hashes are neighbours. `term.at` (u32, one more than terms) and `term.text`: term i is the bytes from at[i] to at[i +
+1]. For each field F: `F.start` (u32, one more than terms), `F.row` and `F.tf`: term i occurs in the rows from start[i]
+to start[i + 1], ascending, as often as tf (u8) says; 255 means 255 or more. `F.length` (u16): the number of terms of
+each row in this field, with repetitions; 65,535 means that many or more. Row numbers are u16 where the segment has at
+most 65,536 rows, else u32: they are most of the bytes, and u16 makes the postings 0.4 smaller.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from cairn.core.tokens import terms_of, words
 from cairn.errors import StoreCorrupt
 from cairn.store.format.columns import Section
 
-# --- Vectors in a quarter of their size: one byte for each component, and one scale for each row.
+# --- vectors, quantized to one byte for each component and one scale for each row -------------------------------------
 
 
 _LARGEST = 127
 
 
 class Vectors(NamedTuple):
-    """The vectors of a segment: (rows, dimension) of i8, and a scale for each row."""
+    """The vectors of a segment: (rows, dimension) of i8, and one scale for each row."""
 
     vectors: NDArray[np.int8]
     scales: NDArray[np.float32]
 
 
 def quantize(vectors: NDArray[np.float32]) -> Vectors:
-    """The vectors as bytes and scales; refuses, as a mistake, whatever is not a table of finite numbers.
+    """Return the vectors as bytes and scales; raises ValueError unless they are a table of finite numbers.
 
-    A component comes back with an error of at most half its row's scale.
+    The error of a restored component is at most half the scale of its row.
     """
     if vectors.ndim != 2:
         raise ValueError("vectors come as a table of rows and components")
@@ -49,19 +49,20 @@ def quantize(vectors: NDArray[np.float32]) -> Vectors:
         raise ValueError("a vector holds a component that is not a finite number")
     wide = vectors.astype(np.float64)
     largest = np.abs(wide).max(axis=1, initial=0.0)
-    # Rounded once, here: what divides is what will multiply. The smallest numbers would round to a scale of 0.
+    # Round the scale to f32 before dividing, so that the same number divides here and multiplies later. The scale of a
+    # row of the smallest floats rounds to 0, by which nothing can be divided.
     scales = (largest / _LARGEST).astype(np.float32)
     divisors = np.where(scales > 0, scales, 1).astype(np.float64)
     return Vectors(np.rint(wide / divisors[:, None]).clip(-_LARGEST, _LARGEST).astype(np.int8), scales)
 
 
 def approximate(vectors: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What the vectors were, as nearly as the bytes can say."""
+    """Return the vectors that these bytes and scales stand for, as nearly as they can say."""
     return vectors * scales[:, None]
 
 
 def vector_sections(quantized: Vectors) -> list[Section]:
-    """The sections of these vectors."""
+    """Return the sections of these vectors."""
     return [
         ("vectors", np.ascontiguousarray(quantized.vectors, dtype="i1").tobytes()),
         ("scales", quantized.scales.astype("<f4", copy=False).tobytes()),
@@ -69,7 +70,7 @@ def vector_sections(quantized: Vectors) -> list[Section]:
 
 
 def read_vectors(sections: Mapping[str, memoryview], rows: int, dimension: int) -> Vectors:
-    """The vectors of a segment, read where they lie; raises `StoreCorrupt` when the sections do not have this size."""
+    """Return the vectors of a segment without copying; raises `StoreCorrupt` when a section does not have its size."""
     for name, size in (("vectors", rows * dimension), ("scales", 4 * rows)):
         if name not in sections:
             _refuse_vectors(f"{name} is missing")
@@ -77,7 +78,7 @@ def read_vectors(sections: Mapping[str, memoryview], rows: int, dimension: int) 
             _refuse_vectors(f"{name} has the wrong size")
     vectors = np.frombuffer(sections["vectors"], dtype="i1").reshape(rows, dimension)
     scales: NDArray[np.float32] = np.frombuffer(sections["scales"], dtype="<f4")
-    # Four bytes can say "infinite": every score that such a row takes part in would be nonsense.
+    # Damaged bytes can stand for infinity, which would spoil every score of the row.
     if not (np.isfinite(scales).all() and (scales >= 0).all()):
         _refuse_vectors("scales holds what is not a scale")
     return Vectors(vectors, scales)
@@ -92,20 +93,20 @@ FIELDS = ("path", "symbol", "comment", "body")
 _MOST_TF = (1 << 8) - 1
 _MOST_LENGTH = (1 << 16) - 1
 _MOST_NARROW_ROWS = 1 << 16
-# While building, a term, a row and a count share 64 bits: 28, 28 and 8 of them, so that one sort puts all in order.
+# While building, a term, a row and a count share 64 bits (28, 28 and 8), so that one sort puts all postings in order.
 _COUNT_BITS = 8
 _ROW_BITS = 28
 _TERM_SHIFT = np.uint64(_ROW_BITS + _COUNT_BITS)
 MOST_ROWS = 1 << _ROW_BITS
 MOST_TERMS = 1 << (64 - _ROW_BITS - _COUNT_BITS)
-# Words that wait to be counted together: enough that numpy is fast, few enough that it is a few megabytes.
+# How many words are counted together: enough for numpy to be fast, few enough to take only some megabytes.
 _BATCH_WORDS = 1 << 18
 
 Rows = NDArray[np.uint16] | NDArray[np.uint32]
 
 
 def term_hash(term: str) -> bytes:
-    """The eight bytes by which a term is looked up."""
+    """Return the eight bytes by which a term is looked up."""
     return sha256(term.encode()).digest()[:8]
 
 
@@ -113,7 +114,7 @@ def term_hash(term: str) -> bytes:
 
 
 class _Terms(dict[str, int]):
-    """Term → its id, given when it is first asked for."""
+    """Term → its id, which is assigned at the first lookup."""
 
     def __missing__(self, term: str) -> int:
         self[term] = found = len(self)
@@ -121,7 +122,7 @@ class _Terms(dict[str, int]):
 
 
 class _Vocabulary(dict[str, int]):
-    """Word → its id, given when it is first asked for; and for each word id the ids of its terms."""
+    """Word → its id, which is assigned at the first lookup; and for each word id the ids of the word's terms."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -137,7 +138,7 @@ class _Vocabulary(dict[str, int]):
 
 
 class _FieldBuilder:
-    """One field's occurrences: words that wait, and what has been counted."""
+    """The occurrences of one field: words that wait to be counted, and the counts so far."""
 
     def __init__(self) -> None:
         self.waiting = array("I")
@@ -147,7 +148,7 @@ class _FieldBuilder:
         self.rows = 0
 
     def count(self, vocabulary: _Vocabulary) -> None:
-        """Turn the waiting words into one number for each distinct term of each row."""
+        """Turn the waiting words into one packed posting for each distinct term of each row."""
         starts = np.array(vocabulary.starts, dtype=np.int64)
         flat = np.array(vocabulary.flat, dtype=np.uint64)
         waiting = np.array(self.waiting, dtype=np.int64)
@@ -155,7 +156,7 @@ class _FieldBuilder:
         per_word = (starts[1:] - starts[:-1])[waiting]
         done = np.concatenate(([0], np.cumsum(per_word)))
         per_row = np.diff(done[ends], prepend=0)
-        # For each word the run of its terms in `flat`: a running number, moved to where the run begins.
+        # Each word has a run of terms in `flat`: number all terms, then shift each run to where it begins.
         places = np.arange(done[-1]) + np.repeat(starts[waiting] - done[:-1], per_word)
         rows = np.arange(self.rows, self.rows + len(ends), dtype=np.uint64)
         keys = flat[places] << _TERM_SHIFT | np.repeat(rows, per_row) << np.uint64(_COUNT_BITS)
@@ -166,7 +167,7 @@ class _FieldBuilder:
         self.waiting, self.ends = array("I"), array("I")
 
     def sections(self, field: str, places: NDArray[np.uint64], rows: int) -> Iterator[Section]:
-        """The field's sections, when `places` says which id each term has at last."""
+        """Yield the field's sections; `places` has the final id of each term."""
         keys = np.concatenate(self.counted) if self.counted else np.zeros(0, np.uint64)
         self.counted.clear()
         keys = with_final_terms(keys, places)
@@ -176,7 +177,7 @@ class _FieldBuilder:
 
 
 class PostingsBuilder:
-    """Collects the rows of a segment, numbered as they come. The same rows give the same bytes.
+    """A collector of the rows of a segment, numbered as they are added. Equal rows give equal bytes.
 
     Beside its distinct words it holds about five bytes for each word of the rows, and fifteen while `sections` runs.
     """
@@ -187,7 +188,7 @@ class PostingsBuilder:
         self._fields = {field: _FieldBuilder() for field in FIELDS}
 
     def add(self, path: str, symbols: Sequence[str], comment: str | bytes, body: str | bytes) -> None:
-        """Take in the next row: the words of each of its fields. Bytes are read as UTF-8."""
+        """Add the next row: the words of each of its fields. Bytes are read as UTF-8."""
         if self.rows == MOST_ROWS:
             raise ValueError("a segment cannot hold so many rows")
         texts = (path, " ".join(symbols), comment, body)
@@ -201,12 +202,12 @@ class PostingsBuilder:
             self._count()
 
     def sections(self) -> list[Section]:
-        """The sections of all rows so far; nothing can be added afterwards."""
+        """Return the sections of all rows; nothing can be added afterwards."""
         self._count()
         names = list(self._vocabulary.terms)
         self._vocabulary = _Vocabulary()
         hashes = np.frombuffer(b"".join(map(term_hash, names)), dtype="<u8")
-        # Stable: terms with equal hashes stay in the order of their first occurrence.
+        # The sort is stable, so that terms with equal hashes stay in the order of their first occurrence.
         order = np.argsort(hashes, kind="stable")
         texts = [names[place].encode() for place in order.tolist()]
         places = np.empty(len(names), dtype=np.uint64)
@@ -225,35 +226,35 @@ class PostingsBuilder:
 
 
 def _runs(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """The distinct keys in order, and how often each is there; sorts in place, which `np.unique` would not."""
+    """Return the distinct keys in order, and how often each occurs; sorts in place, unlike `np.unique`."""
     keys.sort()
     first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))[: len(keys)])
     return keys[first], np.diff(first, append=len(keys))
 
 
 def packed(terms: NDArray[np.uint64], rows: NDArray[np.uint64], counts: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """One number for each posting, which sorts them as they are stored."""
+    """Return one number for each posting; in ascending order they are in the order in which they are stored."""
     return terms << _TERM_SHIFT | rows << np.uint64(_COUNT_BITS) | counts
 
 
 def terms_in(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The terms of packed postings."""
+    """Return the term of each packed posting."""
     return keys >> _TERM_SHIFT
 
 
 def with_final_terms(keys: NDArray[np.uint64], places: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Packed postings with the id that each term has at last."""
+    """Return packed postings in which each term has its final id."""
     final: NDArray[np.uint64] = places[keys >> _TERM_SHIFT]
     return final << _TERM_SHIFT | keys & np.uint64((1 << int(_TERM_SHIFT)) - 1)
 
 
 def strictly_ascending(keys: NDArray[np.uint64]) -> bool:
-    """Are packed postings in order, and none of a term and a row there twice?"""
+    """Return whether packed postings are in order, with no pair of term and row twice."""
     return bool((keys[1:] >> np.uint64(_COUNT_BITS) > keys[:-1] >> np.uint64(_COUNT_BITS)).all())
 
 
 def term_sections(hashes: NDArray[np.uint64], texts: Sequence[bytes]) -> list[Section]:
-    """The sections of the terms, which come in order of their hashes."""
+    """Return the sections of the terms, which are given in order of their hashes."""
     return [
         ("term.hash", _data(hashes, "<u8")),
         ("term.at", _data(np.fromiter(accumulate(map(len, texts), initial=0), np.int64), "<u4")),
@@ -262,7 +263,7 @@ def term_sections(hashes: NDArray[np.uint64], texts: Sequence[bytes]) -> list[Se
 
 
 def field_sections(field: str, keys: NDArray[np.uint64], lengths: NDArray[np.uint16], terms: int) -> Iterator[Section]:
-    """The sections of a field: its packed postings in order, and the length of each row."""
+    """Yield the sections of a field, given its packed postings in order and the length of each row."""
     borders = np.arange(terms + 1, dtype=np.uint64) << _TERM_SHIFT
     yield f"{field}.start", _data(np.searchsorted(keys, borders), "<u4")
     yield f"{field}.row", _data(keys >> np.uint64(_COUNT_BITS) & np.uint64(MOST_ROWS - 1), _row_type(len(lengths)))
@@ -282,7 +283,7 @@ def _data(values: NDArray[Any], kind: str) -> memoryview:
 
 
 class FieldColumns:
-    """One field's arrays, as they lie in the sections."""
+    """The arrays of one field, without copying."""
 
     __slots__ = ("lengths", "rows", "starts", "tf")
 
@@ -295,10 +296,10 @@ class FieldColumns:
 
 
 class Postings:
-    """The postings of a segment, read where they lie; raises `StoreCorrupt` when the sections do not fit together.
+    """The postings of a segment, read without copying; raises `StoreCorrupt` when the sections do not fit together.
 
-    Opening looks at each term's offsets, never at the postings: that those are in order is for `problems` to see, and
-    for the digest of the segment to promise.
+    Opening checks the offsets of each term, but not the order of the postings: `problems` checks that, and the digest
+    of the segment guarantees it.
     """
 
     def __init__(self, sections: Mapping[str, memoryview]) -> None:
@@ -313,11 +314,11 @@ class Postings:
         self._fields = {field: FieldColumns(sections, field, self.rows, self.terms) for field in FIELDS}
 
     def find(self, terms: Sequence[str]) -> NDArray[np.int64]:
-        """The ids of these terms, -1 for each that no row holds."""
+        """Return the ids of these terms, -1 for each term that no row holds."""
         found = np.full(len(terms), -1, dtype=np.int64)
         wanted = np.frombuffer(b"".join(map(_remembered_hash, terms)), dtype="<u8")
         first, end = self.hashes.searchsorted(wanted, "left"), self.hashes.searchsorted(wanted, "right")
-        # Few terms get this far in a small segment. A hash is not proof: only the same text is the same term.
+        # In a small segment few terms get this far. Equal hashes prove nothing: only equal text is the same term.
         for number in np.flatnonzero(first < end).tolist():
             text = terms[number].encode()
             for place in range(int(first[number]), int(end[number])):
@@ -326,18 +327,18 @@ class Postings:
         return found
 
     def term(self, term_id: int) -> str:
-        """The term with this id."""
+        """Return the term with this id."""
         try:
             return str(self._text(term_id), "utf-8")
         except UnicodeDecodeError:
             _refuse(f"term {term_id} is not UTF-8")
 
     def postings(self, field: str, term_id: int) -> tuple[Rows, NDArray[np.uint8]]:
-        """The rows that hold this term in this field, ascending, and how often each does; views, not copies."""
+        """Return the rows that hold this term in this field, ascending, and the count in each; views, not copies."""
         return self._between(field, *self._fields[field].starts[term_id : term_id + 2].tolist())
 
     def several(self, field: str, term_ids: Sequence[int]) -> list[tuple[int, Rows, NDArray[np.uint8]]]:
-        """The place in the list, and what `postings` gives, of each of these terms that stands in this field."""
+        """Return the position in the list, and what `postings` gives, for each term that occurs in this field."""
         starts, ids = self._fields[field].starts, np.array(term_ids, np.int64)
         ends = zip(starts[ids].tolist(), starts[ids + 1].tolist(), strict=True)
         return [(place, *self._between(field, first, end)) for place, (first, end) in enumerate(ends) if first < end]
@@ -350,20 +351,20 @@ class Postings:
         return rows, columns.tf[first:end]
 
     def columns(self, field: str) -> FieldColumns:
-        """All postings of a field."""
+        """Return all postings of a field."""
         return self._fields[field]
 
     def texts(self) -> list[bytes]:
-        """The bytes of every term by its id."""
+        """Return the bytes of every term, by its id."""
         text = bytes(self._texts)
         return [text[first:end] for first, end in pairwise(self._at.tolist())]
 
     def lengths(self, field: str) -> NDArray[np.uint16]:
-        """How many terms each row has in this field."""
+        """Return how many terms each row has in this field."""
         return self._fields[field].lengths
 
     def problems(self) -> Iterator[str]:
-        """Whatever is wrong in these postings, in sentences; reads all of them."""
+        """Yield a sentence for each thing that is wrong in these postings; reads all of them."""
         yield from self._term_problems()
         for field, columns in self._fields.items():
             starts = columns.starts.astype(np.int64)
@@ -378,7 +379,7 @@ class Postings:
                 yield f"{field}.tf counts an occurrence that is none"
             counted = np.bincount(columns.rows, columns.tf, minlength=self.rows)
             full = np.bincount(columns.rows, columns.tf == _MOST_TF, minlength=self.rows)
-            # A count that was cut off stands for more than it says.
+            # A count of 255 may stand for more, so then the length may be larger than the sum.
             wrong = np.where(full > 0, columns.lengths < np.minimum(counted, _MOST_LENGTH), columns.lengths != counted)
             if wrong.any():
                 yield f"{field}.length disagrees with the postings"
@@ -402,7 +403,7 @@ class Postings:
 
 @lru_cache(1 << 12)
 def _remembered_hash(term: str) -> bytes:
-    # A query asks every segment for the same few terms.
+    # A query asks every segment for the same few terms, so their hashes are remembered.
     return term_hash(term)
 
 

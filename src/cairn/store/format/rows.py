@@ -1,8 +1,8 @@
-"""The tables of a segment (`rows.sqlite`), how they are filled, and what is read from them.
+"""Define the tables of a segment (`rows.sqlite`), fill them and read them.
 
-What can be derived is not stored: ids from hashes, lines from the text, the file of a chunk or a definition from its
-number. Numbers of chunks, definitions and imports run through the whole segment in order of the files; where each file
-begins is in the data file. Every name is a number there too.
+Whatever can be derived is not stored: ids follow from hashes, lines from the text, the file of a chunk or a definition
+from its number. Chunks, definitions and imports are numbered through the whole segment in order of the files; the data
+file says where each file begins, and holds the names, which are numbers in the tables.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from cairn.store.format.document import CHUNK_ROWS
 
 ROWS_FILE, DATA_FILE = "rows.sqlite", "data.bin"
 ROW_SCHEMA = CHUNK_ROWS.written
-# "crow", so that a database of somebody else is not taken for ours.
+# "crow": tells a database of a segment from any other.
 APPLICATION_ID = 0x63726F77
 PAGE_BYTES = 1024
 MAX_STORED_DOC = 160
-# How far from the start of a definition its doc line is looked for, and room for the bytes of 160 characters.
+# How far from the start of a definition its doc line is searched for, and the bits that hold the bytes of 160
+# characters.
 _NEAR, _LENGTH_BITS = 4_096, 10
-# Nested thousands deep, every name would carry all the names around it: a container is cut to its end.
+# In definitions nested thousands deep, every name would carry all the names around it, so only a container's end is
+# kept.
 _LONG_CONTAINER = 1_000
 
-# A kind, a state or a reason is stored as its place in these lists: what is new goes to the end, nothing is removed.
+# A kind, a state or a reason is stored as its position in these lists: add new ones at the end, and remove none.
 _SYMBOL_KINDS = (
     "module namespace class interface struct enum union trait object impl type function method constructor property"
     " field constant variable enum_member macro heading key rule table element"
@@ -108,9 +110,9 @@ Row = tuple[Any, ...]
 
 
 class ChunkRow(NamedTuple):
-    """One chunk with every column of the row schema; its vector as whole numbers, and what one of them is worth.
+    """One chunk with every column of the row schema; `scale` turns the whole numbers of `vector` into components.
 
-    `symbols` are the places, in their file, of the definitions that begin here.
+    `symbols` are the positions, in their file, of the definitions that begin in the chunk.
     """
 
     row_id: str
@@ -135,12 +137,12 @@ class ChunkRow(NamedTuple):
 
     @property
     def embedding(self) -> list[float]:
-        """The dense vector, as near as it was stored."""
+        """The dense vector, as nearly as it was stored."""
         return [number * self.scale for number in self.vector]
 
 
 class Passage(NamedTuple):
-    """A chunk row as far as it is shown. `nested` says that definitions are around its start."""
+    """The part of a chunk row that is shown. `nested` says whether the chunk begins inside a definition."""
 
     kind: str
     nested: bool
@@ -153,7 +155,7 @@ class Passage(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """What a definition is, what it is inside of, and its name."""
+    """The kind of a definition, the names of the definitions around it, and its own name."""
 
     kind: str
     container: str
@@ -161,7 +163,7 @@ class Outline(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """The number of a definition, where it begins in its file, and its bytes."""
+    """The number of a definition, where it begins in its file, and its length in bytes."""
 
     number: int
     start: int
@@ -169,7 +171,7 @@ class Reach(NamedTuple):
 
 
 class Meta(NamedTuple):
-    """What the one row of the table `segment` says: `files` without skip records, and the number of chunk rows."""
+    """The one row of the table `segment`: `files` counts no skip records, `rows` counts chunk rows."""
 
     dimension: int
     chunker: str
@@ -178,7 +180,7 @@ class Meta(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """The rows of every other table, each as the schema orders its columns, without the id: that is the place."""
+    """The rows of every other table in the order of the schema's columns, without the id, which is the position."""
 
     files: list[Row]
     chunks: list[Row]
@@ -187,30 +189,30 @@ class Tables(NamedTuple):
 
 
 def path_key_ci(key: str) -> str:
-    """The key as a file system that ignores case would compare it."""
+    """Return the key as a file system that ignores case compares it."""
     if key.isascii():
         return key.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", key).casefold())
 
 
 def chunk_id(chunk_hash: str, chunker: str, kind: str) -> str:
-    """Identity of a chunk's content, wherever it stands."""
+    """Return the identity of a chunk's content, wherever the chunk stands."""
     return sha256(f"{chunk_hash}\0{chunker}\0{kind}".encode()).hexdigest()
 
 
 def row_id(path_key: str, chunk: str, ordinal: int) -> str:
-    """Identity of one chunk in one file, given its `chunk_id`."""
+    """Return the identity of one chunk in one file, given its `chunk_id`."""
     return sha256(f"{path_key}\0{chunk}\0{ordinal}".encode()).hexdigest()
 
 
 def folded(text: bytes | memoryview, start: int, length: int) -> bytes:
-    """The first bytes of the text from `start` on, with one blank for each run of white space."""
-    # Twice the length has room for the white space of all but a few; a signature that needs more is stored as it is.
+    """Return the first `length` bytes of the text from `start` on, with one blank for each run of white space."""
+    # Twice the length has room for the white space of nearly all signatures; one that needs more is stored as text.
     return b" ".join(bytes(text[start : start + 2 * length + 64]).split())[:length]
 
 
 def narrow_stat(stat: FileStat) -> tuple[tuple[int, ...], str | None]:
-    """The four numbers as SQLite can hold them; and, when one of them is too large for that, all four as text.
+    """Return the four numbers of a stat as SQLite can hold them, and all four as text when one is too large for that.
 
     A file may say that it was written in the year 2300, and some systems give inodes above 63 bits.
     """
@@ -219,7 +221,7 @@ def narrow_stat(stat: FileStat) -> tuple[tuple[int, ...], str | None]:
 
 
 def packed_doc(text: bytes, start: int, line: str) -> str | int | None:
-    """What is stored of a doc line: where it stands near the definition's start, when it does; else the line itself."""
+    """Return what is stored of a doc line: its place when it is near the definition's start, else the line itself."""
     wanted = line.encode()
     place = text.rfind(wanted, max(0, start - _NEAR), start)
     if place < 0:
@@ -228,29 +230,29 @@ def packed_doc(text: bytes, start: int, line: str) -> str | int | None:
 
 
 def unpacked_doc(text: memoryview, start: int, packed: int) -> str:
-    """The doc line that `packed_doc` has found in the text."""
+    """Return the doc line at the place that `packed_doc` stored."""
     place = start - _NEAR + (packed >> _LENGTH_BITS)
     return bytes(text[place : place + (packed & (1 << _LENGTH_BITS) - 1)]).decode()
 
 
 def qualified(container: str, name: str) -> str:
-    """The container of what is directly inside a definition."""
+    """Return the container of definitions that are directly inside this one."""
     return f"{container}.{name}"[-_LONG_CONTAINER:] if container else name
 
 
 def encode_rows(meta: Meta, tables: Tables) -> bytes:
-    """The bytes of `rows.sqlite`; equal rows give equal bytes."""
+    """Return the bytes of `rows.sqlite`; equal rows give equal bytes."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {ROW_SCHEMA}")
-        # Nobody else sees it, and nothing is ever rolled back.
+        # The database is in memory and nothing is rolled back, so a journal has no use.
         db.execute("PRAGMA journal_mode = OFF")
         db.executescript(f"BEGIN; {SCHEMA}")
         db.execute("INSERT INTO segment VALUES (?, ?, ?, ?)", meta)
         for insert, rows in zip(_INSERTS, tables, strict=True):
             db.executemany(insert, ((place, *row) for place, row in enumerate(rows)))
-        # An index is built in half the time when its rows are there.
+        # Building the index after the rows takes half the time.
         db.execute(INDEX)
         db.execute("COMMIT")
         return db.serialize()
@@ -265,14 +267,15 @@ WHERE id >= ? AND id < ? ORDER BY id
 
 
 def stored_file(row: tuple[Any, ...], text_bytes: int, chunks: int) -> StoredFile:
-    """A file from its row of `SELECT_FILES`, the bytes of its text and the number of its chunks."""
+    """Return a file from its row of `SELECT_FILES`, the size of its text and the number of its chunks."""
     path, size, mtime, ctime, inode, content, language, state, skip, detail, interface, wide = row
     stat = _new(FileStat, (size, mtime, ctime, inode))
     if wide is not None:
         stat = FileStat(*map(int, wide.split()))
     if skip is None:
         visible = interface.hex() if interface else ""
-        # What the constructors of the NamedTuples do, less a frame each: a view makes one of these for every file.
+        # Do what the constructors of the NamedTuples do with one call less each: a view makes one record for every
+        # file.
         fields = (path, stat, content.hex(), language, STATES[state], None, "", text_bytes, chunks, visible)
     else:
         fields = (path, stat, "", "", "", _REASONS[skip], detail, stat[0], 0, "")

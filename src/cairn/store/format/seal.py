@@ -1,8 +1,8 @@
-"""From files that something wrote to an artifact whose bytes are safe, known and read-only.
+"""Seal the files of an artifact: make them read-only, sync them and only then hash them.
 
-This is the flush boundary of the store: whatever wrote the files, they are walked, made read-only, synced and only then
-hashed. The digest of an artifact is the SHA-256 over one line for each of its files, in order of name:
-`name NUL size NUL sha256 LF`, the numbers in decimal and hex; its size is the sum.
+Sealing is the flush boundary of the store, whatever wrote the files. The digest of an artifact is the SHA-256 over one
+line for each of its files, in order of name: `name NUL size NUL sha256 LF`, the size in decimal and the hash in hex;
+the size of an artifact is the sum of the sizes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FileDigest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """The files of an artifact, in order of name, and what they come to together."""
+    """The files of an artifact in order of name, with their total size and common digest."""
 
     files: tuple[FileDigest, ...]
 
@@ -46,13 +46,14 @@ class Sealed:
 
 
 class Remembered(dict[tuple[int, ...], str]):
-    """Digests of files that were read and hashed before, by what says that a file is still the same.
+    """Digests of files that were hashed before, by the stat that identifies a file and its content.
 
-    (device, inode, size, mtime, ctime): a sealed file is read-only, so whoever changes its bytes changes one of them.
+    The key is (device, inode, size, mtime, ctime): a sealed file is read-only, so changing its bytes changes one of
+    them.
     """
 
     def digest(self, fs: Fs, path: str) -> tuple[int, str]:
-        """Size and SHA-256 of a file: from memory when it is the same file, else from its bytes."""
+        """Return size and SHA-256 of a file: from memory when the stat is known, else from its bytes."""
         known = self.get(_key(found := fs.stat(path)))
         if known is not None:
             return found.size, known
@@ -62,7 +63,7 @@ class Remembered(dict[tuple[int, ...], str]):
 
 
 def seal_files(fs: Fs, folder: str, remembered: Remembered) -> Sealed:
-    """Make every file of a flat folder read-only and safe, then hash it. The folder itself is sealed where it ends."""
+    """Make every file of a flat folder read-only and safe, then hash it. The folder is sealed in its final place."""
     names = fs.list_folder(folder)
     for name in names:
         path = f"{folder}/{name}"
@@ -72,12 +73,12 @@ def seal_files(fs: Fs, folder: str, remembered: Remembered) -> Sealed:
 
 
 def digest_files(fs: Fs, folder: str, names: Iterable[str], remembered: Remembered) -> Sealed:
-    """The digests of these files, remembered or read now."""
+    """Return the digests of these files, remembered or computed now."""
     return Sealed(tuple(FileDigest(name, *remembered.digest(fs, f"{folder}/{name}")) for name in sorted(names)))
 
 
 def require(fs: Fs, folder: str, size_bytes: int, digest: str, remembered: Remembered) -> None:
-    """Nothing, when the folder holds exactly what was sealed in it; else `StoreCorrupt`."""
+    """Raise `StoreCorrupt` unless the folder holds exactly what was sealed in it."""
     name = folder.rpartition("/")[2]
     try:
         found = digest_files(fs, folder, fs.list_folder(folder), remembered)
@@ -93,8 +94,7 @@ def _key(found: FileStat) -> tuple[int, ...]:
     return found[:5]
 
 
-# --- digests.json: what the sealer and the verifiers have hashed, so that a one-shot command need not hash it
-# again.
+# --- digests.json: remembered digests, so that a one-shot command need not hash the files again -----------------------
 
 
 _FIELD = "digests_sha256"
@@ -103,14 +103,14 @@ _MOST_FILES = 8 * MAX_TOTAL_SEGMENTS_REFERENCED
 
 
 def load_digests(fs: Fs) -> Remembered:
-    """What is remembered; nothing when the file is missing, damaged or of another version."""
+    """Return the remembered digests; none when the file is missing, damaged or of another version."""
     with contextlib.suppress(OSError, StoreUnreadable):
         return read_digests(fs)
     return Remembered()
 
 
 def read_digests(fs: Fs) -> Remembered:
-    """The same for who wants to know: trouble and damage are raised."""
+    """Return the remembered digests; unlike `load_digests`, raises trouble and damage."""
     remembered = Remembered()
     data = read_whole(fs, PATH, MAX_DIGESTS_BYTES, DIGESTS.name)
     fields = unseal(DIGESTS, _FIELD, data, MAX_DIGESTS_BYTES)
@@ -121,7 +121,7 @@ def read_digests(fs: Fs) -> Remembered:
 
 
 def save_digests(fs: Fs, run: str, remembered: Remembered, paths: Iterable[str]) -> None:
-    """Remember these files, and forget all others."""
+    """Remember the digests of these files, and forget all others."""
     files = []
     for path in sorted(paths):
         stat = fs.stat(path)[:5]

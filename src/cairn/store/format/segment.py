@@ -1,6 +1,6 @@
-"""A sealed segment, open for reading: files, chunk rows, definitions, uses and imports, as they were put in.
+"""Read a sealed segment: files, chunk rows, definitions, uses and imports, as they were put in.
 
-Private to the store: whoever wants rows asks a view, which knows which of them are live.
+Only the store uses this module: everybody else asks a view, which knows which rows are live.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from cairn.store.fs import Fs
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# The one row of `segment`, with the number of rows in each other table: their ids count from 0 without a gap.
+# The one row of `segment`, with the number of rows in each other table: ids count from 0 without a gap.
 _META = """
 SELECT dimension, chunker, files, rows,
   (SELECT ifnull(max(id) + 1, 0) FROM files), (SELECT ifnull(max(id) + 1, 0) FROM chunks),
@@ -65,7 +65,7 @@ SELECT dimension, chunker, files, rows,
 FROM segment
 """
 _CHUNKS = "SELECT id, hash, kind, breadcrumb FROM chunks WHERE id >= ? AND id < ? ORDER BY id"
-# By name: a later version may have more of them.
+# The columns are named, because a later version may have more of them.
 _COLUMNS = "id, name, kind, container, start, length, name_at, exported, up, signature, doc"
 _SYMBOLS = f"SELECT {_COLUMNS} FROM symbols WHERE id >= ? AND id < ? ORDER BY id"  # noqa: S608 - names of our own
 _NAMED = f"SELECT {_COLUMNS} FROM symbols WHERE name = ? ORDER BY id"  # noqa: S608 - names of our own
@@ -85,12 +85,12 @@ _IMPORTS = "SELECT module, name, alias, start FROM imports WHERE id >= ? AND id 
 
 _DEFINED, _NAMES_AT_ONCE = "SELECT name, id, kind, exported FROM symbols WHERE name IN ({})", 500
 
-# What bytes that are not what a builder wrote can lead to, however they came about.
+# The errors to which damaged bytes can lead, whatever damaged them.
 DAMAGE = (sqlite3.DatabaseError, LookupError, TypeError, ValueError, OverflowError, AttributeError)
 
 
 def _reading(method: Callable[Concatenate[Segment, P], T]) -> Callable[Concatenate[Segment, P], T]:
-    """Turn whatever damaged bytes lead to into `StoreCorrupt`."""
+    """Turn every error to which damaged bytes lead into `StoreCorrupt`."""
 
     @functools.wraps(method)
     def read(self: Segment, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -105,15 +105,15 @@ def _reading(method: Callable[Concatenate[Segment, P], T]) -> Callable[Concatena
 
 
 def damaged(error: Exception) -> NoReturn:
-    """Raise what the error of somebody who read a segment means: the disk cannot be read, or its bytes are wrong."""
-    # A disk that cannot be read says nothing about what is on it.
+    """Raise what an error during reading means: `OSError` for an unreadable disk, `StoreCorrupt` for wrong bytes."""
+    # An unreadable disk says nothing about the bytes on it.
     if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR:
         raise OSError(errno.EIO, os.strerror(errno.EIO), ROWS_FILE) from error
     raise StoreCorrupt(artifact="segment", why="its tables and its data do not fit together") from error
 
 
 class Segment(AbstractContextManager["Segment"]):
-    """The rows of one segment. `files` counts those with text; numbers of files count the skip records too."""
+    """One open segment. `files` counts files with text; the numbers of files also count skip records."""
 
     def __init__(self, db: sqlite3.Connection, sections: dict[str, memoryview], resources: ExitStack) -> None:
         self.closed = False
@@ -148,7 +148,7 @@ class Segment(AbstractContextManager["Segment"]):
 
     @classmethod
     def open(cls, fs: Fs, folder: str) -> Segment:
-        """The segment in this folder; both files are open when this returns, and may then lose their names."""
+        """Open the segment in this folder; both files stay readable even if they lose their names later."""
         with ExitStack() as stack:
             data = stack.enter_context(fs.open_map(f"{folder}/{DATA_FILE}"))
             try:
@@ -165,11 +165,11 @@ class Segment(AbstractContextManager["Segment"]):
         self.close()
 
     def close(self) -> None:
-        """Let go of both files; a second call does nothing. Views of the text that are still held stay good."""
+        """Close both files; a second call does nothing. Views of the text that are still held stay valid."""
         if not self.closed:
             self.closed = True
             self.sections.clear()
-            # The map can be given back only when nobody looks at it any more.
+            # The map can be unmapped only when no view refers to it any more.
             for name in [
                 name for name, value in vars(self).items() if isinstance(value, memoryview | Names | References)
             ]:
@@ -178,34 +178,34 @@ class Segment(AbstractContextManager["Segment"]):
 
     @_reading
     def query(self, sql: str) -> list[Any]:
-        """The rows that a query of our own gives, for what looks at the tables as tables."""
+        """Return the rows of a query, for code that checks or merges whole tables."""
         return self._db.execute(sql).fetchall()
 
     # --- files --------------------------------------------------------------------------------------------------------
 
     @property
     def recorded(self) -> int:
-        """How many files it has records of, skip records included. Known from its start: nothing is read for it."""
+        """The number of files with a record, skip records included. No table is read for it."""
         return len(self._row_at) - 1
 
     @_reading
     def keys(self) -> list[str]:
-        """The path of every file by its number, skip records included."""
+        """Return the path of every file by its number, skip records included."""
         return [path for (path,) in self._db.execute("SELECT path FROM files ORDER BY id")]
 
     @_reading
     def find(self, path_key: str) -> int | None:
-        """The number of a file, or None."""
+        """Return the number of a file, or None."""
         try:
             row = self._db.execute("SELECT id FROM files WHERE path = ?", (path_key,)).fetchone()
         except UnicodeEncodeError:
-            # Half of a surrogate pair: no path that could be written down.
+            # Half of a surrogate pair cannot be in a stored path.
             return None
         return row and int(row[0])
 
     @_reading
     def key(self, file_id: int) -> str:
-        """The path of a file. All of them are read once: whoever asks for names asks for thousands."""
+        """Return the path of a file. All paths are read once, because callers ask for thousands."""
         self._keys = self._keys or self.keys()
         return self._keys[file_id]
 
@@ -217,7 +217,7 @@ class Segment(AbstractContextManager["Segment"]):
 
     @_reading
     def records(self) -> list[StoredFile]:
-        """Every file by its number, skip records included."""
+        """Return every file by its number, skip records included."""
         with no_cycle_collection():
             rows = self._db.execute(SELECT_FILES, (0, len(self._row_at))).fetchall()
             sizes = [end - start - 1 for start, end in pairwise(self._text_at)]
@@ -226,33 +226,33 @@ class Segment(AbstractContextManager["Segment"]):
 
     @_reading
     def text(self, file_id: int) -> memoryview:
-        """The bytes of a file; none for a skip record."""
+        """Return the bytes of a file; none for a skip record."""
         span = self._range(self._text_at, file_id)
         return self._text[span.start : max(span.start, span.stop - 1)]
 
     @_reading
     def whole_text(self) -> memoryview:
-        """The bytes of all files in order of their numbers, each with one newline after it."""
+        """Return the bytes of all files in order of their numbers, each with one newline after it."""
         return self._text
 
     @_reading
     def text_starts(self) -> list[int]:
-        """Where each file begins in the whole text, and where the text ends."""
+        """Return where each file begins in the whole text, and where the text ends."""
         return self._text_at.tolist()
 
     @_reading
     def row_starts(self) -> Sequence[int]:
-        """The first chunk row of each file, and the number of rows."""
+        """Return the first chunk row of each file, and the number of rows."""
         return self._row_at
 
     @_reading
     def exports(self, file_id: int) -> tuple[str, ...]:
-        """The names that a file says it exports."""
+        """Return the names that a file says it exports."""
         return tuple(map(self.names.__getitem__, self._stored("SELECT exports FROM files WHERE id = ?", file_id)))
 
     @_reading
     def partial(self, file_id: int) -> tuple[tuple[int, int], ...]:
-        """The line ranges of a file that could not be parsed."""
+        """Return the line ranges of a file that could not be parsed."""
         lines = self._stored("SELECT partial FROM files WHERE id = ?", file_id)
         return tuple(zip(lines[::2], lines[1::2], strict=True))
 
@@ -260,17 +260,17 @@ class Segment(AbstractContextManager["Segment"]):
 
     @_reading
     def chunks(self, file_id: int) -> list[ChunkRow]:
-        """The chunk rows of a file, in order."""
+        """Return the chunk rows of a file, in order."""
         return self._chunk_rows(file_id, self._range(self._row_at, file_id))
 
     @_reading
     def chunk(self, row: int) -> ChunkRow:
-        """One chunk row by its number."""
+        """Return one chunk row by its number."""
         return self._chunk_rows(bisect_right(self._row_at, row) - 1, range(row, row + 1))[0]
 
     @_reading
     def passage(self, file_id: int, row: int) -> Passage:
-        """What is shown of one chunk row of a file; `chunk` has to find out much more."""
+        """Return what is shown of one chunk row of a file; much cheaper than `chunk`."""
         if row not in self._range(self._row_at, file_id):
             raise IndexError(row)
         ((kind, crumbs, language, content),) = self._db.execute(_PASSAGE, (row, file_id)).fetchall()
@@ -280,7 +280,7 @@ class Segment(AbstractContextManager["Segment"]):
         return Passage(CHUNK_KINDS[kind], nested, language, content.hex(), data, self._chunk_line[row], start, end)
 
     def _chunk_bytes(self, file_id: int, row: int) -> tuple[int, int]:
-        """Where a chunk row lies in its file."""
+        """Return where a chunk row begins and ends in its file."""
         base = self._text_at[file_id]
         is_last = row + 1 == self._row_at[file_id + 1]
         return self._chunk_at[row] - base, len(self.text(file_id)) if is_last else self._chunk_at[row + 1] - base
@@ -323,13 +323,13 @@ class Segment(AbstractContextManager["Segment"]):
 
     @_reading
     def symbols(self, file_id: int) -> list[Symbol]:
-        """The definitions of a file as they were put in, but for `doc`: its first line."""
+        """Return the definitions of a file as they were put in, but with only the first line of `doc`."""
         span = self._range(self._symbol_at, file_id)
         return self._symbols(file_id, self._db.execute(_SYMBOLS, _ends(span)).fetchall())
 
     @_reading
     def symbols_named(self, name: str) -> list[tuple[int, Symbol]]:
-        """Every definition of this very name, with the number of its file."""
+        """Return every definition with exactly this name, and the number of its file."""
         number = self.names.find(name)
         rows = self._db.execute(_NAMED, (number,)).fetchall()
         by_file = groupby(rows, lambda row: bisect_right(self._symbol_at, row[0]) - 1)
@@ -337,18 +337,18 @@ class Segment(AbstractContextManager["Segment"]):
 
     @_reading
     def files_defining(self, name: str) -> list[int]:
-        """The number of every file that defines this very name."""
+        """Return the numbers of the files that define exactly this name."""
         rows = self._db.execute("SELECT id FROM symbols WHERE name = ?", (self.names.find(name),))
         return sorted({bisect_right(self._symbol_at, number) - 1 for (number,) in rows})
 
     @_reading
     def defined(self) -> list[int]:
-        """The number of every name that something is defined by."""
+        """Return the number of every name that has a definition."""
         return [number for (number,) in self._db.execute("SELECT DISTINCT name FROM symbols ORDER BY name")]
 
     @_reading
     def definitions_of(self, names: Sequence[int]) -> list[tuple[int, int, int, str, bool]]:
-        """Name, number, file, kind and visibility of each definition of some names; a name is given by its number."""
+        """Return name, number, file, kind and visibility of each definition of these names (given by number)."""
         found: list[tuple[int, int, int, int]] = []
         for first in range(0, len(names), _NAMES_AT_ONCE):
             some = names[first : first + _NAMES_AT_ONCE]
@@ -360,37 +360,37 @@ class Segment(AbstractContextManager["Segment"]):
 
     @_reading
     def symbol(self, number: int) -> Symbol:
-        """One definition by its number."""
+        """Return one definition by its number."""
         rows = self._db.execute(_SYMBOLS, (number, number + 1)).fetchall()
         return self._symbols(bisect_right(self._symbol_at, number) - 1, rows)[0]
 
     @_reading
     def reaching(self, file_id: int, before: int, until: int) -> list[Reach]:
-        """The definitions that begin before one byte of a file and reach another, in order."""
+        """Return the definitions of a file that begin before the byte `before` and reach the byte `until`, in order."""
         span = self._range(self._symbol_at, file_id)
         return list(map(Reach._make, self._db.execute(_REACHING, (*_ends(span), before, until))))
 
     @_reading
     def outline(self, number: int) -> Outline:
-        """What one definition is, by its number."""
+        """Return the outline of one definition, by its number."""
         ((named, kind, container, up),) = self._db.execute(_OUTLINE, (number,)).fetchall()
         around = self.names[container] if container is not None else self._inside(number - up, {}) if up else ""
         return Outline(SYMBOL_KINDS[kind], around, self.names[named])
 
     @_reading
     def defined_in(self, file_id: int, name: str) -> list[tuple[str, int]]:
-        """Kind and first byte of each definition of this very name in a file."""
+        """Return kind and first byte of each definition in a file with exactly this name."""
         number, span = self.names.find(name), self._range(self._symbol_at, file_id)
         return [(SYMBOL_KINDS[kind], start) for kind, start in self._db.execute(_OWN, (number, *_ends(span)))]
 
     @_reading
     def references(self, file_id: int, kind: str | None = None) -> list[Reference]:
-        """The uses of names in a file, all of them or those of one kind, in order of their place."""
+        """Return the uses of names in a file, all of them or those of one kind, in order of their place."""
         return self._references(file_id, self.uses.between(*_ends(self._range(self._row_at, file_id)), kind))
 
     @_reading
     def references_named(self, name: str) -> list[tuple[int, Reference]]:
-        """Every use of this very name, with the number of its file."""
+        """Return every use of exactly this name, and the number of its file."""
         number = self.names.find(name)
         by_file = groupby(
             self.uses.named(number) if number is not None else (),
@@ -400,13 +400,13 @@ class Segment(AbstractContextManager["Segment"]):
 
     @_reading
     def imports(self, file_id: int) -> list[Import]:
-        """The imports of a file, in the order they were put in."""
+        """Return the imports of a file, in the order they were put in."""
         rows = self._db.execute(_IMPORTS, _ends(self._range(self._import_at, file_id))).fetchall()
         lines = self._lines(file_id, {start for *_, start in rows})
         name = self.names.__getitem__
         return [Import(name(a), name(b), name(c), start, lines[start][0]) for a, b, c, start in rows]
 
-    # --- how it is put together ---------------------------------------------------------------------------------------
+    # --- helpers ------------------------------------------------------------------------------------------------------
 
     def _symbols(self, file_id: int, rows: list[Any]) -> list[Symbol]:
         text, first, name = self.text(file_id), self._symbol_at[file_id], self.names.__getitem__
@@ -429,7 +429,7 @@ class Segment(AbstractContextManager["Segment"]):
         return found
 
     def _inside(self, place: int, known: dict[int, str]) -> str:
-        """The container of what is directly inside a definition; adds to `known` all it had to find out for that."""
+        """Return the container of definitions directly inside this one; adds containers found on the way to `known`."""
         pending: list[tuple[int, str]] = []
         # A loop, not a recursion: a hostile file nests definitions thousands deep.
         while place not in known:
@@ -457,12 +457,12 @@ class Segment(AbstractContextManager["Segment"]):
         ]
 
     def _lines(self, file_id: int, offsets: set[int]) -> dict[int, tuple[int, int]]:
-        """Line and column of each of these offsets in a file."""
+        """Return line and column of each of these offsets in a file."""
         ordered = sorted(offsets)
         rows, base = self._range(self._row_at, file_id), self._text_at[file_id]
         known, line = 0, 1
         if ordered and rows:
-            # From the chunk that holds the first of them: what lies before it need not be read.
+            # Begin at the chunk that holds the first offset: the text before it need not be read.
             row = max(rows.start, bisect_right(self._chunk_at, base + ordered[0], rows.start, rows.stop) - 1)
             known, line = self._chunk_at[row] - base, self._chunk_line[row]
         return dict(zip(ordered, lines_of(self.text(file_id), known, line, ordered), strict=True))

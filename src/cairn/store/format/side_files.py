@@ -1,7 +1,7 @@
-"""index_state.json: the few facts about a store that are asked for most, beside the truth.
+"""Write and read three side files of a store: `index_state.json`, `progress.json` and `last_used`.
 
-It says nothing that the active manifest does not say, so it can be thrown away and made again at any time. Unknown
-fields are passed over (the digest covers them): a later writer may add what an older reader can do without.
+Each can be thrown away and made again. The index state says nothing that the active manifest does not say. Its unknown
+fields are ignored (the digest covers them): a later writer may add what an older reader can do without.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cairn.store.format.manifest import GitState, Manifest
 from cairn.store.format.tombstones import is_path_key
 from cairn.store.fs import Fs, read_whole, remove_file, replace_file
 
-# --- progress.json: where the run that holds the lease stands, for others to see. A side file.
+# --- progress.json: how far the run that holds the lease is -----------------------------------------------------------
 
 
 _PROGRESS_DIGEST = "progress_sha256"
@@ -38,7 +38,7 @@ _PROGRESS_DIGEST = "progress_sha256"
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """A run, its phase, how many of its files are done, and the one it is at. `total` is 0 while it is not known."""
+    """The phase of a run, how many of its files are done, and the current one. `total` is 0 while it is unknown."""
 
     run_id: str
     phase: str
@@ -49,19 +49,19 @@ class RunProgress:
 
     @property
     def fraction(self) -> float:
-        """How much is done, from 0 to 1."""
+        """The part that is done, from 0 to 1."""
         return min(self.done / self.total, 1.0) if self.total else 0.0
 
 
 def save_progress(fs: Fs, progress: RunProgress) -> None:
-    """Let others see it. A disk that will not take it is no reason to stop."""
+    """Save the progress for other processes to see; errors of the disk are ignored."""
     data = seal(RUN_PROGRESS, _PROGRESS_DIGEST, asdict(progress))
     with contextlib.suppress(OSError):
         replace_file(fs, PROGRESS, temp_path(PROGRESS, progress.run_id), data, safe=False)
 
 
 def load_progress(fs: Fs) -> RunProgress | None:
-    """The progress that was saved last; None when there is none that can be read."""
+    """Return the progress that was saved last; None when it is missing or cannot be read."""
     with contextlib.suppress(OSError, StoreUnreadable):
         data = read_whole(fs, PROGRESS, MAX_STATE_BYTES, RUN_PROGRESS.name)
         fields = unseal(RUN_PROGRESS, _PROGRESS_DIGEST, data, MAX_STATE_BYTES)
@@ -77,22 +77,21 @@ def load_progress(fs: Fs) -> RunProgress | None:
 
 
 def forget_progress(fs: Fs) -> None:
-    """The run is over."""
+    """Remove the saved progress, because the run is over."""
     with contextlib.suppress(OSError):
         remove_file(fs, PROGRESS)
 
 
-# --- `last_used`: when a store last gave an answer or took a snapshot, so that one that nobody needs can be
-# found.
+# --- last_used: when a store last gave an answer or took a snapshot, so that unused stores can be found ---------------
 
 
 _MOST_BYTES = 64
 
 
 def last_used(fs: Fs) -> int | None:
-    """When the store was last used, in nanoseconds; None when nobody wrote it down.
+    """Return when the store was last used, in nanoseconds; None without a note.
 
-    Of a file that says nothing sensible, the time of its last change counts.
+    When the note cannot be read, this is the time of the file's last change.
     """
     try:
         found = fs.stat(LAST_USED)
@@ -106,15 +105,16 @@ def last_used(fs: Fs) -> int | None:
 
 
 def touch_used(fs: Fs, clock: Clock) -> None:
-    """Write down that the store is in use, unless that was done within the hour. Whatever goes wrong is not told."""
-    # A clock that is far out of range cannot be written down as a time.
+    """Note that the store is in use, unless that was noted within the hour; errors are ignored."""
+    # The time of a clock that is far out of range cannot be written.
     with contextlib.suppress(OSError, ValueError, OverflowError):
         now = clock.wall_ns()
         before = last_used(fs)
-        # A time to come was written before the clock was set back: it would look used for as long.
+        # A time in the future was noted before the clock was set back: it would make the store look used until then.
         if before is not None and 0 <= now - before < LAST_USED_SECONDS * 1_000_000_000:
             return
-        # The name of a run that never was: the next writer clears it away if we are killed here.
+        # The temporary file is named after a run that does not exist, so the next writer clears it away if this process
+        # is killed here.
         temp = temp_path(LAST_USED, snapshot_id(now, secrets.token_bytes(RANDOM_BYTES)))
         replace_file(fs, LAST_USED, temp, f"{rfc3339(now)}\n".encode(), safe=False)
 
@@ -126,7 +126,10 @@ _DIGEST = "state_sha256"
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """Where the store stands. A failed run publishes nothing, so the result is that of the active snapshot."""
+    """The facts about a store that are asked for most.
+
+    A failed run publishes nothing, so `last_result` is that of the active snapshot.
+    """
 
     store_id: str
     canonical_root: str
@@ -139,7 +142,7 @@ class IndexState:
 
 
 def state_of(manifest: Manifest, synced_at: str | None = None) -> IndexState:
-    """The state that follows from the active manifest; a sync that found no change has a later time than it."""
+    """Return the state that follows from the active manifest; `synced_at` is a later sync that found no change."""
     return IndexState(
         store_id=manifest.store_id,
         canonical_root=manifest.canonical_root,
@@ -153,7 +156,7 @@ def state_of(manifest: Manifest, synced_at: str | None = None) -> IndexState:
 
 
 def encode_state(state: IndexState) -> bytes:
-    """The bytes of index_state.json. Refuses, as a mistake of the writer, what could not be read."""
+    """Return the bytes of `index_state.json`. Raises ValueError for a state that could not be read back."""
     git = {
         "last_head_sha": state.git.head_sha,
         "dirty": state.git.dirty,
@@ -178,7 +181,7 @@ def encode_state(state: IndexState) -> bytes:
 
 
 def decode_state(data: bytes) -> IndexState:
-    """The state in these bytes. Refuses damage and versions we cannot read; the answer to both is `state_of`."""
+    """Return the state in these bytes. Refuses damage and unreadable versions; `state_of` can make the state again."""
     fields = unseal(INDEX_STATE, _DIGEST, data, MAX_STATE_BYTES)
     git = fields.object("git")
     state = IndexState(

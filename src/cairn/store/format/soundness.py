@@ -1,7 +1,7 @@
-"""Is nothing wrong with the facts of a segment? A look at whole columns, which says yes or leaves it open.
+"""Check the facts of a segment by whole columns: a fast test that says "sound" or leaves the question open.
 
-Nearly always it says yes, in a tenth of the time that reading file by file takes. What is wrong, and where, only such
-a reading finds out: `conform` does it for whatever is left open here.
+Nearly every segment passes, in a tenth of the time that reading file by file takes. What is wrong, and where, only the
+reading finds out: `conform` does it for whatever is left open here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Numbers = NDArray[np.int64]
 
 
 def uses_are_sound(segment: Segment) -> bool:
-    """Whether every use lies in its chunk, in order and of a way that there is, and ways tell where they are used."""
+    """Return whether every use lies in its chunk, in order, in a known way, and each way lists its chunks."""
     uses = segment.uses
     way, offset = np.array(uses.way, np.int64), np.array(uses.offset, np.int64)
     sizes = _steps([*numbers(segment.sections, "chunk.at"), len(segment.whole_text())])
@@ -49,9 +49,9 @@ def uses_are_sound(segment: Segment) -> bool:
 
 
 def sound_files(segment: Segment) -> set[int]:
-    """The files of which nothing but their text can be wrong.
+    """Return the files whose facts are all sound, and of which only the text could be wrong.
 
-    One with a text beyond ASCII is never among them: what is cut out of it may be half a character.
+    A file with text beyond ASCII is never among them: what is cut out of it may be half a character.
     """
     texts = [segment.text(file_id) for file_id in range(len(segment.text_starts()) - 1)]
     try:
@@ -62,12 +62,12 @@ def sound_files(segment: Segment) -> set[int]:
 
 
 def _values_are_sound(segment: Segment) -> bool:
-    """Whether every number of a name or a kind is one, and every stored text is text."""
+    """Return whether every number of a name or a kind is valid, and every stored text is UTF-8."""
     names = len(segment.names)
     for query, limit in ((_NAMES, names), (_SYMBOL_KINDS, len(SYMBOL_KINDS)), (_CHUNK_KINDS, len(CHUNK_KINDS))):
         if not all(0 <= number < limit for number in segment.query(query)[0] if number is not None):
             return False
-    # Text that is none is refused by the reading.
+    # The query raises when a stored text is not UTF-8.
     segment.query(_TEXTS)
     lists = [stored for (stored,) in segment.query(_LISTS)]
     whole = all(len(stored) % 4 == 0 for stored in lists) and not any(len(x) % 8 for (x,) in segment.query(_LINES))
@@ -75,7 +75,7 @@ def _values_are_sound(segment: Segment) -> bool:
 
 
 def _places_are_sound(segment: Segment, sizes: list[int]) -> bool:
-    """Whether definitions and imports lie in their files, and definitions in order, each in one of its own file."""
+    """Return whether definitions and imports lie in their files, definitions in order and nested in the same file."""
     limit = np.array(sizes, np.int64)
     symbols, imports = (_steps(numbers(segment.sections, name)) for name in ("file.symbols", "file.imports"))
     start, end, up = np.array(segment.query(_SPANS), np.int64).reshape(-1, 3).T
@@ -88,6 +88,6 @@ def _places_are_sound(segment: Segment, sizes: list[int]) -> bool:
 
 
 def _steps(values: object) -> Numbers:
-    """From each of these numbers to the next."""
+    """Return the difference between each number and the next."""
     ascending = np.array(values, np.int64)
     return ascending[1:] - ascending[:-1]

@@ -1,8 +1,8 @@
-"""Which older rows are gone: one path and one reason a line.
+"""Write and read tombstone files, and the hint which file went to which segment.
 
-A tombstone file is JSON lines, `{"path_key":"a.py","reason":"delete"}`, in canonical form and in order of the paths,
-each path once. It has no digest inside: the manifest that names it holds its size, count, SHA-256 and sequence, and it
-hides rows of segments with a lower sequence only.
+A tombstone file is JSON lines, `{"path_key":"a.py","reason":"delete"}`, in canonical form, sorted by path, each path
+once. It holds no digest: the manifest that names the file holds its size, count, SHA-256 and sequence. The tombstones
+hide only rows of segments with a lower sequence.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cairn.store.fs import Fs, read_whole
 
 
 class TombstoneReason(StrEnum):
-    """Why the older rows of a file are gone."""
+    """Why the older rows of a file are hidden."""
 
     DELETE = "delete"
     REPLACE = "replace"
@@ -29,58 +29,59 @@ class TombstoneReason(StrEnum):
 
 
 class Tombstone(NamedTuple):
-    """The older rows of this file are gone."""
+    """A record that hides the older rows of one file."""
 
     path_key: str
     reason: TombstoneReason
 
 
 _REASONS = {reason.value: reason for reason in TombstoneReason}
-# Nearly every path is written as it is; one with a quote, a backslash or a control character is parsed as JSON.
+# Nearly every path matches this fast pattern; a line with a quote, a backslash or a control character is parsed as
+# JSON.
 _PLAIN = re.compile(r'\{"path_key":"([^"\\\x00-\x1f]+)","reason":"([a-z_]+)"\}')
 _PATH = re.compile(r"snapshots/([^/]+)/tombstones(?:-[1-9][0-9]{0,2})?\.jsonl")
-# A control character takes six bytes in JSON.
+# In JSON a control character takes six bytes.
 _MOST_LINE_BYTES = 6 * MAX_PATH_KEY_BYTES + 64
 
 
 def is_path_key(text: str) -> bool:
-    """Whether this names a file in a repository: relative, and without empty, `.` or `..` parts or a NUL.
+    """Return whether this can be the key of a file: relative, without empty, `.` or `..` parts and without NUL.
 
-    It need not be composed Unicode: of two spellings of one name, both kept, each is named as it is spelled.
+    A key need not be composed Unicode: where two spellings of one name are both kept, each has a key as it is spelled.
     """
     if not text.isascii():
         try:
             if len(text.encode()) > MAX_PATH_KEY_BYTES:
                 return False
         except UnicodeEncodeError:
-            # Half of a surrogate pair: no text that could be written down again.
+            # Half of a surrogate pair cannot be written as UTF-8.
             return False
     elif len(text) > MAX_PATH_KEY_BYTES:
         return False
-    # Nearly every path passes on these few looks; only those with a leading dot somewhere are taken apart.
+    # Nearly every path passes these few tests; only paths with a leading dot or a doubled slash are split into parts.
     if text and text[0] not in "/." and text[-1] != "/" and "/." not in text and "//" not in text:
         return "\0" not in text
     return "\0" not in text and not any(part in ("", ".", "..") for part in text.split("/"))
 
 
 def tombstone_path(snapshot: str, number: int = 0) -> str:
-    """Where the tombstones that this snapshot added lie, below the store; a second file of them has the number 1."""
+    """Return the path, below the store, of a snapshot's tombstone file; a second file has the number 1."""
     return f"snapshots/{snapshot}/tombstones{f'-{number}' if number else ''}.jsonl"
 
 
 def snapshot_of(path: str) -> str:
-    """The snapshot that added the tombstone file at this path."""
+    """Return the snapshot that added the tombstone file at this path."""
     return path.split("/")[1]
 
 
 def is_tombstone_path(text: str) -> bool:
-    """Whether this is a path as `tombstone_path` makes them; no other file can be named by a manifest."""
+    """Return whether `tombstone_path` can make this path; a manifest can name no other."""
     match = _PATH.fullmatch(text)
     return match is not None and is_snapshot_id(match[1])
 
 
 def encode_tombstones(tombstones: Iterable[Tombstone]) -> bytes:
-    """The bytes of a tombstone file, whatever the order they come in. Refuses, as a mistake, what could not be read."""
+    """Return the bytes of a tombstone file, sorted. Raises ValueError for tombstones that could not be read back."""
     ordered = sorted(tombstones)
     data = "".join(map(_line, ordered)).encode()
     try:
@@ -93,10 +94,10 @@ def encode_tombstones(tombstones: Iterable[Tombstone]) -> bytes:
 
 
 def decode_tombstones(data: bytes) -> tuple[Tombstone, ...]:
-    """The tombstones in a file, in order of their paths. Refuses whatever `encode_tombstones` would not write."""
+    """Return the tombstones in a file, sorted by path. Refuses whatever `encode_tombstones` would not write."""
     if len(data) > MAX_TOMBSTONE_BYTES or data.count(b"\n") > MAX_TOMBSTONES_PER_SNAPSHOT:
         _refuse("it is larger than a snapshot may hold")
-    # Line by line: one wide letter makes the text around it four times as large.
+    # Decode line by line: one wide character would make the decoded text of the whole file four times as large.
     *lines, rest = data.split(b"\n")
     if rest:
         _refuse("its last line has no end")
@@ -106,7 +107,7 @@ def decode_tombstones(data: bytes) -> tuple[Tombstone, ...]:
         tombstone = _read(line)
         if tombstone is None or not is_path_key(tombstone.path_key):
             _refuse(f"line {number} is not a tombstone of a file")
-        # No path is empty, so the first one passes as well.
+        # No path is empty, so the first one passes too.
         if tombstone.path_key <= before:
             _refuse(f"line {number} is out of order")
         before = tombstone.path_key
@@ -119,7 +120,7 @@ def _line(tombstone: Tombstone) -> str:
 
 
 def _read(line: bytes) -> Tombstone | None:
-    # A short line cannot nest deep or hold much, so parsing it is cheap.
+    # A short line cannot nest deeply or hold much, so parsing it is cheap.
     if len(line) > _MOST_LINE_BYTES:
         return None
     try:
@@ -129,7 +130,7 @@ def _read(line: bytes) -> Tombstone | None:
             return Tombstone(match[1], _REASONS[match[2]])
         value = json.loads(text)
         tombstone = Tombstone(value["path_key"], _REASONS[value["reason"]])
-        # Refuses further fields, blanks, other spellings of the same text, and a path that is no text at all.
+        # This refuses additional fields, blanks, other spellings of the same text, and a path that is no text.
         return tombstone if _line(tombstone) == text + "\n" else None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
@@ -139,23 +140,22 @@ def _refuse(why: str) -> NoReturn:
     raise StoreCorrupt(artifact="tombstone file", why=why) from None
 
 
-# --- segment_file_index.jsonl: which file went to which segment, beside the manifest of the snapshot that
-# brought it.
+# --- segment_file_index.jsonl: the hint which file went to which segment ----------------------------------------------
 
 
 def mapping_path(run: str) -> str:
-    """Where the hint of this snapshot lies."""
+    """Return the path of the hint of this snapshot."""
     return f"{snapshot_folder(run)}/{MAPPING}"
 
 
 def mapping_lines(segment: str, keys: Iterable[str]) -> Iterator[str]:
-    """The lines of the files in one segment."""
+    """Return the lines of the hint for the files of one segment."""
     name = json.dumps(segment)
     return (f'{{"path_key":{json.dumps(key, ensure_ascii=False)},"segment_id":{name}}}\n' for key in keys)
 
 
 def read_mapping(fs: Fs, run: str) -> dict[str, frozenset[str]] | None:
-    """The files of each segment that this snapshot brought; None when there is no hint that can be read."""
+    """Return the files of each segment that this snapshot added; None when there is no hint that can be read."""
     found: dict[str, set[str]] = {}
     try:
         data = read_whole(fs, mapping_path(run), MAX_TREE_BYTES, "mapping")
