@@ -1,1 +1,1 @@
-"""How does work become the newest snapshot? The lease, staged batches, and the steps of a publish."""
+"""How does work become the newest snapshot? Take the lease, stage batches, and publish them step by step."""

@@ -1,8 +1,8 @@
-"""The files of a snapshot as a copy elsewhere takes them, and as they are brought back from there, byte by byte.
+"""Give the files of a snapshot to a copy elsewhere, and bring them back from there byte by byte.
 
-What comes over lies beside the store until all of it is there and has the digests that the manifest names; so a pull
-that was cut goes on where it stood. Then it is put in place by a run with the lease, which claims its number as any
-other: who came first in the store has won.
+Segments that are brought back lie beside the store until all of them are there with the digests that the manifest
+names, so an interrupted pull goes on where it stopped. Then a run with the lease puts them in place and claims the
+generation like any other run: if another run claimed it before, that run has won.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cairn.store.publish.generations import claim, read_generation
 from cairn.store.publish.lease import RunKind
 from cairn.store.publish.writer import open_writer, point_to
 
-# Not the name of a run, so no run that writes looks there.
+# This is not the name of a run, so no run that writes looks there.
 _WORK = f"{STAGING}/pull_work"
 
 SealedFiles = Callable[[str], Iterable[tuple[str, int, bytes]]]
@@ -39,17 +39,17 @@ SealedFiles = Callable[[str], Iterable[tuple[str, int, bytes]]]
 
 
 class Copies:
-    """What a store gives to a copy elsewhere, and takes back from one."""
+    """The exchange of a store with a copy elsewhere."""
 
     def __init__(self, fs: Fs, path: str) -> None:
         self._fs = fs
         self._path = path
 
-    # --- what is given ------------------------------------------------------------------------------------------------
+    # --- sending ------------------------------------------------------------------------------------------------------
 
     @contextmanager
     def files(self, segment: str) -> Iterator[list[tuple[str, memoryview]]]:
-        """The files of a sealed segment by their names, open meanwhile."""
+        """Open the files of a sealed segment and give their names and bytes."""
         with ExitStack() as maps:
             folder = segment_folder(segment)
             yield [
@@ -58,7 +58,7 @@ class Copies:
             ]
 
     def documents(self, manifest: Manifest) -> tuple[bytes, dict[str, bytes]]:
-        """The bytes of a manifest, and of the tombstone files that it names by their paths."""
+        """Return the bytes of a manifest, and of the tombstone files that it names by their paths."""
         others = {
             ref.path: read_whole(self._fs, ref.path, MAX_TOMBSTONE_BYTES, "tombstone file")
             for ref in manifest.tombstones
@@ -66,22 +66,22 @@ class Copies:
         return encode_manifest(manifest), others
 
     def kept(self) -> list[Manifest]:
-        """Every manifest that is kept. One that cannot be read may name anything: it raises `StoreUnreadable`."""
+        """Return every manifest that is kept; raises `StoreUnreadable` for a damaged one, which may name anything."""
         numbers = filter(None, map(generation_number, self._fs.list_folder(GENERATIONS)))
         return [manifest for number in numbers if (manifest := read_generation(self._fs, number)) is not None]
 
-    # --- what is taken back -------------------------------------------------------------------------------------------
+    # --- bringing back ------------------------------------------------------------------------------------------------
 
     @staticmethod
     def manifest(run: str, data: bytes) -> Manifest:
-        """The manifest of a run in bytes that came from elsewhere; `EngineDamaged` when they are none."""
+        """Decode the manifest of a run from bytes of a copy; `EngineDamaged` when the bytes are no manifest."""
         try:
             return decode_manifest(data)
         except StoreCorrupt as problem:
             raise EngineDamaged(why=f"the manifest of {run} cannot be read ({problem.fields['why']})") from problem
 
     def fetch(self, manifest: Manifest, sealed_files: SealedFiles, tell: Tell) -> dict[str, int]:
-        """Every segment lies beside the store, whole; the rows of those that were brought just now."""
+        """Bring every missing segment beside the store, whole; return the row counts of the segments brought now."""
         with suppress(FileExistsError):
             self._fs.make_folder(_WORK)
         brought = {}
@@ -96,7 +96,7 @@ class Copies:
     def take_over(
         self, manifest: Manifest, data: bytes, others: Mapping[str, bytes], clock: Clock, wait_seconds: float
     ) -> None:
-        """Put everything in place, then claim the number: the same steps in the same order as a publish."""
+        """Put everything in place, then claim the generation: the same steps in the same order as a publish."""
         fs = self._fs
         with open_writer(
             fs, self._path, RunKind.REPAIR, clock=clock, wait_seconds=wait_seconds, rebuild=True

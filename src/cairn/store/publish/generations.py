@@ -1,8 +1,9 @@
-"""Who came first: every published manifest holds a number that exactly one caller could win.
+"""Claim and read generations: every published manifest holds a number that exactly one caller could claim.
 
 A manifest is published at the moment its file gets its second name, `generations/N`. An empty file there is a fence: a
-writer that took the lease from another one puts it in the way first, so that a sleeper's manifest for that number can
-never win, whenever it wakes. The pointer only says where to begin to look: a number that was won later counts more.
+writer that takes over the lease first puts a fence at the next number, so that the manifest of a sleeper can never
+claim that number, whenever the sleeper wakes. The pointer only says where to begin to look: a number that was claimed
+later counts more.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MOST_POINTER_BYTES = 1_024
 
 
 class Claims(NamedTuple):
-    """The pointer (None: missing or damaged), and the numbers that are taken from its own on, in order."""
+    """The manifest that the pointer names (None: missing or damaged), and the later numbers taken, in order."""
 
     pointed: Manifest | None
     damage: StoreCorrupt | None
@@ -55,9 +56,9 @@ def read_claims(fs: Fs) -> Claims:
 
 
 def published(fs: Fs, claims: Claims, damage: list[StoreCorrupt]) -> Iterator[Manifest]:
-    """The manifests that were published, newest first. Whether the artifacts they name are whole is not looked at here.
+    """Yield the published manifests, newest first. Whether their artifacts are whole is not checked here.
 
-    Damaged ones are passed over, since an older one is better than none, and added to `damage`.
+    Damaged manifests are left out, since an older snapshot is better than none, and added to `damage`.
     """
     if claims.damage is not None:
         damage.append(claims.damage)
@@ -71,7 +72,7 @@ def published(fs: Fs, claims: Claims, damage: list[StoreCorrupt]) -> Iterator[Ma
 
 
 def read_generation(fs: Fs, number: int) -> Manifest | None:
-    """The manifest that won this number; None for a fence. Raises `StoreUnreadable` when it is damaged."""
+    """Return the manifest that claimed this number; None for a fence. Raises `StoreUnreadable` when it is damaged."""
     data = _read(fs, generation_path(number))
     if not data:
         return None
@@ -82,13 +83,13 @@ def read_generation(fs: Fs, number: int) -> Manifest | None:
 
 
 def plant_fence(fs: Fs, after: int) -> int:
-    """Take the next free number for nobody, and make that safe; the number that was taken."""
+    """Put a fence at the next free number, safely, and return that number."""
     number = after + 1
     while True:
         try:
             fs.create_bytes(generation_path(number), b"")
         except FileExistsError:
-            # Its winner was faster than our fence: it was published before we came, and we go on from there.
+            # Another writer claimed this number before the fence: its snapshot is published, so try the next number.
             number += 1
             continue
         fs.sync_folder(GENERATIONS)
@@ -96,7 +97,7 @@ def plant_fence(fs: Fs, after: int) -> int:
 
 
 def claim(fs: Fs, manifest: Manifest) -> None:
-    """Publish: from here on this manifest is the newest. `LeaseLost` when its number is taken, by fence or rival."""
+    """Publish: from here on this manifest is the newest. `LeaseLost` when its number is taken by a fence or a rival."""
     try:
         fs.claim(manifest_path(manifest.snapshot_id), generation_path(manifest.generation))
     except FileExistsError:
@@ -105,13 +106,14 @@ def claim(fs: Fs, manifest: Manifest) -> None:
 
 
 def is_published(fs: Fs, snapshot: str) -> bool:
-    """Whether the manifest of this snapshot has won a number. One that is there but has not is no snapshot at all."""
+    """Return whether the manifest of this snapshot has claimed a number; without that it is no snapshot at all."""
     with contextlib.suppress(FileNotFoundError, StoreCorrupt):
         own = _read(fs, manifest_path(snapshot))
-        # Bytes, not inodes: in a store that was copied the two names are two files.
+        # Compare bytes, not inodes: in a store that was copied with `cp` the two names are two files.
         if own == _read(fs, generation_path(decode_manifest(own).generation)):
             return True
-    # There, one name can be damaged and the other whole, so that it still answers: it must not be taken apart.
+    # In a copied store one of the two files can be damaged and the other whole, so that the snapshot still answers: it
+    # must not be withdrawn.
     newest = next(published(fs, read_claims(fs), []), None)
     return newest is not None and newest.snapshot_id == snapshot
 
@@ -139,7 +141,7 @@ def _sound(fs: Fs, number: int, damage: list[StoreCorrupt]) -> Iterator[Manifest
     try:
         manifest = read_generation(fs, number)
     except FileNotFoundError:
-        # It was collected since we looked.
+        # The generation was collected since the folder was listed.
         return
     except StoreCorrupt as found:
         damage.append(found)

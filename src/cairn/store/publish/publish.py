@@ -1,11 +1,11 @@
-"""Make a draft the truth, or leave everything as it was.
+"""Publish a draft as the newest snapshot, or leave the store as it was.
 
-Order (each step is a name in this file or the next, each gap between two is a crash point in the tests):
-    seal (batches, in staging) → install, barrier → tombstones → manifest → sync → gate → (copy elsewhere) →
+Order of the steps (each gap between two of them is a crash point in the tests):
+    seal (batches, in staging) → install, barrier → tombstones → manifest → sync → last check → (copy elsewhere) →
     fresh look → preflight → claim the generation → sync → temporary pointer, sync → swap → sync → (mark the copy)
 
-Before the claim a crash leaves the old snapshot; after it the new one, and the next writer finishes the swap. No step
-waits for readers.
+A crash before the claim leaves the old snapshot; a crash after it leaves the new one, and the next writer finishes the
+swap. No step waits for readers.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ from cairn.store.read.snapshot import (
     read_tombstones,
 )
 
-# --- Which tombstones are still needed once segments have given way to others.
+# --- tombstones that are still needed after a rewrite -----------------------------------------------------------------
 
 
 class Below(NamedTuple):
-    """A segment that stays or has come, as far as tombstones care: its place, and the files in it."""
+    """A segment of the new snapshot as far as tombstones care: its sequence and the files in it."""
 
     sequence: int
     keys: frozenset[str]
@@ -73,9 +73,9 @@ class Below(NamedTuple):
 def pruned(
     fs: Fs, refs: Iterable[TombstoneRef], segments: Sequence[Below]
 ) -> list[tuple[int, tuple[Tombstone, ...], TombstoneRef | None]]:
-    """Sequence and tombstones of each file that is needed, in order; and the file, where it is there already.
+    """Return the tombstone files that are still needed: sequence, tombstones, and the ref of a file that can stay.
 
-    The segments come in order of their sequence.
+    The segments are given, and the tombstone files returned, in order of their sequence.
     """
     sequences = [segment.sequence for segment in segments]
     needed: dict[int, dict[str, Tombstone]] = {}
@@ -93,20 +93,21 @@ def pruned(
             if path not in covered and any(path in segment.keys for segment in segments[:below]):
                 group[path] = tombstone
                 covered.add(path)
-        # The lowest of its group comes last: when it names what the group does, it need not be written again.
+        # The file with the lowest sequence of its group comes last: when it names what the group needs, it is used as
+        # it is.
         if place == ref.sequence and group.keys() == {tombstone.path_key for tombstone in found}:
             as_it_is[place] = ref
     return [(place, tuple(group.values()), as_it_is.get(place)) for place, group in sorted(needed.items()) if group]
 
 
-# --- Put batches and tombstones where a manifest may name them. Nothing is described before all of it is safe.
+# --- installing: batches and tombstones are safe in their final place before a manifest names them --------------------
 
 
 Installed = tuple[tuple[SegmentRef, ...], tuple[TombstoneRef, ...]]
 
 
 def install(writer: Writer, draft: Draft) -> Installed:
-    """The segments and tombstones of the new snapshot, in place and safe."""
+    """Put the segments and tombstones of the new snapshot in place, make them safe, and return their refs."""
     fs, base = writer.fs, writer.base if draft.on_base else None
     segments = _kept(base, draft.rewrites)
     tombstones = list(base.tombstones) if base else []
@@ -126,13 +127,13 @@ def install(writer: Writer, draft: Draft) -> Installed:
             segments.append(own.install(batch, sequence))
             sequence += 1
         sequence += not layer.batches
-    # IDX.MUST.003, the barrier: the files, the folders they are in and the folder above, before a manifest names them.
+    # IDX.MUST.003, the barrier: the files, their folders and the folder above are synced before a manifest names them.
     fs.sync_folder(SEGMENTS)
     return tuple(segments), tuple(tombstones)
 
 
 class _Own:
-    """What a run puts in place under its own name."""
+    """The segments and tombstone files that a run puts in place under its own id."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -143,9 +144,9 @@ class _Own:
         return SegmentRef(name, sequence, batch.rows, batch.files, batch.size_bytes, batch.sha256)
 
     def rewrite(self, base: Manifest, rewrite: Rewrite) -> SegmentRef:
-        """The merged segment, in the place of the last of those that it replaces.
+        """Install a merged segment at the sequence of the last segment that it replaces.
 
-        All its rows were live when it was merged, so no tombstone of that time stands above them; later ones do.
+        All its rows were live when it was merged, so no tombstone of that time hides them; later tombstones do.
         """
         assert rewrite.batch is not None
         return self.install(rewrite.batch, max(ref.sequence for ref in base.segments if ref.name in rewrite.replaced))
@@ -156,7 +157,7 @@ class _Own:
         return _write_tombstones(self._writer.fs, path, sequence, tombstones)
 
     def prune(self, base: Manifest, kept: list[SegmentRef], merged: list[SegmentRef]) -> list[TombstoneRef]:
-        """The tombstones of the base that still hide something: a sync may have hidden what was being merged."""
+        """Return the base tombstones that still hide something: a sync may have hidden files during the merge."""
         assert self._writer.view is not None
         below = [
             Below(part.ref.sequence, _keys(part.segment)) for part in parts_of(self._writer.view) if part.ref in kept
@@ -169,7 +170,7 @@ class _Own:
 
 
 def _kept(base: Manifest | None, rewrites: tuple[Rewrite, ...]) -> list[SegmentRef]:
-    """The segments of the base that stay as they are."""
+    """Return the segments of the base that stay as they are."""
     replaced = {name for rewrite in rewrites for name in rewrite.replaced}
     segments = base.segments if base else ()
     assert replaced <= {ref.name for ref in segments}, "only what the base holds can be rewritten"
@@ -186,7 +187,7 @@ def _order(placed: SegmentRef | Below) -> int:
 
 def _require_room(draft: Draft, kept: int, tombstones: list[TombstoneRef]) -> None:
     batches = sum(rewrite.batch is not None for rewrite in draft.rewrites) + sum(len(x.batches) for x in draft.layers)
-    # Pruning makes room that is not counted on: who comes this close has been told before.
+    # The room that pruning will make is not counted: a store this close to a limit has been warned about before.
     counted = (
         ("segments", kept + batches, MAX_SEGMENTS_PER_SNAPSHOT),
         ("tombstone files", len(tombstones) + sum(bool(x.tombstones) for x in draft.layers), MAX_TOMBSTONE_FILES),
@@ -208,14 +209,14 @@ def _write_tombstones(fs: Fs, path: str, sequence: int, tombstones: tuple[Tombst
     return TombstoneRef(path, sequence, len(tombstones), len(data), sha256(data).hexdigest())
 
 
-# A merged segment holds the whole tree: then one pass over the paths is cheaper than to look up each.
+# A merged segment may hold the whole tree: then one pass over all paths is cheaper than a lookup for each.
 _MANY_FILES = 1_000
 
 
 def publish(writer: Writer, draft: Draft, is_fresh: Callable[[], bool], clock: Clock) -> Manifest | None:
-    """The manifest of the new snapshot; None when the tree moved on since it was read: extend the draft, come again.
+    """Publish the draft and return its manifest; None when the tree changed since it was read.
 
-    Anything else that is not right raises, and nothing was published.
+    After None the caller extends the draft and tries again. Every other problem raises, and nothing was published.
     """
     fs, remembered = writer.fs, writer.staging.remembered
     writer.lease.check()
@@ -230,21 +231,23 @@ def publish(writer: Writer, draft: Draft, is_fresh: Callable[[], bool], clock: C
     if not is_fresh():
         remove_tree(fs, snapshot_folder(writer.run))
         return None
-    # IDX.MUST.002: whoever lost the lease learns it here, cheaply; whoever is stopped after this line loses the claim.
+    # IDX.MUST.002: a writer that lost the lease notices it here, cheaply; a writer that is stopped after this line
+    # fails to claim.
     writer.lease.check()
     claim(fs, manifest)
-    # It is published: readers look ahead of a pointer that a full disk, or a thief that tidies up behind us, leaves
-    # behind, and the next writer makes the swap that is owed.
+    # The snapshot is published. When a full disk, or a new writer that tidies up, keeps the pointer behind, readers
+    # look ahead of the pointer, and the next writer finishes the swap.
     try:
         point_to(fs, writer.run, manifest)
     except OSError:
-        # What the staging took may be the room that the pointer needs.
+        # Removing the staging may free the room that the pointer needs.
         with contextlib.suppress(OSError):
             writer.staging.end()
             finish_swap(fs, writer.run, manifest)
     settle(writer, manifest, remembered, clock)
     if writer.away is not None:
-        # Published is published: a copy that could not be told is found without its marker, and is told again.
+        # The snapshot is published even if the copy cannot be told: a copy without its marker is found and marked
+        # later.
         with contextlib.suppress(EngineError):
             writer.away.mark(manifest)
     return manifest
@@ -258,7 +261,7 @@ def describe(
     parts: tuple[Part, ...],
     clock: Clock,
 ) -> Manifest:
-    """The manifest of what is in place, its counts counted from what a reader will see."""
+    """Return the manifest of the installed segments and tombstones; its counts are those that a reader will see."""
     live = live_counts(parts)
     own = [ref for ref in tombstones if ref.path.startswith(snapshot_folder(writer.run) + "/")]
     proof = Completion(
@@ -288,7 +291,7 @@ def describe(
 
 
 def write_manifest(fs: Fs, manifest: Manifest, parts: tuple[Part, ...]) -> None:
-    """The manifest, safe under its own name; beside it the hint which file went to which segment."""
+    """Write the manifest, safe under its own name, and beside it the hint which file went to which segment."""
     folder = snapshot_folder(manifest.snapshot_id)
     try:
         data = encode_manifest(manifest)
@@ -300,7 +303,7 @@ def write_manifest(fs: Fs, manifest: Manifest, parts: tuple[Part, ...]) -> None:
     try:
         fs.sync_file(path)
     except OSError:
-        # It is condemned: nobody could look into it any more, not even to see that it never won.
+        # The file is condemned and can no longer be read, not even to see that it was never published.
         remove_file(fs, path)
         raise
     fs.sync_folder(folder)
@@ -308,13 +311,13 @@ def write_manifest(fs: Fs, manifest: Manifest, parts: tuple[Part, ...]) -> None:
 
 
 def gate(draft: Draft, manifest: Manifest, parts: tuple[Part, ...]) -> None:
-    """The last look: what is about to be published is whole, and says of every file what the run found."""
+    """Refuse to publish a manifest that has problems: the last check before the claim."""
     for problem in problems(draft, manifest, parts):
         raise PublishRefused(path=manifest.canonical_root, why=problem)
 
 
 def problems(draft: Draft, manifest: Manifest, parts: tuple[Part, ...]) -> Iterator[str]:
-    """Why a manifest must not be published. That its artifacts are there and whole, `assemble` has seen."""
+    """Yield why a manifest must not be published. `assemble` has already verified its artifacts."""
     new = [part for part in parts if _is_own(manifest, part)]
     for part in new:
         yield from (f"segment {part.ref.name}: {problem}" for problem in segment_problems(part.segment))
@@ -337,7 +340,7 @@ def problems(draft: Draft, manifest: Manifest, parts: tuple[Part, ...]) -> Itera
 
 
 def _any_live(parts: Iterable[Part], keys: Collection[str]) -> bool:
-    """Whether one of these files is live in one of the parts. Looked up one by one, unless there are very many."""
+    """Return whether one of these files is live in one of the parts. Few files are looked up one by one."""
     if len(keys) < _MANY_FILES:
         return any(find_live(parts, key) for key in keys)
     return any(
@@ -352,7 +355,7 @@ def _hash_in(parts: Iterable[Part], path: str) -> str | None:
 
 
 def settle(writer: Writer, manifest: Manifest, remembered: Remembered, clock: Clock) -> None:
-    """Clear the staging away, bring the side files up to date. Published is published: trouble here is no failure."""
+    """Remove the staging and bring the side files up to date. The snapshot is published, so errors are ignored."""
     fs, run = writer.fs, writer.run
     with contextlib.suppress(OSError):
         replace_file(fs, INDEX_STATE, temp_path(INDEX_STATE, run), encode_state(state_of(manifest)), safe=False)
@@ -366,7 +369,7 @@ def settle(writer: Writer, manifest: Manifest, remembered: Remembered, clock: Cl
 
 
 def _mapping(manifest: Manifest, parts: tuple[Part, ...]) -> Iterator[str]:
-    """One line for every file that this snapshot brought. A hint for repairs, so it is not synced."""
+    """Yield one line for every file that this snapshot added. The hint serves only repairs, so it is not synced."""
     for part in parts:
         if _is_own(manifest, part):
             yield from mapping_lines(part.ref.name, part.segment.keys())

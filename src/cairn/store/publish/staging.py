@@ -1,7 +1,7 @@
-"""Work that is not published yet: sealed batches, which outlive the run that made them.
+"""Stage work that is not published yet: sealed batches, which outlive the run that made them, and drafts.
 
-A batch is one segment in the making. Once it is sealed (its files safe and hashed, and a small document beside it says
-so), a kill loses nothing of it: the next run takes it over, if its bytes are still those.
+A batch is one segment in the making. Once a batch is sealed (its files are safe and hashed, and a small document beside
+it says so), a kill loses nothing of it: the next run adopts the batch, if its bytes are unchanged.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SEAL_NAME = re.compile(r"(0|[1-9][0-9]{0,5})\.json")
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A sealed batch of a run: the segment that it will be, but for its name."""
+    """A sealed batch of a run: everything about the segment it will become but its name."""
 
     number: int
     rows: int
@@ -64,62 +64,63 @@ class Staging:
         self._adopted: set[str] = set()
 
     def begin(self) -> str:
-        """A new, empty folder for the next batch."""
+        """Make an empty folder for the next batch and return its path."""
         folder = self._place()
         self._fs.make_folder(folder)
         return folder
 
     def seal(self, rows: int, files: int, *, adoptable: bool = True) -> Batch:
-        """The batch begun last is complete: its files are safe and read-only from here on.
+        """Seal the batch begun last: its files are safe and read-only from here on.
 
-        What is not adoptable is of no use to another run: rows that were merged stand in the base as well.
+        A batch that is not adoptable is of no use to another run: the rows of a merged segment are in the base as well.
         """
         sealed = seal_files(self._fs, batch_folder(self.run, self._next), self.remembered)
         return self._added(sealed, rows, files, adoptable=adoptable)
 
     def take(self, folder: str, sealed: Sealed, rows: int, files: int) -> Batch:
-        """Take in a merged segment that was built and sealed elsewhere in the store; not adoptable."""
+        """Add a merged segment that was built and sealed elsewhere in the store; it is not adoptable."""
         self._fs.move(folder, self._place())
         return self._added(sealed, rows, files, adoptable=False)
 
     def drop(self) -> None:
-        """The batch begun last is not wanted."""
+        """Remove the batch begun last."""
         remove_tree(self._fs, batch_folder(self.run, self._next))
 
     def adopt(self, run: str) -> list[Batch]:
-        """Take over what an earlier, unpublished run had sealed, and clear away the rest of it."""
+        """Take over the batches that an earlier, unpublished run had sealed, and remove the rest of that run."""
         with despite_a_sleeper():
             withdraw(self._fs, run)
         adopted = []
         for number, sealed, rows, files in _whole(self._fs, run, self.remembered):
-            # A cut can leave a batch with the run that took it over and with the one that made it: once is enough.
+            # A power cut can leave one batch both with the run that adopted it and with the run that made it: adopt it
+            # once.
             if sealed.sha256 in self._adopted:
                 continue
             place = self._place()
             with despite_a_sleeper():
-                # A power cut can bring a folder back that was sealed before it was withdrawn.
+                # A power cut can bring back a folder as it was when it was sealed, before it was withdrawn.
                 self._fs.unseal(batch_folder(run, number))
                 self._fs.move(batch_folder(run, number), place)
                 adopted.append(self._added(sealed, rows, files))
                 self._adopted.add(sealed.sha256)
-        # A sleeper may wake and write there at this moment; what it leaves is nobody's.
+        # A sleeper may wake and write there at this moment; what it leaves belongs to nobody.
         with contextlib.suppress(OSError):
             remove_tree(self._fs, staging_folder(run))
         return adopted
 
     def install(self, batch: Batch) -> str:
-        """Move a batch to where published segments lie, and seal its folder; safe once `segments/` is synced."""
+        """Move a batch to the published segments and seal its folder; safe once `segments/` is synced."""
         name = segment_name(self.run, batch.number)
         folder = segment_folder(name)
         with contextlib.suppress(FileNotFoundError):
-            # Gone already when a publish is tried again because the tree had moved on.
+            # The batch was moved already when a publish is tried again because the tree had changed.
             self._fs.move(batch_folder(self.run, batch.number), folder)
         self._fs.seal(folder)
         self._fs.sync_folder(folder)
         return name
 
     def end(self) -> None:
-        """Nothing of the run is needed any more."""
+        """Remove everything that the run has staged."""
         remove_tree(self._fs, staging_folder(self.run))
 
     def _place(self) -> str:
@@ -131,14 +132,14 @@ class Staging:
         batch = Batch(self._next, rows, files, sealed.size_bytes, sealed.sha256)
         if adoptable:
             fields = {"rows": rows, "files": files, "size_bytes": batch.size_bytes, "sha256": batch.sha256}
-            # Not synced: after a power cut it may be missing, and the work is done again.
+            # The seal is not synced: if a power cut loses it, the work is done again.
             self._fs.create_bytes(batch_seal(self.run, self._next), seal(STAGED_BATCH, _DIGEST, fields))
         self._next += 1
         return batch
 
 
 class BatchWriter:
-    """What a run puts into batches, one segment at a time. `batches` are those that are sealed."""
+    """A writer that puts files into batches, one segment at a time. `batches` are the sealed ones."""
 
     def __init__(self, fs: Fs, staging: Staging, dimension: int, chunker_version: str) -> None:
         self._fs = fs
@@ -150,26 +151,26 @@ class BatchWriter:
 
     @property
     def pending(self) -> int:
-        """How many files were put in since the last batch."""
+        """The number of files added since the last sealed batch."""
         return self._records
 
     @property
     def payload(self) -> int:
-        """How many bytes of text the segment in the making holds."""
+        """The bytes of text in the segment in the making."""
         return 0 if self._builder is None else self._builder.payload
 
     def add(self, facts: FileFacts, vectors: VectorRows) -> None:
-        """Put in a file with everything about it, and the vector of each of its chunks."""
+        """Add a file with all its facts, and the vector of each of its chunks."""
         self._current().add(facts, vectors)
         self._records += 1
 
     def add_skip(self, record: StoredFile) -> None:
-        """Put in a file that was read and left out."""
+        """Add the record of a file that was read and left out."""
         self._current().add_skip(record)
         self._records += 1
 
     def seal(self) -> None:
-        """Make a sealed batch of what was put in since the last one; nothing when that is nothing."""
+        """Seal what was added since the last batch as a new batch; does nothing when nothing was added."""
         builder, self._builder = self._builder, None
         if builder is None or not self._records:
             return
@@ -179,7 +180,7 @@ class BatchWriter:
 
     def _current(self) -> SegmentBuilder:
         if self._builder is None:
-            # Here and not above: to build a segment takes numpy.
+            # Imported here, because building a segment loads numpy.
             from cairn.store.format.build import SegmentBuilder  # noqa: PLC0415
 
             self._builder = SegmentBuilder(*self._made_of)
@@ -187,13 +188,13 @@ class BatchWriter:
 
 
 def staged_records(fs: Fs, run: str, batch: Batch) -> list[StoredFile]:
-    """What a batch knows of its files."""
+    """Return the records of the files in a batch."""
     with Segment.open(fs, batch_folder(run, batch.number)) as segment:
         return segment.records()
 
 
 def withdraw(fs: Fs, run: str) -> None:
-    """Undo what an unpublished run has put where published things lie: its manifest goes, its segments go back."""
+    """Undo what an unpublished run has put in its final place: remove its manifest, move its segments back."""
     assert not is_published(fs, run), "a published snapshot is never withdrawn"
     remove_tree(fs, snapshot_folder(run))
     for number in _installed(fs, run):
@@ -201,7 +202,7 @@ def withdraw(fs: Fs, run: str) -> None:
         try:
             _move_back(fs, folder, batch_folder(run, number))
         except (FileNotFoundError, FileExistsError):
-            # Its staging is gone, or the move had reached the disk by halves and both names lead to a copy.
+            # The staging is gone, or only half of the move reached the disk and both names lead to a copy.
             remove_tree(fs, folder)
     remove_temps(fs, run)
 
@@ -211,13 +212,13 @@ def _move_back(fs: Fs, folder: str, place: str) -> None:
     try:
         fs.move(folder, place)
     except PermissionError:
-        # The writer that was robbed woke up and sealed it in between, as it does once.
+        # A sleeper, the writer that lost the lease, woke up and sealed the folder in between, which it does only once.
         fs.unseal(folder)
         fs.move(folder, place)
 
 
 def remove_temps(fs: Fs, run: str) -> None:
-    """Clear away the small files that a run wrote and did not come to swap in."""
+    """Remove the temporary files that a run did not swap in."""
     for name in fs.list_folder(""):
         if is_temp(name) and f".{run}." in name:
             remove_file(fs, name)
@@ -230,13 +231,13 @@ def _installed(fs: Fs, run: str) -> list[int]:
 
 
 def _whole(fs: Fs, run: str, remembered: Remembered) -> Iterator[tuple[int, Sealed, int, int]]:
-    """The batches of a run that are sealed and still what they were, in order."""
+    """Yield the batches of a run that are sealed and unchanged, in order."""
     try:
         names = fs.list_folder(staging_folder(run))
     except FileNotFoundError:
         return
     for number in sorted(int(match[1]) for name in names if (match := _SEAL_NAME.fullmatch(name))):
-        # Unreadable: the seal was not safe yet when the power went. Missing: so was the batch itself.
+        # Unreadable: the seal was not safe yet when the power went. Missing: nor was the batch itself.
         with contextlib.suppress(FileNotFoundError, StoreUnreadable):
             data = read_whole(fs, batch_seal(run, number), MAX_STATE_BYTES, STAGED_BATCH.name)
             fields = unseal(STAGED_BATCH, _DIGEST, data, MAX_STATE_BYTES)
@@ -246,13 +247,12 @@ def _whole(fs: Fs, run: str, remembered: Remembered) -> Iterator[tuple[int, Seal
                 yield number, sealed, fields.number("rows"), fields.number("files")
 
 
-# --- What a run wants the next snapshot to be: the segments before, what replaces some of them, what comes on
-# top.
+# --- drafts -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One step of a draft: these tombstones hide what lies below, then these batches come on top."""
+    """One step of a draft: the tombstones hide files of all earlier segments, then the batches come on top."""
 
     tombstones: tuple[Tombstone, ...] = ()
     batches: tuple[Batch, ...] = ()
@@ -266,7 +266,7 @@ class Layer:
         renamed: Iterable[str] = (),
         batches: Iterable[Batch] = (),
     ) -> Layer:
-        """A layer that hides the files with these keys, each for its reason, and puts the batches on top."""
+        """Return a layer that hides the files with these keys, each for its reason, and puts the batches on top."""
         hidden = (
             (TombstoneReason.REPLACE, replaced),
             (TombstoneReason.DELETE, deleted),
@@ -277,7 +277,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """These segments of the base give way to one that holds what was live in them; None when nothing was."""
+    """Segments of the base and the merged batch that replaces them; None when nothing in them was live."""
 
     replaced: tuple[str, ...]
     batch: Batch | None
@@ -287,10 +287,10 @@ class Rewrite:
 class Draft:
     """All that a new snapshot will say.
 
-    `on_base` keeps the segments of the snapshot before, but for those that are rewritten; without it only the layers
-    count. `expected` names every file that was looked at, with the hash of its bytes, or None when it must be gone;
-    `files` is how many the tree holds. `errors` are files that could not be indexed: key, code, message. A draft that
-    is not `complete` clears the index.
+    `on_base` keeps the segments of the base, but for rewritten ones; without it the snapshot consists of the layers
+    only. `expected` names every file that was read, with the hash of its bytes, or None when the file must be gone;
+    `files` is the number of files in the tree. `errors` are files that could not be indexed: key, code, message. A
+    draft that is not `complete` clears the index.
     """
 
     root: str

@@ -1,7 +1,7 @@
-"""Remove what other runs have left behind, however long ago: orphaned segments, files of no generation that counts.
+"""Remove what other runs have left behind, however long ago: orphaned segments, manifests that were never published.
 
-The lease names only the run before. But names that it removed come back when the power goes before that was safe, and a
-run may be killed while it tidies up behind another: so everything that no snapshot accounts for is looked at.
+The lease names only the run before. But names that a run removed come back when the power goes before the removal was
+safe, and a run may be killed while it tidies up behind another: so everything that no snapshot accounts for is checked.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from cairn.store.publish.generations import is_published, read_generation
 from cairn.store.publish.lease import Lease
 from cairn.store.publish.staging import Batch, Staging, remove_temps
 
-# --- What the snapshots of a store account for. Whatever else lies in it belongs to nobody.
+# --- what the snapshots of a store account for ------------------------------------------------------------------------
 
 
 class Accounts(NamedTuple):
-    """The snapshots that are published, the segments they name, and which files stay in the folder of each run."""
+    """The published snapshots, the segments they name, and which files stay in the folder of each run."""
 
     published: frozenset[str]
     segments: frozenset[str]
@@ -50,12 +50,12 @@ class Accounts(NamedTuple):
 
     @property
     def runs(self) -> frozenset[str]:
-        """Every run of which something is in use, published or collected."""
+        """Every run that made something still in use, whether its snapshot is published or collected."""
         return frozenset(self.files)
 
 
 def accounts_of(manifests: Iterable[Manifest]) -> Accounts:
-    """All that these manifests name."""
+    """Return everything that these manifests name."""
     manifests = tuple(manifests)
     segments = frozenset(ref.name for manifest in manifests for ref in manifest.segments)
     files: dict[str, set[str]] = defaultdict(set)
@@ -70,7 +70,7 @@ def accounts_of(manifests: Iterable[Manifest]) -> Accounts:
 
 
 def unaccounted(fs: Fs, accounts: Accounts, runs: Iterable[str]) -> Iterator[str]:
-    """The paths of files and whole folders of these runs that nobody accounts for."""
+    """Yield the paths of files and whole folders of these runs that no snapshot accounts for."""
     runs = frozenset(runs)
     for run in fs.list_folder(SNAPSHOTS):
         if is_snapshot_id(run) and run in runs:
@@ -85,12 +85,12 @@ def unaccounted(fs: Fs, accounts: Accounts, runs: Iterable[str]) -> Iterator[str
 
 
 def run_of(segment: str) -> str:
-    """The run that made a segment, by its name."""
+    """Return the run that made a segment, by the segment's name."""
     return segment.split("_")[1]
 
 
 class _Traces(NamedTuple):
-    """Which runs have left something, and where; and whether somebody has merged segments."""
+    """The runs that have left something, by where they left it; and whether there is a folder of merged segments."""
 
     snapshots: set[str]
     staged: set[str]
@@ -100,12 +100,12 @@ class _Traces(NamedTuple):
 
 
 def tidy(fs: Fs, staging: Staging, lease: Lease) -> list[Batch]:
-    """Nothing of any other run is left but what was published; the batches that they had sealed are taken over.
+    """Remove everything of other runs but what was published, and return the sealed batches that are adopted.
 
-    Only for the holder of the lease, with its fence in place: no run that came before can win a number any more.
+    Only for the holder of the lease with its fence in place: no earlier run can claim a number any more.
     """
     traces = _look(fs)
-    # After the look: had we been robbed before it, the thief's own run would be among the traces.
+    # Check after looking: if the lease was lost before that, the run of its new holder would be among the traces.
     lease.require_ours()
     if traces.merging:
         _sweep_workshop(fs)
@@ -130,7 +130,7 @@ def tidy(fs: Fs, staging: Staging, lease: Lease) -> list[Batch]:
 
 
 def _sweep_workshop(fs: Fs) -> None:
-    """Clear away what was being merged, unless somebody is at it: the lock of one who died is free."""
+    """Remove half-built merged segments, unless a builder is at work; the lock of a dead builder is free."""
     with suppress(TimeoutError), fs.lock(COMPACT_LOCK, exclusive=True, timeout=0.0):
         remove_tree(fs, WORKSHOP)
 
@@ -147,10 +147,10 @@ def _look(fs: Fs) -> _Traces:
 
 
 def _winners(fs: Fs, snapshots: set[str], numbers: list[int]) -> set[str]:
-    """The runs whose manifest has won a number, damaged or not: two names of one file need not be read."""
+    """Return the runs whose manifest has claimed a number, damaged or not; two names of one file need not be read."""
     claimed = {_inode(fs, generation_path(number)) for number in numbers}
     found = {run: _inode(fs, manifest_path(run)) for run in snapshots}
-    # Without a manifest it is what a collected snapshot left to later ones.
+    # A folder without a manifest holds what a collected snapshot left to later ones.
     return {run for run, inode in found.items() if inode and (inode in claimed or is_published(fs, run))}
 
 
@@ -162,17 +162,18 @@ def _inode(fs: Fs, path: str) -> tuple[int, ...] | None:
 
 
 def _accounts(fs: Fs, numbers: list[int], lease: Lease) -> Accounts | None:
-    """What is in use, even if the manifest that brought it is gone; None when that cannot be known.
+    """Return what is in use, even if the manifest that added it is gone; None when that cannot be known.
 
-    A damaged manifest may name anything: then nothing is taken away.
+    A damaged manifest may name anything, so then nothing is removed.
     """
     manifests = []
     for number in numbers:
         try:
             manifests.append(read_generation(fs, number))
         except FileNotFoundError:
-            # A collector that was robbed by us woke up and went on, which is well. Or one has robbed us: then later
-            # snapshots, which are not among the numbers, may use what this one had brought.
+            # Either a sleeping collector, which lost the lease to us, woke up and went on, which is harmless. Or we
+            # have lost the lease ourselves: then later snapshots, which are not among the numbers, may use what this
+            # one added.
             lease.require_ours()
         except StoreUnreadable:
             return None
@@ -180,7 +181,7 @@ def _accounts(fs: Fs, numbers: list[int], lease: Lease) -> Accounts | None:
 
 
 def _finish_collecting(fs: Fs, accounts: Accounts, runs: set[str]) -> None:
-    """Of snapshots that were collected only what later ones use is left."""
+    """Remove from the folders of collected snapshots everything that later ones do not use."""
     for path in list(unaccounted(fs, accounts, runs)):
         try:
             remove_file(fs, path)

@@ -1,7 +1,8 @@
-"""One run that writes: it holds the lease, stands on the newest whole snapshot, and leaves nothing half done behind.
+"""Open a run that writes: it holds the lease, builds on the newest whole snapshot, and leaves nothing half done.
 
-Whoever takes the lease from another first puts a fence in its way, then ends what it had begun: a swap of the pointer
-that was due is made, a manifest that never won goes, and batches that were sealed are there to be taken over.
+A writer that takes over the lease first puts a fence in the way of the writer before it, and then ends what that writer
+had begun: it makes a swap of the pointer that was due, removes a manifest that was never published, and adopts sealed
+batches.
 """
 
 from __future__ import annotations
@@ -39,24 +40,25 @@ Base = Callable[[Lease, Remembered], SnapshotView | None]
 
 
 class Away(Protocol):
-    """A copy of the store elsewhere, which a snapshot must have reached before it is published."""
+    """A copy of the store elsewhere, which a snapshot must reach before it is published."""
 
     def send(self, view: SnapshotView) -> None:
-        """All that the snapshot reads is there and safe; raises when it is not."""
+        """Store safely in the copy all that the snapshot reads; raises when that fails."""
 
     def mark(self, manifest: Manifest) -> None:
-        """The snapshot is published."""
+        """Mark the snapshot as published in the copy."""
 
     def sweep(self) -> tuple[int, int]:
-        """What no snapshot that is kept names is gone; so many segments and markers. For the holder of the lease."""
+        """Remove what no kept snapshot names; return how many segments and markers. For the holder of the lease."""
 
 
 class Writer(AbstractContextManager["Writer"]):
-    """A run with the lease. `view` is the snapshot it builds on (None: the first), `newest` the highest number taken.
+    """A run that holds the lease.
 
-    `adopted` are the batches of earlier runs that were killed, `layers` what this one wants on top of its base; `away`
-    is a copy that is kept elsewhere. Leaving it without a publish withdraws what was put in place and keeps the sealed
-    batches for the next run.
+    `view` is the snapshot that the run builds on (None: the first run), `newest` the highest generation that is taken.
+    `adopted` are the batches of earlier runs that were killed, `layers` what this run wants on top of its base; `away`
+    is a copy that is kept elsewhere. Leaving the context without a publish withdraws what was put in place and keeps
+    the sealed batches for the next run.
     """
 
     def __init__(self, fs: Fs, lease: Lease, view: SnapshotView | None, newest: int, staging: Staging) -> None:
@@ -76,7 +78,7 @@ class Writer(AbstractContextManager["Writer"]):
 
     @property
     def base(self) -> Manifest | None:
-        """The manifest this run builds on."""
+        """The manifest that this run builds on."""
         return self.view.manifest if self.view is not None else None
 
     def add_layer(
@@ -87,28 +89,30 @@ class Writer(AbstractContextManager["Writer"]):
         renamed: Iterable[str] = (),
         batches: Iterable[Batch] = (),
     ) -> None:
-        """Hide the files with these keys, each for its reason, and put the batches on top; nothing for no change."""
+        """Add a layer that hides the files with these keys and puts the batches on top; an empty layer is dropped."""
         layer = Layer.of(replaced=replaced, deleted=deleted, renamed=renamed, batches=batches)
         if layer.tombstones or layer.batches:
             self.layers.append(layer)
 
     def segments(self, dimension: int, chunker_version: str) -> BatchWriter:
-        """What this run puts its files and their vectors into."""
+        """Return a writer of batches for this run's files and their vectors."""
         return BatchWriter(self.fs, self.staging, dimension, chunker_version)
 
     def records(self, batch: Batch) -> list[StoredFile]:
-        """What a batch of this run, its own or an adopted one, knows of its files."""
+        """Return the records of the files in a batch of this run, whether made or adopted."""
         return staged_records(self.fs, self.run, batch)
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        # A disk that is full or gone, or a thief that tidies up behind us at this moment: the next run does it.
+        # When the disk is full or gone, or a new holder of the lease tidies up at this moment, the next run does this
+        # work.
         with self._closing, contextlib.suppress(OSError):
             if is_published(self.fs, self.run):
                 return
             with contextlib.suppress(OSError):
                 withdraw(self.fs, self.run)
             if isinstance(error, OSError | StoreUnreadable):
-                # What a thief has tidied away is neither trouble of the disk nor damage to the index.
+                # Files are missing because a new holder of the lease tidied them away: report the lost lease, not a
+                # damaged disk.
                 self.lease.require_ours()
 
 
@@ -116,7 +120,7 @@ Attach = Callable[[Writer], AbstractContextManager[Away | None]]
 
 
 def attached(attach: Attach | None, writer: Writer) -> AbstractContextManager[Away | None]:
-    """The writer, attached to its copy elsewhere if there is anything to attach it to."""
+    """Attach the writer to its copy elsewhere, if there is one."""
     return nullcontext() if attach is None else attach(writer)
 
 
@@ -132,10 +136,10 @@ def open_writer(
     base: Base | None = None,
     lease_ttl_ms: int = LEASE_TTL_MS,
 ) -> Writer:
-    """Take the lease and tidy up behind the last one. `StoreBusy` when another run holds it.
+    """Take the lease and tidy up behind earlier runs. `StoreBusy` when another run holds the lease.
 
-    With `rebuild` a store in which no snapshot is whole is no obstacle: the run will not build on any. A repair finds
-    out by itself what to build on (`base`), with the lease and before anything is tidied; it remembers nothing.
+    With `rebuild`, a store without a whole snapshot is no obstacle: the run will not build on any. A repair decides by
+    itself what to build on (`base`), with the lease and before anything is tidied, and uses no remembered digests.
     """
     if not is_created(fs):
         create_store(fs)
@@ -166,8 +170,8 @@ def open_writer(
                 finish_swap(fs, run, view.manifest)
             staging = Staging(fs, run, remembered)
             writer = Writer(fs, lease, view, read_claims(fs).newest, staging)
-            # Not only behind the run before: another may have been killed while it tidied up, and a cut brings names
-            # back.
+            # Tidy up behind all runs, not only the last one: another run may have been killed while it tidied up, and a
+            # power cut can bring removed names back.
             writer.adopted = tuple(tidy(fs, staging, lease))
         writer._closing = stack.pop_all()
         return writer
@@ -175,7 +179,7 @@ def open_writer(
 
 @contextlib.contextmanager
 def _unless_robbed(lease: Lease) -> Iterator[None]:
-    """`LeaseLost` in place of what is then missing: what a thief has tidied away is no trouble of the disk."""
+    """Raise `LeaseLost` in place of errors about files that a new holder of the lease has tidied away."""
     try:
         yield
     except (OSError, StoreUnreadable):
@@ -185,12 +189,12 @@ def _unless_robbed(lease: Lease) -> Iterator[None]:
 
 
 def point_to(fs: Fs, run: str, manifest: Manifest) -> None:
-    """Let the pointer name this snapshot, safely."""
+    """Make the pointer name this snapshot, safely."""
     replace_file(fs, POINTER, temp_path(POINTER, run), encode_pointer(manifest.snapshot_id), safe=True)
 
 
 def finish_swap(fs: Fs, run: str, newest: Manifest) -> None:
-    """Make the swap that a writer, killed between its claim and it, still owed. The pointer never goes back."""
+    """Make the swap that a writer, killed after its claim, still owed. The pointer never goes back."""
     pointed = read_claims(fs).pointed
     if pointed is None or pointed.generation < newest.generation:
         point_to(fs, run, newest)
@@ -206,9 +210,9 @@ def _open_base(fs: Fs, place: str, remembered: Remembered, rebuild: bool) -> Sna
 
 
 def _highest_epoch(fs: Fs) -> int:
-    """The highest epoch that a manifest shows: the lease must go on from there even if its own file was lost.
+    """Return the highest epoch that a manifest shows: the lease must go on from there even if its own file was lost.
 
-    This comes before the lease is taken, so that a store of a later version is refused before anything is written.
+    This is read before the lease is taken, so that a store of a later version is refused before anything is written.
     """
     newest = next(published(fs, read_claims(fs), []), None)
     return newest.lease_epoch if newest else 0

@@ -1,1 +1,1 @@
-"""What does a snapshot say? The newest one that is whole, opened for reading; only what is live is given out."""
+"""What does a snapshot say? Open the newest whole snapshot for reading, and give out only what is live."""

@@ -1,7 +1,8 @@
-"""What search may touch of a segment: its postings, vectors and text, and which of its files are live.
+"""Give search access to the segments of a view: postings, vectors and text, and which files are live.
 
-Files and definitions that a tombstone hides are not given out. Arrays come as they lie in the data file, dead rows
-among them, and say so: an engine gives places to the rows of the live `files` only, so nothing else can be found in it.
+Files and definitions that a tombstone hides are left out where the docstring does not say otherwise. Arrays are given
+as they lie in the data file, dead rows among them. An engine places only the rows of live files (`LivePart.files`), so
+nothing else can be found.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Numbers = NDArray[np.int64]
 
 
 class LivePart:
-    """One segment of a view. Files are named by their number in it; only live ones are ever given out."""
+    """One segment of a view. Files are named by their number in the segment."""
 
     def __init__(self, segment: Segment, hidden: frozenset[int]) -> None:
         self._segment = segment
@@ -51,11 +52,11 @@ class LivePart:
         return np.frombuffer(self._segment.sections["file.rows"], "<u4")
 
     def keys(self) -> list[str]:
-        """Path of every file by its number, hidden ones too."""
+        """Return the path of every file by its number, hidden files too."""
         return list(self._segment.keys())
 
     def files(self) -> list[tuple[str, int]]:
-        """Path and number of every live file that has rows."""
+        """Return path and number of every live file that has rows."""
         starts = self.row_starts.tolist()
         return [
             (key, number)
@@ -64,12 +65,12 @@ class LivePart:
         ]
 
     def with_text(self) -> list[tuple[str, str, int]]:
-        """Path, language and number of every live file with text, those without rows too; without reading its facts."""
+        """Return path, language and number of every live file with text, with or without rows; reads no facts."""
         rows = self._segment.query("SELECT path, language, id FROM files WHERE skip IS NULL ORDER BY id")
         return [row for row in rows if row[2] not in self._hidden]
 
     def texts(self) -> tuple[memoryview, list[int]]:
-        """The text of the whole segment, and where each file of it begins; files that are hidden are there too."""
+        """Return the text of the whole segment, hidden files included, and where each file begins in it."""
         return self._segment.whole_text(), self._segment.text_starts()
 
     def file(self, number: int) -> StoredFile:
@@ -82,45 +83,45 @@ class LivePart:
         return self._segment.chunk(row)
 
     def row_at(self, number: int, offset: int) -> int:
-        """The chunk row that holds this place of a file; the first for a file's very start."""
+        """Return the chunk row that holds this offset of a file."""
         first, last = int(self.row_starts[number]), int(self.row_starts[number + 1])
         starts = self._numbers("chunk.at")[first:last]
         base = int(self._numbers("file.text")[number])
         return first + max(0, int(np.searchsorted(starts, base + offset, "right")) - 1)
 
     def passage(self, number: int, row: int) -> Passage:
-        """What is shown of a chunk row of a file."""
+        """Return what is shown of a chunk row of a file."""
         return self._segment.passage(number, row)
 
     def line_start(self, number: int, offset: int) -> int:
-        """Where the line begins that holds this place of a file."""
+        """Return where the line that holds this offset of a file begins."""
         return last_newline(self._segment.text(number), offset) + 1
 
     def reaching(self, number: int, before: int, until: int) -> list[Reach]:
-        """The definitions of a file that begin before one byte of it and reach another, in order."""
+        """Return the definitions of a file that begin before the byte `before` and reach the byte `until`, in order."""
         return self._segment.reaching(number, before, until)
 
     def outline(self, definition: int) -> Outline:
-        """What a definition is, by its number."""
+        """Return the outline of a definition, by its number."""
         return self._segment.outline(definition)
 
     def defined_in(self, number: int, name: str) -> list[tuple[str, int]]:
-        """Kind and first byte of each definition of this very name in a file."""
+        """Return kind and first byte of each definition in a file with exactly this name."""
         return self._segment.defined_in(number, name)
 
     def symbols(self, number: int) -> list[Symbol]:
         return self._segment.symbols(number)
 
     def defined_names(self) -> list[tuple[int, str]]:
-        """Every name that something in the segment is defined by, with its number; hidden files take part."""
+        """Return number and text of every name that has a definition in the segment, hidden files included."""
         return [(number, self._segment.names[number]) for number in self._segment.defined()]
 
     def defined_as(self, names: Sequence[int]) -> list[tuple[int, int, int, str, bool]]:
-        """Every live definition of some names: the name's number, its own and its file's, its kind, is it exported."""
+        """Return the live definitions of these names: numbers of name, definition and file, kind, whether exported."""
         return [row for row in self._segment.definitions_of(names) if row[2] not in self._hidden]
 
     def definitions_named(self, name: str) -> list[tuple[int, int, str, bool]]:
-        """Every live definition of this very name: its number and its file's, its kind, is it exported."""
+        """Return live definitions with exactly this name: numbers of definition and file, kind, whether exported."""
         number = self._segment.names.find(name)
         return [] if number is None else [row[1:] for row in self.defined_as([number])]
 
@@ -128,20 +129,20 @@ class LivePart:
         return self._segment.symbol(number)
 
     def names(self) -> list[bytes]:
-        """Every name in the segment, by its number."""
+        """Return every name in the segment, by its number."""
         text = bytes(self._segment.sections["names.text"])
         at = self._numbers("names.at").tolist()
         return [text[start:end] for start, end in pairwise(at)]
 
     def definitions(self) -> tuple[Numbers, Numbers]:
-        """Name and file of every definition, hidden ones too."""
+        """Return name and file of every definition, hidden files included."""
         rows = self._segment.query("SELECT name FROM symbols ORDER BY id")
         names = np.fromiter((number for (number,) in rows), np.int64, len(rows))
         starts = self._numbers("file.symbols").astype(np.int64)
         return names, np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
     def uses(self) -> tuple[Numbers, Numbers]:
-        """Name and file of every use, each pair once, hidden ones too."""
+        """Return name and file of every use, each pair once, hidden files included."""
         at, names = self._numbers("ways.at").astype(np.int64), self._numbers("ways.name").astype(np.int64)
         rows = np.asarray(self._segment.uses.row, np.int64)
         files = np.searchsorted(self.row_starts, rows, "right") - 1
@@ -154,5 +155,5 @@ class LivePart:
 
 
 def live_parts(view: SnapshotView) -> tuple[LivePart, ...]:
-    """The segments of a view, for an engine to search."""
+    """Return the segments of a view, for an engine to search."""
     return tuple(LivePart(part.segment, part.hidden) for part in view._parts)

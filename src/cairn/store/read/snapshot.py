@@ -1,7 +1,7 @@
-"""The one way to read rows: a `SnapshotView`, which is a complete, verified snapshot with its tombstones applied.
+"""Open a `SnapshotView`, the one way to read rows: a complete, verified snapshot with its tombstones applied.
 
-A view holds every file of its snapshot open before it answers, so nothing that happens to the store later can change
-what it says. A row that a tombstone hides cannot be reached through it.
+A view opens every file of its snapshot before it answers, so nothing that happens to the store later can change what
+the view says. A row that a tombstone hides cannot be reached through a view.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cairn.store.format.tombstones import Tombstone, decode_tombstones
 from cairn.store.fs import Fs, read_whole
 from cairn.store.publish.generations import published, read_claims
 
-# --- The lock between those who open a snapshot and the one who takes old snapshots away.
+# --- the lock between readers that open a snapshot and the collector that removes old ones ----------------------------
 
 
 NO_LOCKS = "The disk of this index has no locks, so readers are not protected and nothing can be collected."
@@ -38,13 +38,14 @@ _UNAVAILABLE = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 
 @contextlib.contextmanager
 def reading(fs: Fs) -> Iterator[None]:
-    """No collector begins meanwhile."""
+    """Keep collectors from beginning while a snapshot is opened."""
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(fs.lock(READERS_LOCK, exclusive=False, timeout=_READER_SECONDS))
         except (FileNotFoundError, TimeoutError):
-            # Missing: the store was never begun, or it was removed, and no collector goes on without it either. Held
-            # for so long: a collector was stopped with the lock in its hand, and what is newest is not what it takes.
+            # The lock is missing: the store was never begun or was removed, and no collector goes on without the lock
+            # either. Or it is held too long: a collector was stopped while it held the lock, and it never removes the
+            # newest snapshot.
             pass
         except OSError as error:
             if error.errno not in _UNAVAILABLE:
@@ -54,7 +55,7 @@ def reading(fs: Fs) -> Iterator[None]:
 
 @contextlib.contextmanager
 def collecting(fs: Fs) -> Iterator[str | None]:
-    """No reader opens anything meanwhile; or a sentence that says why that cannot be had."""
+    """Keep readers from opening anything; gives None, or a sentence that says why readers cannot be kept out."""
     with contextlib.ExitStack() as stack:
         refused = None
         try:
@@ -69,17 +70,17 @@ def collecting(fs: Fs) -> Iterator[str | None]:
 
 
 def has_locks(fs: Fs) -> bool:
-    """Whether the disk of a store knows locks at all."""
+    """Return whether the disk of a store supports locks."""
     try:
         with fs.lock(READERS_LOCK, exclusive=False, timeout=0):
             return True
     except OSError as error:
-        # Any other trouble with it, or with the store, says nothing about that.
+        # Any other error says nothing about the support of locks.
         return error.errno not in _UNAVAILABLE
 
 
 class Part(NamedTuple):
-    """A segment of a view, and the files in it that later tombstones hide."""
+    """A segment of a view, and the numbers of its files that later tombstones hide."""
 
     ref: SegmentRef
     segment: Segment
@@ -87,7 +88,7 @@ class Part(NamedTuple):
 
 
 class LiveCounts(NamedTuple):
-    """What can be reached through the parts: files with facts, files that were read and left out, chunk rows."""
+    """The counts of live files with facts, live files that were read and left out, and live chunk rows."""
 
     files: int
     skip_records: int
@@ -95,7 +96,7 @@ class LiveCounts(NamedTuple):
 
 
 class SnapshotView(AbstractContextManager["SnapshotView"]):
-    """A snapshot that stays as it is until `close`. `damage` says why newer ones could not be used, if that was so."""
+    """A snapshot that stays as it is until `close`. `damage` says why newer snapshots could not be used."""
 
     def __init__(self, manifest: Manifest, parts: tuple[Part, ...], open_files: ExitStack) -> None:
         self.manifest = manifest
@@ -107,11 +108,11 @@ class SnapshotView(AbstractContextManager["SnapshotView"]):
         self.close()
 
     def close(self) -> None:
-        """Let go of all files; a second call does nothing."""
+        """Close all files; a second call does nothing."""
         self._open_files.close()
 
     def records(self) -> dict[str, StoredFile]:
-        """Every live file by its path, those that were read and left out included."""
+        """Return every live file by its path, files that were read and left out included."""
         return {
             record.key: record
             for part in self._parts
@@ -120,24 +121,24 @@ class SnapshotView(AbstractContextManager["SnapshotView"]):
         }
 
     def paths(self) -> Iterator[str]:
-        """The path of every live file, those that were read and left out included."""
+        """Yield the path of every live file, files that were read and left out included."""
         for part in self._parts:
             for file_id, key in enumerate(part.segment.keys()):
                 if file_id not in part.hidden:
                     yield key
 
     def file(self, path_key: str) -> StoredFile | None:
-        """What the snapshot knows of one file."""
+        """Return the record of one file; None when it is not in the snapshot."""
         found = self._find(path_key)
         return found and found[0].file(found[1])
 
     def text(self, path_key: str) -> memoryview | None:
-        """The bytes of a file as they were indexed; None when it is not in the snapshot."""
+        """Return the bytes of a file as they were indexed; None when it is not in the snapshot."""
         found = self._find(path_key)
         return found and found[0].text(found[1])
 
     def chunks(self, path_key: str) -> list[ChunkRow]:
-        """The chunk rows of a file, in order."""
+        """Return the chunk rows of a file, in order."""
         found = self._find(path_key)
         return found[0].chunks(found[1]) if found else []
 
@@ -146,7 +147,7 @@ class SnapshotView(AbstractContextManager["SnapshotView"]):
         return found[0].symbols(found[1]) if found else []
 
     def references(self, path_key: str, kind: str | None = None) -> list[Reference]:
-        """The uses of names in a file, all of them or those of one kind, in order of their place."""
+        """Return the uses of names in a file, all of them or those of one kind, in order of their place."""
         found = self._find(path_key)
         return found[0].references(found[1], kind) if found else []
 
@@ -155,28 +156,28 @@ class SnapshotView(AbstractContextManager["SnapshotView"]):
         return found[0].imports(found[1]) if found else []
 
     def symbols_named(self, name: str) -> Iterator[tuple[str, Symbol]]:
-        """Every live definition of this very name, with the path of its file."""
+        """Yield every live definition with exactly this name, and the path of its file."""
         for part in self._parts:
             for file_id, symbol in part.segment.symbols_named(name):
                 if file_id not in part.hidden:
                     yield part.segment.key(file_id), symbol
 
     def files_defining(self, name: str) -> Iterator[str]:
-        """The path of every live file that defines this very name, each once."""
+        """Yield the path of every live file that defines exactly this name, each once."""
         for part in self._parts:
             for file_id in part.segment.files_defining(name):
                 if file_id not in part.hidden:
                     yield part.segment.key(file_id)
 
     def references_named(self, name: str) -> Iterator[tuple[str, Reference]]:
-        """Every live use of this very name, with the path of its file."""
+        """Yield every live use of exactly this name, and the path of its file."""
         for part in self._parts:
             for file_id, reference in part.segment.references_named(name):
                 if file_id not in part.hidden:
                     yield part.segment.key(file_id), reference
 
     def counts(self) -> LiveCounts:
-        """What is live, counted anew."""
+        """Count what is live."""
         return live_counts(self._parts)
 
     def _find(self, path_key: str) -> tuple[Segment, int] | None:
@@ -187,13 +188,15 @@ class SnapshotView(AbstractContextManager["SnapshotView"]):
 def open_view(
     fs: Fs, place: str, *, remembered: Remembered | None = None, snapshot: str | None = None
 ) -> SnapshotView | None:
-    """The newest snapshot that is whole, or the one that is asked for; None when no such one was ever published here.
+    """Open the newest whole snapshot, or the named one; None when no such snapshot was ever published here.
 
-    What cannot be read raises the `OSError` of the disk: that says nothing about what is there. What was read and is
-    wrong is passed over for an older snapshot; `NoValidSnapshot` when there is none. `place` names the store to people.
+    A file that cannot be read raises the `OSError` of the disk, which says nothing about its bytes. A snapshot whose
+    bytes are wrong is passed over for an older one; `NoValidSnapshot` when none is left. `place` names the store to
+    people.
     """
     damage: list[StoreCorrupt] = []
-    # Only while it is opened: then its files can lose their names, and it still reads them.
+    # The lock is held only while the view is opened: afterwards the files can lose their names, and the view still
+    # reads them.
     with reading(fs):
         known = load_digests(fs) if remembered is None else remembered
         for manifest in published(fs, read_claims(fs), damage):
@@ -214,11 +217,11 @@ def open_view(
     return None
 
 
-# --- what a view is made of; for the rest of the store only -----------------------------------------------------------
+# --- the parts of a view; for the rest of the store only --------------------------------------------------------------
 
 
 def parts_of(view: SnapshotView) -> tuple[Part, ...]:
-    """The segments of a view, in order of their sequence."""
+    """Return the segments of a view, in order of their sequence."""
     return view._parts
 
 
@@ -226,16 +229,16 @@ Buried = Mapping[str, int]
 
 
 def read_tombstones(fs: Fs, refs: Iterable[TombstoneRef]) -> Buried:
-    """For every path that is named by a tombstone, the highest sequence: rows of earlier segments are gone."""
+    """Return the highest sequence of a tombstone for every path; it hides the path in segments of a lower one."""
     buried: dict[str, int] = {}
     for ref in refs:
-        # In order of their sequence, so a later one wins.
+        # The refs are in order of their sequence, so the later tombstone wins.
         buried.update((tombstone.path_key, ref.sequence) for tombstone in read_tombstone_file(fs, ref))
     return buried
 
 
 def read_tombstone_file(fs: Fs, ref: TombstoneRef) -> tuple[Tombstone, ...]:
-    """The tombstones in one file; `StoreCorrupt` when it is not the one that the manifest means."""
+    """Return the tombstones in one file; `StoreCorrupt` when its bytes are not those that the manifest names."""
     try:
         data = read_whole(fs, ref.path, MAX_TOMBSTONE_BYTES, "tombstone file")
     except FileNotFoundError:
@@ -256,14 +259,15 @@ def assemble(
     files: ExitStack,
     base: SnapshotView | None = None,
 ) -> tuple[Part, ...]:
-    """Verify and open these segments; whoever closes `files` closes them. `StoreCorrupt` when one is not whole.
+    """Verify and open these segments; closing `files` closes them. `StoreCorrupt` when one is not whole.
 
-    Those that the view `base` holds open are not opened twice.
+    Segments that the view `base` holds open are not opened twice.
     """
     held = {part.ref: part.segment for part in base._parts} if base is not None else {}
     parts = []
     for ref in refs:
-        # Also when it is held open: it may have been taken away meanwhile, and must not be named by a new manifest.
+        # Verify a segment that is held open too: it may have been removed meanwhile, and a new manifest must not name
+        # it then.
         require(fs, segment_folder(ref.name), ref.size_bytes, ref.sha256, remembered)
         segment = held.get(ref) or files.enter_context(_open_segment(fs, ref))
         parts.append(Part(ref, segment, _hidden(segment, ref.sequence, buried)))
@@ -279,7 +283,7 @@ def _open_segment(fs: Fs, ref: SegmentRef) -> Segment:
 
 
 def find_live(parts: Iterable[Part], path_key: str) -> list[tuple[Segment, int]]:
-    """Where a file is that no tombstone hides: in one place or in none, in a snapshot that is sound."""
+    """Return where a file is live: at most one place in a sound snapshot."""
     return [
         (part.segment, file_id)
         for part in parts
@@ -288,7 +292,7 @@ def find_live(parts: Iterable[Part], path_key: str) -> list[tuple[Segment, int]]
 
 
 def live_counts(parts: Iterable[Part]) -> LiveCounts:
-    """Count what is not hidden."""
+    """Count what no tombstone hides."""
     files = skip_records = chunks = 0
     for ref, segment, hidden in parts:
         gone = [segment.file(file_id) for file_id in hidden]
@@ -308,7 +312,7 @@ def _hidden(segment: Segment, sequence: int, buried: Buried) -> frozenset[int]:
 
 
 def is_whole(fs: Fs, manifest: Manifest) -> bool:
-    """Whether all that a snapshot reads is what was sealed; what was hashed before is not hashed again."""
+    """Return whether every artifact of a snapshot is as it was sealed; remembered digests are used."""
     remembered = load_digests(fs)
     try:
         read_tombstones(fs, manifest.tombstones)

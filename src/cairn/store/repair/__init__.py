@@ -1,4 +1,4 @@
-"""What is damaged in a store, and what makes it whole again: `verify` reads every byte, `salvage` plans and mends."""
+"""What is damaged in a store, and how is it mended? `verify` reads every byte, `salvage` plans and mends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class RepairScope(StrEnum):
-    """How much a repair has to do: nothing, put things in order, read some files again, or all of them."""
+    """How much a repair has to do: nothing, tidy the store, read some files again, or read all of them."""
 
     NONE = "none"
     TIDY = "tidy"
@@ -32,7 +32,7 @@ class RepairScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RepairAction:
-    """One step of a repair: what is done (`kind` is stable), to which path below the store, and why."""
+    """One step of a repair: its kind (a stable word), the path below the store, and why."""
 
     kind: str
     path: str
@@ -41,7 +41,7 @@ class RepairAction:
 
 @dataclass(frozen=True, slots=True)
 class RepairPlan:
-    """What a repair would do. `base` is the snapshot that it builds on, `files` how many files it expects to read."""
+    """What a repair would do. `base` is the snapshot it builds on, `files` how many files it expects to read."""
 
     scope: RepairScope
     actions: tuple[RepairAction, ...] = ()

@@ -1,8 +1,8 @@
-"""What is wrong with a store, what can be built on all the same, and the steps that make it sound again.
+"""Find out what is wrong with a store and what can still be built on, and take the steps that make it sound again.
 
-`diagnose` only reads, and believes nothing that was remembered. The steps are taken by `remedy.treat`; what a catch-up
-has to read again is left to it, and the snapshots that it builds on stay until a new one is published. Every step
-leaves a store that readers can use as well as before, so a repair may be killed after any of them.
+`diagnose` only reads, and uses no remembered digests. `treat` takes the steps. Files that must be read again are left
+to a catch-up, and the snapshots that it builds on stay until a new one is published. After every step readers can use
+the store as well as before, so a repair may be killed at any point.
 """
 
 from __future__ import annotations
@@ -58,8 +58,7 @@ from cairn.store.publish.writer import Writer
 from cairn.store.read.snapshot import SnapshotView, assemble, live_counts, read_tombstones
 from cairn.store.repair import RepairAction, RepairPlan, RepairScope
 
-# --- What is left of a store, read anew: its manifests under both of their names, and whether what they name is
-# whole.
+# --- looking: manifests under both of their names, and whether their artifacts are whole ------------------------------
 
 
 _NO_FILE = (errno.ELOOP, errno.EINVAL)
@@ -67,7 +66,7 @@ _NO_FILE = (errno.ELOOP, errno.EINVAL)
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """A manifest that can be read, and what is wrong with what it names."""
+    """A readable manifest, and what is wrong with the artifacts that it names."""
 
     manifest: Manifest
     why: str | None
@@ -76,7 +75,7 @@ class Health:
 
 
 class Content(NamedTuple):
-    """A segment: what is wrong with it, and the files in it when nothing is."""
+    """The content of a segment: what is wrong with it, and the files in it when nothing is."""
 
     why: str | None
     keys: tuple[str, ...] = ()
@@ -84,7 +83,7 @@ class Content(NamedTuple):
 
 @dataclass(slots=True)
 class Look:
-    """Everything that was read, each thing once."""
+    """Everything that was read of a store, each thing once."""
 
     fs: Fs
     remembered: Remembered
@@ -96,13 +95,13 @@ class Look:
 
     @property
     def manifests(self) -> list[Manifest]:
-        """All that can be read, oldest first."""
+        """All readable manifests, oldest first."""
         found = {number: each for number, each in self.taken.items() if isinstance(each, Manifest)} | self.mended
         return [found[number] for number in sorted(found)]
 
 
 def look_at(fs: Fs, remembered: Remembered) -> Look:
-    """Read every manifest, and who is waiting to be published."""
+    """Read every manifest, and list the runs that have staged batches."""
     look = Look(fs, remembered)
     for number in sorted(n for name in names_in(fs, GENERATIONS) if (n := generation_number(name)) is not None):
         try:
@@ -120,7 +119,10 @@ def look_at(fs: Fs, remembered: Remembered) -> Look:
 
 
 def _lost_numbers(look: Look) -> dict[int, Manifest]:
-    """The numbers whose winner is known by its own name only. A run that has not published has its staging still."""
+    """Return the generations whose manifest has lost its name in `generations/`, and only has its own.
+
+    A run that has not published still has its staging, so its manifest is not among them.
+    """
     lowest = min(look.taken, default=0)
     waiting = [manifest for run, manifest in look.own.items() if run not in look.staged]
     claimed = Counter(manifest.generation for manifest in waiting)
@@ -128,14 +130,14 @@ def _lost_numbers(look: Look) -> dict[int, Manifest]:
         manifest.generation: manifest
         for manifest in waiting
         if claimed[manifest.generation] == 1
-        # Below all others it was collected, and its folder is what a killed collector left.
+        # A manifest below all others was collected, and its folder is what a killed collector left.
         and manifest.generation >= lowest
         and isinstance(look.taken.get(manifest.generation, "gone"), str)
     }
 
 
 def health_of(look: Look, manifest: Manifest, store_id: str, root: str) -> Health:
-    """Whether a snapshot can be believed and read, and what of it is lost when not."""
+    """Return whether a snapshot can be trusted and read, and which of its segments are lost if not."""
     if (manifest.store_id, manifest.canonical_root) != (store_id, root):
         return Health(manifest, "It belongs to another store.")
     for before, after in pairwise(look.manifests):
@@ -165,7 +167,7 @@ def health_of(look: Look, manifest: Manifest, store_id: str, root: str) -> Healt
 
 
 def content_of(look: Look, ref: SegmentRef) -> Content:
-    """A segment, read once."""
+    """Return the content of a segment, reading it only once."""
     if ref not in look.segments:
         look.segments[ref] = _read_segment(look, ref)
     return look.segments[ref]
@@ -188,14 +190,14 @@ def _read_segment(look: Look, ref: SegmentRef) -> Content:
 
 
 def pointed_id(fs: Fs) -> str | None:
-    """The snapshot that the pointer names, whether or not there is such a one."""
+    """Return the snapshot that the pointer names, whether or not that snapshot exists; None when it is unreadable."""
     with contextlib.suppress(FileNotFoundError, StoreCorrupt):
         return decode_pointer(read_whole(fs, POINTER, MAX_STATE_BYTES, "pointer"))
     return None
 
 
 def names_in(fs: Fs, folder: str) -> list[str]:
-    """The names in a folder; none when there is no such folder."""
+    """Return the names in a folder; none when the folder is missing."""
     try:
         return fs.list_folder(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -206,8 +208,8 @@ def names_in(fs: Fs, folder: str) -> list[str]:
 class Diagnosis:
     """What a repair has to do. `base` is what a catch-up builds on, without the segments that are lost.
 
-    `hinted` are the files that the lost segments held, and `files` how many are to be read again, as far as can be told
-    beforehand. `newest` is the snapshot that answers when no catch-up is needed.
+    `hinted` are the files that the lost segments held, and `files` how many files must be read again, as far as that
+    can be told beforehand. `newest` is the snapshot that answers when no catch-up is needed.
     """
 
     scope: RepairScope
@@ -220,7 +222,7 @@ class Diagnosis:
 
     @property
     def plan(self) -> RepairPlan:
-        """What is done, as people are told it."""
+        """The plan of the repair as it is shown to people."""
         actions = tuple(RepairAction(step.kind, step.path, step.why) for step in self.steps)
         return RepairPlan(self.scope, actions, self.files, self.base.snapshot_id if self.base is not None else None)
 
@@ -228,10 +230,10 @@ class Diagnosis:
 def diagnose(
     fs: Fs, store_id: str, root: str, remembered: Remembered, *, only: str | None = None, rebuild: bool = False
 ) -> Diagnosis:
-    """Read everything in the store, and say what it takes to make it sound.
+    """Read everything in the store, and return what it takes to make it sound.
 
-    With `only`, no other snapshot is believed; with `rebuild`, none is. What the disk will not show raises its
-    `OSError`, and what a later version of Cairn has written `Incompatible`: neither is damage.
+    With `only`, no other snapshot is trusted; with `rebuild`, none is. An unreadable disk raises its `OSError`, and an
+    artifact of a later version `Incompatible`: neither is damage.
     """
     look = look_at(fs, remembered)
     healths = [health_of(look, manifest, store_id, root) for manifest in look.manifests]
@@ -263,7 +265,7 @@ def diagnose(
 
 
 def open_base(fs: Fs, manifest: Manifest, remembered: Remembered) -> SnapshotView:
-    """A view of what is left of a snapshot: all segments that this manifest names are whole."""
+    """Open a view of what is left of a snapshot: all segments that this manifest names are whole."""
     with ExitStack() as files:
         buried = read_tombstones(fs, manifest.tombstones)
         parts = assemble(fs, manifest.segments, buried, remembered, files)
@@ -278,7 +280,7 @@ def _choose(look: Look, healths: list[Health], *, rebuild: bool) -> Diagnosis:
     if sound and sound[-1] is newest and not _newer_is_lost(look, newest):
         return Diagnosis(RepairScope.NONE, (), base=newest, newest=newest)
     if sound and sound[-1].completion is not None:
-        # What came after it is read again.
+        # The files of later segments are read again.
         later = set(healths[-1].manifest.segments) - set(sound[-1].segments)
         return Diagnosis(RepairScope.FILES, (), base=sound[-1], files=sum(ref.files for ref in later))
     for health in [] if rebuild else reversed(healths):
@@ -288,7 +290,7 @@ def _choose(look: Look, healths: list[Health], *, rebuild: bool) -> Diagnosis:
 
 
 def _salvaged(look: Look, health: Health) -> Diagnosis | None:
-    """The snapshot less its lost segments, when the hints account for all that was in them."""
+    """Return a diagnosis on the snapshot without its lost segments, when the hints name all files that were in them."""
     kept = tuple(ref for ref in health.manifest.segments if ref not in health.lost)
     if not health.salvageable or not kept:
         return None
@@ -309,10 +311,11 @@ def _was_published(look: Look) -> bool:
 
 
 def _newer_is_lost(look: Look, newest: Manifest) -> bool:
-    """Whether something was published after the newest snapshot that is left, by numbers that are taken or the pointer.
+    """Return whether a snapshot after the newest one that is left was published and is lost.
 
-    The pointer may name a snapshot of which nothing is left, when somebody removed both names of its manifest. A
-    damaged pointer can look the same: then files are compared for nothing. But a cleared index is not filled for it.
+    A taken generation or the pointer may show that. The pointer may name a snapshot of which nothing is left, when
+    somebody removed both names of its manifest. A damaged pointer can look the same: then files are compared for
+    nothing. But a cleared index is not filled because of it.
     """
     if any(isinstance(found, str) for number, found in look.taken.items() if number > newest.generation):
         return True
@@ -322,26 +325,22 @@ def _newer_is_lost(look: Look, newest: Manifest) -> bool:
         named = decode_pointer(read_whole(look.fs, POINTER, MAX_STATE_BYTES, "pointer"))
     except (FileNotFoundError, StoreCorrupt):
         return False
-    # Ids are in order of time.
+    # Ids sort in order of time.
     return named > newest.snapshot_id and all(named != manifest.snapshot_id for manifest in look.manifests)
 
 
-# --- The steps that make a store sound again, each a small move that leaves it as readable as it was.
+# --- the quarantine: damaged files are moved there, never deleted, below the id of the repair's run -------------------
 
 
-# --- Where a repair puts what nobody should read any more: moved, never deleted, under the name of the repair's
-# run.
-
-
-# A link, a FIFO or the like; or a name that no file of ours has.
+# The path is a link, a FIFO or the like; or its name is none that Cairn gives.
 _STRANGE = (errno.EINVAL, errno.ELOOP, errno.ENOTDIR)
 _TEMP = "repair"
 
 
 class Quarantine:
-    """The quarantine of one repair, made when the first thing is put into it.
+    """The quarantine of one repair, made when the first file is moved into it.
 
-    `moved` are the paths that were put there; `left` what could not be: links, devices, names that are not ours.
+    `moved` are the paths that were moved there; `left` are those that could not be: links, devices, unusable names.
     """
 
     def __init__(self, fs: Fs, run: str) -> None:
@@ -352,12 +351,12 @@ class Quarantine:
         self.left: list[str] = []
 
     def take(self, path: str) -> None:
-        """Move a file or a whole folder out of the way; what is not there is no trouble."""
+        """Move a file or a whole folder into the quarantine; a missing path is no error."""
         try:
             is_folder = self._fs.stat(path).is_folder
             target = self._room(path)
             if is_folder:
-                # A sealed one stays put.
+                # A sealed folder cannot be moved.
                 self._fs.unseal(path)
                 self._fs.move(path, target)
             else:
@@ -369,13 +368,13 @@ class Quarantine:
                 raise
             self.left.append(path)
             return
-        # The new name first: at no moment neither is safe.
+        # Sync the new name first, so that at every moment one of the two names is safe.
         self._fs.sync_folder(_parent(target))
         self._fs.sync_folder(_parent(path))
         self.moved.append(path)
 
     def fence(self, number: int) -> None:
-        """Put a generation aside. Its number stays taken, so nobody who slept can win it."""
+        """Put a generation aside and a fence in its place, so that no sleeper can claim the number."""
         path, temp = generation_path(number), temp_path(_TEMP, self._run)
         self._keep(path)
         remove_file(self._fs, temp)
@@ -384,7 +383,7 @@ class Quarantine:
         self._swap_in(temp, path)
 
     def mend(self, source: str, target: str) -> None:
-        """Give a manifest the name back that it has lost; what stands there now is kept."""
+        """Give a manifest back the name that it has lost; the file that has that name now is kept in the quarantine."""
         folder, temp = _parent(target), temp_path(_TEMP, self._run)
         with contextlib.suppress(FileExistsError):
             self._fs.make_folder(folder)
@@ -400,7 +399,7 @@ class Quarantine:
         self._fs.sync_folder("")
 
     def _keep(self, path: str) -> None:
-        """A second name for a file that is about to be replaced; a folder in its place makes way."""
+        """Give a file that is about to be replaced a second name in the quarantine; a folder is moved there."""
         try:
             if self._fs.stat(path).is_folder:
                 self.take(path)
@@ -417,7 +416,7 @@ class Quarantine:
         self.moved.append(path)
 
     def _room(self, path: str) -> str:
-        """A free name for this path in the quarantine, its folders made and safe."""
+        """Return a free path for this path in the quarantine, with its folders made and safe."""
         folder = ""
         for name in f"{self.folder}/{path}".split("/")[:-1]:
             above, folder = folder, f"{folder}/{name}".lstrip("/")
@@ -443,9 +442,9 @@ _NOBODY = "No snapshot accounts for it."
 
 
 class Step(NamedTuple):
-    """One step of a repair. A `late` one waits for a new snapshot.
+    """One step of a repair. A `late` step waits until a new snapshot is published.
 
-    `source` is the other name of a manifest that is mended, or the text of a hint that is made again.
+    `source` is the other name of a manifest that is mended, or the text of a hint that is written again.
     """
 
     kind: str
@@ -459,7 +458,7 @@ def treat(fs: Fs, run: str, steps: Iterable[Step], newest: Manifest | None, quar
     """Take every step that need not wait. Only for the holder of the lease."""
     for step in steps:
         if step.late or step.kind == POINT:
-            # The pointer is moved by whoever opens a writer, or by the publish.
+            # Opening a writer, or the publish, moves the pointer.
             continue
         if step.kind == MEND:
             quarantine.mend(step.source, step.path)
@@ -475,7 +474,7 @@ def treat(fs: Fs, run: str, steps: Iterable[Step], newest: Manifest | None, quar
 
 
 def mends(look: Look) -> Iterator[Step]:
-    """Manifests that have one of their two names only."""
+    """Yield steps for manifests that have lost one of their two names."""
     for number, manifest in look.mended.items():
         own, place = manifest_path(manifest.snapshot_id), generation_path(number)
         yield Step(MEND, place, "The manifest that won this number has another name only.", own)
@@ -488,10 +487,10 @@ def mends(look: Look) -> Iterator[Step]:
 
 
 def fences(look: Look, *, late: bool) -> Iterator[Step]:
-    """Numbers that are taken by nothing although later ones are taken, or by something unreadable.
+    """Yield steps for generations that are missing between others, or that hold something unreadable.
 
-    The unreadable ones stay until what was lost with them is there again: else a repair that is killed would leave a
-    store that looks sound and is behind.
+    Unreadable ones stay until the files that were lost with them are indexed again: else a repair that is killed would
+    leave a store that looks sound and is behind.
     """
     numbers = {manifest.generation for manifest in look.manifests}
     taken = look.taken.keys() | numbers
@@ -504,7 +503,7 @@ def fences(look: Look, *, late: bool) -> Iterator[Step]:
 
 
 def strangers(look: Look, retained: Iterable[Manifest]) -> Iterator[Step]:
-    """What none of these snapshots accounts for, but for what a killed run has left for the next one."""
+    """Yield steps that move away what none of these snapshots accounts for, but not what a killed run staged."""
     return (Step(MOVE, path, _NOBODY) for path in _unaccounted(look, accounts_of(retained)))
 
 
@@ -527,7 +526,7 @@ def _unaccounted(look: Look, accounts: Accounts) -> Iterator[str]:
 
 
 def pointer(look: Look, newest: Manifest | None, *, late: bool) -> Iterator[Step]:
-    """A pointer that does not lead to the newest snapshot."""
+    """Yield steps for a pointer that does not name the newest snapshot."""
     named, there = pointed_id(look.fs), POINTER in names_in(look.fs, "")
     known = {manifest.snapshot_id for manifest in look.manifests}
     if there and named not in known:
@@ -540,7 +539,7 @@ def pointer(look: Look, newest: Manifest | None, *, late: bool) -> Iterator[Step
 
 
 def sides(look: Look, retained: list[Manifest]) -> Iterator[Step]:
-    """Side files that say something wrong: they are put aside, and made again."""
+    """Yield steps that put wrong side files aside and write them again."""
     if (why := _wrong_state(look.fs, retained)) is not None:
         yield Step(MOVE, INDEX_STATE, why)
         yield Step(RENEW, INDEX_STATE, why)
@@ -571,7 +570,7 @@ def _wrong_digests(look: Look) -> str | None:
 
 
 def hints(look: Look, retained: Iterable[Manifest]) -> Iterator[Step]:
-    """Hints that are missing or lie, of snapshots whose segments can tell better."""
+    """Yield steps for missing or wrong hints of snapshots whose segments are whole."""
     for manifest in retained:
         keys = _keys_of(look, manifest.snapshot_id)
         if not keys:
@@ -586,7 +585,7 @@ def hints(look: Look, retained: Iterable[Manifest]) -> Iterator[Step]:
 
 
 def _keys_of(look: Look, run: str) -> Mapping[str, tuple[str, ...]]:
-    """The files of every segment of this run, unless one of them is lost: then the hint is all there is."""
+    """Return the files of every segment of this run; none when a segment is lost, since then only the hint is left."""
     found = {ref.name: content for ref, content in look.segments.items() if run_of(ref.name) == run}
     if any(content.why is not None for content in found.values()):
         return {}
@@ -599,7 +598,8 @@ def _keys_of(look: Look, run: str) -> Mapping[str, tuple[str, ...]]:
 class Mending:
     """A repair of one store. `tree_is_sound` says whether the remembered listing of the tree can be read.
 
-    `found` and `quarantine` are what the run with the lease found out and where it puts things; None before that.
+    `found` is what the run with the lease found out, `quarantine` where it moves damaged files; both are None before
+    that.
     """
 
     def __init__(self, fs: Fs, store_id: str, root: str, shown: str, tree_is_sound: Callable[[], bool]) -> None:
@@ -613,7 +613,7 @@ class Mending:
     def diagnose(
         self, remembered: Remembered | None = None, *, only: str | None = None, rebuild: bool = False
     ) -> Diagnosis:
-        """Find out what is damaged, and what makes it whole. `NotIndexed` when nothing was ever published."""
+        """Find out what is damaged and what mends it. `NotIndexed` when nothing was ever published."""
         known = Remembered() if remembered is None else remembered
         found = diagnose(self._fs, self._store_id, self._root, known, only=only, rebuild=rebuild)
         if not found.published and not found.steps:
@@ -625,7 +625,7 @@ class Mending:
         return found
 
     def begin(self, lease: Lease, remembered: Remembered) -> SnapshotView | None:
-        """Diagnose and treat with the lease in hand; what is left to build on."""
+        """Diagnose and treat while holding the lease; return a view of what is left to build on."""
         found = self.found = self.diagnose(remembered, rebuild=self.rebuild)
         quarantine = self.quarantine = Quarantine(self._fs, lease.run_id)
         lease.check()
@@ -633,14 +633,14 @@ class Mending:
         return open_base(self._fs, found.base, remembered) if found.base is not None else None
 
     def finish(self, writer: Writer, *, only: str | None) -> None:
-        """Put aside what a new snapshot has replaced; of older ones nothing is trusted when there is an `only` one."""
+        """Put aside what a new snapshot has replaced; with `only`, no other snapshot is trusted."""
         assert self.quarantine is not None, "a repair begins before it ends"
         writer.lease.check()
         after = self.diagnose(writer.staging.remembered, only=only)
         treat(self._fs, writer.run, after.steps, after.newest, self.quarantine)
 
     def patience(self) -> float:
-        """How long to watch a lease: one that cannot be read might be held by anybody, until it stands still."""
+        """Return how many seconds to wait for the lease: a whole term when it cannot be read, since it may be held."""
         try:
             read_lease(self._fs)
         except StoreUnreadable:

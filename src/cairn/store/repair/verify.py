@@ -1,7 +1,7 @@
-"""The checker: is everything in this store what it should be? Nothing is believed from memory, every byte is read.
+"""Check whether everything in a store is as it should be: every byte is read, and no remembered digest is used.
 
-The same function runs after every step of the fault suites, in `cairn health`, and for whoever doubts. An *error* means
-that a promise is broken; a *leftover* is what a killed writer left behind and the next one will clear away.
+The fault suites run this check after every step, and `cairn health` runs it too. An *error* is a broken promise; a
+*leftover* is something that a killed writer left and that the next one will clear away.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from cairn.store.read.snapshot import Part, assemble, live_counts, read_tombston
 
 
 class Severity(StrEnum):
-    """How bad it is: a broken promise, or something to tidy up."""
+    """How bad a finding is: a broken promise, or something to tidy up."""
 
     ERROR = "error"
     LEFTOVER = "leftover"
@@ -60,21 +60,21 @@ class Finding(NamedTuple):
 
     @property
     def is_error(self) -> bool:
-        """Whether it is a broken promise, and not only something to tidy up."""
+        """Whether a promise is broken, so that tidying up is not enough."""
         return self.severity is Severity.ERROR
 
 
 def check(fs: Fs) -> list[Finding]:
-    """Every finding, in a fixed order; none in a store that is sound and tidy."""
+    """Return every finding, in a fixed order; none in a store that is sound and tidy."""
     before, findings = _taken(fs), _check(fs)
     while findings and not before <= (now := _taken(fs)):
-        # A collector took snapshots away while we read them: what was missing says nothing.
+        # A collector removed snapshots during the check: what was missing proves nothing, so check again.
         before, findings = now, _check(fs)
     return findings
 
 
 def _check(fs: Fs) -> list[Finding]:
-    # The pointer and the state first: what they name was published before, even while a run goes on.
+    # Read the pointer and the state first: what they name was published earlier, even while a run goes on.
     claims, state = read_claims(fs), _read_state(fs)
     generations = dict(_generations(fs))
     manifests = [found for found in generations.values() if isinstance(found, Manifest)]
@@ -92,21 +92,21 @@ def _check(fs: Fs) -> list[Finding]:
     return findings
 
 
-# --- who is who -------------------------------------------------------------------------------------------------------
+# --- generations, pointer and state -----------------------------------------------------------------------------------
 
 
 def _taken(fs: Fs) -> set[int]:
-    """Every number that is taken."""
+    """Return every generation that is taken."""
     return {number for name in _names(fs, GENERATIONS) if (number := generation_number(name)) is not None}
 
 
 def _generations(fs: Fs) -> Iterator[tuple[int, Manifest | str | None]]:
-    """Every number that is taken: its manifest, None for a fence, or what is wrong with it."""
+    """Yield every generation that is taken, with its manifest, None for a fence, or a sentence about its damage."""
     for number in sorted(_taken(fs)):
         try:
             yield number, read_generation(fs, number)
         except FileNotFoundError:
-            # It was collected since we looked.
+            # The generation was collected since the folder was listed.
             continue
         except StoreUnreadable as problem:
             yield number, problem.sentence
@@ -130,7 +130,7 @@ def _pointer(claims: Claims, manifests: list[Manifest]) -> Iterator[Finding]:
 
 
 def _order(manifests: list[Manifest]) -> Iterator[Finding]:
-    """Numbers are in order by their names; what a manifest says of itself must follow them."""
+    """Check that epochs and stores follow the order of the generations, and that no snapshot claimed two."""
     for before, after in pairwise(manifests):
         place = manifest_path(after.snapshot_id)
         if after.lease_epoch < before.lease_epoch:
@@ -143,7 +143,7 @@ def _order(manifests: list[Manifest]) -> Iterator[Finding]:
 
 
 def _own_names(fs: Fs, manifests: list[Manifest]) -> Iterator[Finding]:
-    """A manifest has two names, and both must lead to the same bytes."""
+    """Check that both names of each manifest lead to the same bytes."""
     for manifest in manifests:
         place = manifest_path(manifest.snapshot_id)
         try:
@@ -156,7 +156,7 @@ def _own_names(fs: Fs, manifests: list[Manifest]) -> Iterator[Finding]:
 
 
 def _read_state(fs: Fs) -> IndexState | str | None:
-    """What index_state says, or what is wrong with it; None when there is none."""
+    """Return what `index_state.json` says, or a sentence about its damage; None when it is missing."""
     try:
         return decode_state(read_whole(fs, INDEX_STATE, MAX_STATE_BYTES, "index state"))
     except FileNotFoundError:
@@ -166,18 +166,18 @@ def _read_state(fs: Fs) -> IndexState | str | None:
 
 
 def _state(state: IndexState | str | None, manifests: list[Manifest]) -> Iterator[Finding]:
-    """index_state says what the active manifest says; it lags behind when its writer was killed."""
+    """Check that the index state is that of some published snapshot; it lags behind when its writer was killed."""
     if isinstance(state, str):
         yield _leftover("state_damaged", INDEX_STATE, state)
     elif state is not None and not any(state == state_of(each, state.last_sync_at) for each in manifests):
         yield _error("state_wrong", INDEX_STATE, "It is the state of no snapshot that was published.")
 
 
-# --- what is in it ----------------------------------------------------------------------------------------------------
+# --- artifacts --------------------------------------------------------------------------------------------------------
 
 
 def _content(fs: Fs, manifest: Manifest, *, deep: bool) -> Iterator[Finding]:
-    """The artifacts that a manifest names, read again and hashed; `deep` also checks every row of them."""
+    """Read and hash the artifacts that a manifest names; `deep` also checks every row of them."""
     place = manifest_path(manifest.snapshot_id)
     with ExitStack() as files:
         try:
@@ -188,7 +188,7 @@ def _content(fs: Fs, manifest: Manifest, *, deep: bool) -> Iterator[Finding]:
             yield from _counts(place, manifest, parts)
             yield from _twice(place, parts)
         except FileNotFoundError:
-            # Gone between two looks: unless it was collected, somebody else was at it.
+            # An artifact vanished during the check. Unless it was collected, something else removed it.
             yield _error("artifact_damaged", place, "A part of it is gone.")
         except StoreCorrupt as problem:
             yield _error("artifact_damaged", place, problem.sentence)
@@ -215,11 +215,11 @@ def _twice(place: str, parts: Iterable[Part]) -> Iterator[Finding]:
         seen |= live
 
 
-# --- what does not belong ---------------------------------------------------------------------------------------------
+# --- names and permissions that do not belong -------------------------------------------------------------------------
 
 
 def _strangers(fs: Fs, manifests: list[Manifest]) -> Iterator[Finding]:
-    """Names that no manifest accounts for, outside of staging."""
+    """Report names that no manifest accounts for, and everything in staging."""
     accounts = accounts_of(manifests)
     known: dict[str, Collection[str]] = {
         "": OWN_NAMES,
@@ -240,7 +240,7 @@ def _strangers(fs: Fs, manifests: list[Manifest]) -> Iterator[Finding]:
 
 
 def _modes(fs: Fs) -> Iterator[Finding]:
-    """Only we, or our group, may read and write; what is sealed, nobody writes."""
+    """Check that only the user, or the group, may read and write, and that nobody may write sealed files."""
     modes = fs.modes
     folders, files = (modes.folder, modes.sealed_folder), (modes.file, modes.sealed_file)
     for folder in ("", *FOLDERS):
@@ -249,12 +249,12 @@ def _modes(fs: Fs) -> Iterator[Finding]:
             try:
                 found = fs.stat(path)
             except OSError as error:
-                # A run that goes on has removed it meanwhile, or it has a name that no file of ours has.
+                # A running writer has removed the file meanwhile, or its name is none that Cairn gives.
                 if error.errno not in (errno.ENOENT, errno.EINVAL):
                     raise
                 continue
             allowed = folders if found.is_folder else files
-            # Without setgid a folder gives what is made in it to the wrong group.
+            # Without setgid, files made in the folder would get the wrong group.
             if found.mode & (0o777 | allowed[0]) not in allowed:
                 yield _error("mode_wrong", path, "Its rights are not those of this store.")
 
