@@ -14,7 +14,7 @@ import pytest
 import cairn
 
 PACKAGE = Path(cairn.__file__).parent
-ROOMS = ("source", "syntax", "embedding", "search", "graph", "store", "sync", "ask", "answer", "cli")
+ROOMS = ("source", "syntax", "embedding", "search", "graph", "store", "engine", "sync", "ask", "answer", "cli")
 RUN = "import doctest, importlib, sys; sys.exit(doctest.testmod(importlib.import_module(sys.argv[1]))[0])"
 
 

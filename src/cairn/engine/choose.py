@@ -1,4 +1,4 @@
-"""Which search server the user's settings name. To name it costs nothing; the package is loaded when it is asked."""
+"""Choose the search server that the user's settings name. Its client package is loaded at the first call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def choose(
     rows: int = 0,
     clock: Clock = SYSTEM_CLOCK,
 ) -> MilvusRows | None:
-    """The rows of a store on the user's server, not asked yet; None where this machine searches by itself."""
+    """Return the rows of a store on the user's server, not connected yet; None where this machine searches by itself.
+
+    `ConfigError` when the variable that should hold the token is not set.
+    """
     if config.kind == LOCAL:
         return None
     from cairn.engine.milvus import Server  # noqa: PLC0415

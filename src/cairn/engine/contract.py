@@ -1,8 +1,8 @@
-"""Where the rows of published segments are searched: what any such place can be asked, and what it promises.
+"""Define what a place that holds the rows of published segments can be asked, and what it promises.
 
 A row is a chunk of a file, named by its segment and its number there. A place holds the rows of many segments at once,
-those of snapshots to come and those that nobody reads any more among them; so every question names its scope. Answers
-are candidates: what comes first is decided in `search/`, from the facts of the store.
+also of snapshots that are not published yet and of snapshots that nobody reads any more; so every search names its
+scope. Answers are candidates: `search/` decides what comes first, from the facts of the store.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Vector = NDArray[np.float32]
 
 
 class Near(NamedTuple):
-    """A row that was found, and how well it fits."""
+    """A row that was found, and its score."""
 
     segment: str
     row: int
@@ -28,7 +28,7 @@ class Near(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row as it is sent: its file's number and path, its vector, and the weight of each of its terms."""
+    """A row as it is sent: the number and path of its file, its vector, and the weight of each of its terms."""
 
     row: int
     file: int
@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A row as it is kept, without what it is found by."""
+    """A row as it is held, without its vector and terms."""
 
     segment: str
     row: int
@@ -47,9 +47,9 @@ class Held(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """A segment that is there whole: its rows, the digest of them as they were sent, and of the sealed files.
+    """The proof that a segment was put whole: the counts of rows and pieces, the digests of rows and sealed files.
 
-    `pieces` is of how many parts the bytes of those are.
+    `pieces` is the number of parts into which the sealed files were cut.
     """
 
     segment: str
@@ -60,7 +60,7 @@ class Receipt(NamedTuple):
 
 
 class SealedFile(NamedTuple):
-    """A file of a sealed segment. Its bytes may lie in a map, and are good only as long as that is open."""
+    """A file of a sealed segment. Its bytes may lie in a map, and are valid only while the map is open."""
 
     name: str
     data: memoryview
@@ -89,62 +89,62 @@ class Sealed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The rows that count: those of these segments, without the files that tombstones hide, by their numbers."""
+    """The rows that count: those of these segments, without the hidden files, which are given by their numbers."""
 
     segments: tuple[str, ...]
     hidden: Mapping[str, tuple[int, ...]]
 
 
 class RowSearch(Protocol):
-    """What a reader asks. A search is not answered where a segment of its scope is not there whole: `EngineDamaged`."""
+    """What a reader asks. `EngineDamaged` when a segment of the scope is not there whole: then nothing is answered."""
 
     def search_dense(self, vector: Vector, scope: Scope, limit: int) -> list[Near]:
-        """The rows whose vectors are nearest, best first; equal ones in order of their names."""
+        """Return the rows with the nearest vectors, best first; equal scores in order of segment and row."""
 
     def search_lexical(self, weights: Mapping[int, float], scope: Scope, limit: int) -> list[Near]:
-        """The rows that these terms fit best, best first; a row without any of them is not there."""
+        """Return the rows that fit these terms best, best first; a row without any of the terms is left out."""
 
     def fetch_rows(self, segment: str, rows: Sequence[int]) -> list[Held]:
-        """These rows of a segment, in order; one that is not there is left out."""
+        """Return these rows of a segment, in order; a missing row is left out."""
 
 
 class RowHome(RowSearch, Protocol):
-    """What a writer and a keeper ask, too. Every call either does all of it or raises an `EngineError`."""
+    """What a writer asks in addition. Every call is carried out as a whole or raises an `EngineError`."""
 
     def ping(self) -> str:
-        """What answers, and of which version."""
+        """Return the name and version of the server."""
 
     def put_segment(self, sealed: Sealed) -> Receipt:
-        """The segment is there and lasts, whatever happens to the server. Putting it twice is putting it once."""
+        """Put the segment so that it lasts, whatever happens to the server. Putting it twice has the same effect."""
 
     def receipts(self, *, counted: bool = False) -> dict[str, Receipt]:
-        """Every segment that was put whole; `counted`: and of which all of it is still there, one question for each."""
+        """Return the receipt of every segment that was put whole; `counted` also checks that all of it is there."""
 
     def orphans(self) -> set[str]:
-        """Segments of which there are pieces without a receipt."""
+        """Return the segments that have rows or pieces but no receipt."""
 
     def sealed_files(self, segment: str) -> Iterator[tuple[str, int, bytes]]:
-        """The files of a segment, in pieces: name, place in the file, bytes."""
+        """Yield the files of a segment in pieces: name, offset in the file, bytes."""
 
     def drop_segment(self, segment: str) -> None:
-        """Nothing of the segment is there any more."""
+        """Remove everything of the segment."""
 
     def put_marker(self, marker: Completion, manifest: bytes, others: Mapping[str, bytes]) -> None:
-        """The run of this marker is complete: its manifest, and the small files that this names, are there with it."""
+        """Put the marker of a completed run, with its manifest and the small files that the manifest names."""
 
     def get_marker(self, run: str) -> Completion | None:
-        """The marker of a run; None when the question was answered and there is none. `EngineDamaged`: no marker."""
+        """Return the marker of a run; None when the server says there is none. `EngineDamaged` for a bad marker."""
 
     def snapshot(self, run: str) -> tuple[bytes, dict[str, bytes]]:
-        """The manifest of a run, and the small files that came with it."""
+        """Return the manifest of a run, and the small files that came with it."""
 
     def runs(self, *, marked: bool = True) -> list[str]:
-        """The runs that have a marker, oldest first; else those of which anything is there."""
+        """Return the runs that have a marker, oldest first; without `marked`, all runs of which anything is there."""
 
     def clear_marker(self, run: str) -> None:
-        """There is no marker of this run, nor its manifest."""
+        """Remove the marker of this run and its manifest."""
 
 
 def best(found: Iterable[Near], limit: int) -> list[Near]:
-    """The first so many by score, equal ones in order of their names."""
+    """Return the best rows by score, at most `limit`; equal scores in order of segment and row."""
     return sorted(found, key=lambda near: (-near.score, near.segment, near.row))[:limit]

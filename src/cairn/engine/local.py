@@ -1,7 +1,8 @@
-"""The rows of a snapshot as one table, whatever the segments: files in order of their paths, rows in order of ordinal.
+"""Search a snapshot on this machine: one table of its live rows, files in order of paths, rows in order of ordinals.
 
 Everything that is counted or scored is indexed by this order, so the same tree gives the same numbers from one segment
-or from sixty, with tombstones or rebuilt. Rows that a tombstone hides have no place in it.
+or from sixty, with tombstones or rebuilt. Rows that a tombstone hides are not in the table. A file is named by its
+place, its position among the paths, and a row by its position in the table.
 """
 
 from __future__ import annotations
@@ -41,21 +42,21 @@ if TYPE_CHECKING:
 Rows = NDArray[np.int64]
 
 _MOST_DEFINITIONS = 3
-# Postings of terms that were asked for which are kept at most: questions of one session share their words.
+# How many postings of earlier questions are kept: questions of one session share their words.
 _MOST_KEPT = 1 << 20
-# A multiple of every number of definitions that counts: shares of it are whole numbers, and their sums exact.
+# A multiple of 1, 2 and 3, so that the shares of a name are whole numbers and their sums exact.
 _WHOLE = 6
 
 
 class Match(NamedTuple):
-    """Where one term stands in one field: the rows, and how often in each. A row is named once."""
+    """The rows that hold one term in one field, each once, and the count in each."""
 
     rows: Rows
     counts: NDArray[np.uint8]
 
 
 class Definition(NamedTuple):
-    """Where a name is defined: in which file, as what, and inside of what when that was asked for."""
+    """A definition of a name: the place of its file, its kind, and its container if that was asked for."""
 
     place: int
     kind: str
@@ -63,7 +64,7 @@ class Definition(NamedTuple):
 
 
 class _Crossed(NamedTuple):
-    """Every name that is defined; by its number the files that define it and those that use it, each pair once."""
+    """Every defined name, and by its number the files that define it and the files that use it, each pair once."""
 
     names: list[bytes]
     defined: tuple[Rows, Rows]
@@ -71,7 +72,7 @@ class _Crossed(NamedTuple):
 
 
 class LocalEngine:
-    """A view, ready to be searched. Good for as long as the view is open; what is computed once is kept."""
+    """A view, ready to be searched. Valid while the view is open; what is computed once is kept."""
 
     def __init__(self, view: SnapshotView) -> None:
         self.view = view
@@ -86,12 +87,12 @@ class LocalEngine:
         self._maps = [self._map(place, sizes) for place in range(len(self._parts))]
         self._known: dict[str, dict[str, Match]] = {}
         self._kept = 0
-        # Why somebody else, who was to look for the nearest rows, did not.
+        # Why the server that should find the nearest rows did not; only `CandidateEngine` sets it.
         self.trouble: EngineError | None = None
 
     @property
     def rows(self) -> int:
-        """How many live chunk rows there are."""
+        """The number of live chunk rows."""
         return int(self.first_row[-1])
 
     @cached_property
@@ -102,14 +103,14 @@ class LocalEngine:
     # --- words --------------------------------------------------------------------------------------------------------
 
     def matches(self, terms: Sequence[str]) -> list[dict[str, Match]]:
-        """For each term, where it stands in each field; a field in which it does not stand is left out."""
+        """Return for each term its matches by field; a field in which the term does not occur is left out."""
         known = self._known
         if new := [term for term in terms if term not in known]:
             found = self._look(new)
             known.update(zip(new, found, strict=True))
             self._kept += len(new) + sum(len(match.rows) for one in found for match in one.values())
             if self._kept > _MOST_KEPT:
-                # Not emptied: somebody else may be reading it.
+                # Replace the table instead of emptying it: another thread may be reading it.
                 self._known, self._kept = {}, 0
         return [dict(known[term]) for term in terms]
 
@@ -138,16 +139,16 @@ class LocalEngine:
         return sum(map(len, self._maps)) == self.rows
 
     def lengths(self, field: str) -> NDArray[np.float32]:
-        """How many terms each row has in this field."""
+        """Return how many terms each row has in this field."""
         return self._lengths[field]
 
     def mean_length(self, field: str) -> float:
-        """How many terms a row has in this field on average, of the rows that have any."""
+        """Return the average number of terms in this field, over the rows that have any."""
         return self._means[field]
 
     @cached_property
     def _means(self) -> dict[str, float]:
-        # Sums of whole numbers in double precision are exact, whatever their order.
+        # Sums of whole numbers in double precision are exact in any order.
         return {
             field: float(lengths.sum(dtype=np.float64)) / max(1, int(np.count_nonzero(lengths)))
             for field, lengths in self._lengths.items()
@@ -167,7 +168,7 @@ class LocalEngine:
     # --- meaning ------------------------------------------------------------------------------------------------------
 
     def similarity(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """How near each row's vector is to this one, from -1 to 1: products of whole numbers, exact in any split."""
+        """Return how near each row's vector is to this one, from -1 to 1; the same in any split into segments."""
         wanted, scale = quantize(vector[None, :])
         found = np.empty(sum(map(len, self._maps)), np.float32)
         first = 0
@@ -183,11 +184,11 @@ class LocalEngine:
         return found if self._order is None else found.take(self._order)
 
     def nearest(self, vector: NDArray[np.float32]) -> Candidates | None:
-        """The rows that may be nearest, where somebody else looks for them; None: all are looked at here."""
+        """Return the candidates of a server; None here, where all rows are compared on this machine."""
         return None
 
     def vector(self, row: int) -> NDArray[np.float32]:
-        """The vector of a row, as nearly as it is kept."""
+        """Return the vector of a row, as nearly as it was stored."""
         place = int(self.file_of_row[row])
         inside = int(self._in_part[place]) + row - int(self.first_row[place])
         rows, scales = self._part_of(place).vectors
@@ -196,7 +197,7 @@ class LocalEngine:
 
     @cached_property
     def _order(self) -> Rows | None:
-        """For each live row where it lies among the rows of all segments; None where that is its own place."""
+        """For each live row its position among the rows of all segments; None when the two orders are the same."""
         places = np.concatenate([np.zeros(0, np.int64), *self._maps])
         if self._all_live and np.array_equal(places, np.arange(len(places))):
             return None
@@ -205,20 +206,20 @@ class LocalEngine:
         order[places[live]] = live
         return order
 
-    # --- how files hang together --------------------------------------------------------------------------------------
+    # --- names that files define and use ------------------------------------------------------------------------------
 
     @cached_property
     def in_degree(self) -> NDArray[np.float64]:
-        """For each file, how many others use a name that it defines.
+        """For each file, how many other files use a name that it defines.
 
-        A name that is defined in several files counts for each by its share, and in more than three for none: then it
-        says nothing about where its uses lead.
+        A name that is defined in several files counts for each by its share. A name that is defined in more than three
+        counts for none, because its uses do not tell which file is meant.
         """
         crossed = self._crossed()
         return _shares(crossed.defined, crossed.used, len(crossed.names), len(self.paths))
 
     def uses_of_names(self) -> dict[bytes, float]:
-        """For every name that is defined, how many files use it, shared among the files that define it."""
+        """Return for every defined name how many files use it, divided by the number of files that define it."""
         names, defined, used = self._crossed()
         uses = np.bincount(used[0], minlength=len(names))
         shares = uses / np.maximum(np.bincount(defined[0], minlength=len(names)), 1)
@@ -241,17 +242,17 @@ class LocalEngine:
         return _Crossed(list(numbers), _pairs(defined, files), _pairs(used, files))
 
     def _live(self, part: int, names: Rows, files: Rows) -> tuple[Rows, Rows]:
-        """The pairs whose file is live, the file by its place in the whole."""
+        """Return the pairs whose file is live, with the place of the file in the whole table."""
         places = self._places[part]
         live = places[files] >= 0
         return names[live], places[files[live]]
 
-    # --- one by one ---------------------------------------------------------------------------------------------------
+    # --- files, definitions and rows one by one -----------------------------------------------------------------------
 
     def definitions(self, name: str, *, inside: int = 0) -> list[Definition]:
-        """Every definition of this very name in a file with rows, in order of files.
+        """Return every definition with exactly this name in a file with rows, in order of files.
 
-        What they are inside of is read when there are no more of them than `inside`.
+        The container of each is read only when there are at most `inside` of them.
         """
         found = [
             (int(self._places[index][file]), kind, index, number)
@@ -268,7 +269,7 @@ class LocalEngine:
 
     @cached_property
     def _places(self) -> list[Rows]:
-        """For each segment, the place of each of its files in the whole; -1 for one that is not live."""
+        """For each segment, the place of each of its files in the whole table; -1 for a file that is not live."""
         found = []
         for index, part in enumerate(self._parts):
             places = np.full(len(part.row_starts), -1, np.int64)
@@ -278,7 +279,7 @@ class LocalEngine:
         return found
 
     def find(self, path: str) -> int | None:
-        """The place of a file, or None."""
+        """Return the place of a file, or None."""
         place = bisect_left(self.paths, path)
         return place if place < len(self.paths) and self.paths[place] == path else None
 
@@ -292,28 +293,28 @@ class LocalEngine:
         return self._part_of(place).symbols(int(self._number[place]))
 
     def passage(self, place: int, row: int) -> Passage:
-        """What is shown of a row of a file."""
+        """Return what is shown of a row of a file."""
         inside = int(self._in_part[place]) + row - int(self.first_row[place])
         return self._part_of(place).passage(int(self._number[place]), inside)
 
     def line_start(self, place: int, offset: int) -> int:
-        """Where the line begins that holds this place of a file."""
+        """Return where the line that holds this offset of a file begins."""
         return self._part_of(place).line_start(int(self._number[place]), offset)
 
     def reaching(self, place: int, before: int, until: int) -> list[Reach]:
-        """The definitions of a file that begin before one byte of it and reach another, in order."""
+        """Return the definitions of a file that begin before the byte `before` and reach the byte `until`, in order."""
         return self._part_of(place).reaching(int(self._number[place]), before, until)
 
     def outline(self, place: int, definition: int) -> Outline:
-        """What a definition of a file is, by its number."""
+        """Return the outline of a definition of a file, by its number."""
         return self._part_of(place).outline(definition)
 
     def defined_in(self, place: int, name: str) -> list[tuple[str, int]]:
-        """Kind and first byte of each definition of this very name in a file."""
+        """Return kind and first byte of each definition in a file with exactly this name."""
         return self._part_of(place).defined_in(int(self._number[place]), name)
 
     def row_at(self, place: int, offset: int) -> int:
-        """The row of a file that holds this byte of it."""
+        """Return the row of a file that holds this offset."""
         inside = self._part_of(place).row_at(int(self._number[place]), offset) - int(self._in_part[place])
         return int(self.first_row[place]) + inside
 
@@ -325,10 +326,10 @@ class LocalEngine:
     def _part_of(self, place: int) -> LivePart:
         return self._parts[int(self._part[place])]
 
-    # --- how rows are put in order ------------------------------------------------------------------------------------
+    # --- the order of rows --------------------------------------------------------------------------------------------
 
     def _rows_in_parts(self) -> tuple[Rows, Rows]:
-        """The first row of each file in its own segment, and how many it has."""
+        """Return the first row of each file in its own segment, and the number of its rows."""
         first = np.zeros(len(self.paths), np.int64)
         sizes = np.zeros(len(self.paths), np.int64)
         for place, part in enumerate(self._parts):
@@ -340,7 +341,7 @@ class LocalEngine:
         return first, sizes
 
     def _map(self, place: int, sizes: Rows) -> Rows:
-        """For each row of a segment its place in the whole, -1 for one that is not live."""
+        """Return for each row of a segment its position in the whole table, -1 for a row that is not live."""
         places = np.full(int(self._parts[place].row_starts[-1]), -1, np.int64)
         own = np.flatnonzero(self._part == place)
         counts = sizes[own]
@@ -350,12 +351,12 @@ class LocalEngine:
 
 
 def exact_type(dimension: int) -> Literal["float32", "float64"]:
-    """The narrowest type that holds every product of two vectors of bytes as it is; times a scale, both are one."""
+    """Return the narrowest float type that holds every product of two vectors of bytes exactly."""
     return "float32" if dimension * 127 * 127 <= 1 << 24 else "float64"
 
 
 def _pairs(found: list[tuple[Rows, Rows]], files: int) -> tuple[Rows, Rows]:
-    """All pairs of a name and a file, each once, in order."""
+    """Return all pairs of a name and a file, each once, in order."""
     both = np.unique(np.concatenate([np.zeros(0, np.int64), *(names * files + own for names, own in found)]))
     return both // max(1, files), both % max(1, files)
 
@@ -365,23 +366,23 @@ def _shares(defined: tuple[Rows, Rows], used: tuple[Rows, Rows], names: int, fil
     uses = np.bincount(used[0], minlength=names)
     counted = definitions[defined[0]] <= _MOST_DEFINITIONS
     name, file = defined[0][counted], defined[1][counted]
-    # A file that uses its own name does not count as another one.
+    # A file that uses a name of its own does not count as another file.
     itself = np.isin(name * files + file, used[0] * files + used[1])
     shares = (uses[name] - itself) * (_WHOLE // definitions[name])
     return np.bincount(file, shares, minlength=files) / _WHOLE
 
 
-# --- A view whose nearest rows a server names: the scan over all vectors is done there, everything else here.
+# --- an engine whose nearest rows a server finds; everything else is done here ----------------------------------------
 
 
-# The server adds up in another order: what it says of a row may be off by so much.
+# The server adds up in another order, so its score of a row may be off by so much.
 _ROUNDING = 1e-4
 
 
 class Candidates(NamedTuple):
-    """The rows that the server names, how near they are, and the most that any other row can be (None: all are here).
+    """The rows that the server names, how near each is, and the highest score of any other row (None: no other).
 
-    `middle` is how near a row in the middle of all is, as nearly as a sample says it; exact where the sample is all.
+    `middle` is the median nearness of all rows, estimated from a sample; exact where the sample is all rows.
     """
 
     engine: CandidateEngine
@@ -392,7 +393,7 @@ class Candidates(NamedTuple):
 
 
 class CandidateEngine(LocalEngine):
-    """The local engine, with a server for the scan. `trouble` is why the server was not asked, or did not answer."""
+    """The local engine, with a server that finds the nearest rows. `trouble` is why the server gave no answer."""
 
     def __init__(self, view: SnapshotView, remote: RowSearch, clock: Clock = SYSTEM_CLOCK) -> None:
         super().__init__(view)
@@ -403,7 +404,7 @@ class CandidateEngine(LocalEngine):
         self._resting_until = -1.0
 
     def nearest(self, vector: NDArray[np.float32]) -> Candidates | None:
-        """The rows that may be nearest; None when they must be looked for here."""
+        """Return the rows that may be nearest; None when this machine must compare all rows."""
         if not self.rows or self._clock.monotonic() < self._resting_until:
             return None
         wanted, scale = quantize(vector[None, :])
@@ -417,7 +418,7 @@ class CandidateEngine(LocalEngine):
         rows = np.unique(np.array([self._place(near.segment, near.row) for near in found], np.int64))
         rows = rows[rows >= 0]
         if len(rows) < min(ENGINE_CANDIDATES, self.rows):
-            # What it left out may be the nearest of all.
+            # A row that the server left out may be the nearest of all.
             self.trouble = EngineDamaged(why="its answer names rows that are none of this snapshot")
             return None
         others = None if len(rows) == self.rows else np.float32(found[-1].score + _ROUNDING)
@@ -425,12 +426,12 @@ class CandidateEngine(LocalEngine):
         return Candidates(self, rows, self.similarity_of(vector, rows), others, middle)
 
     def _sampled(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """How near rows are that stand for all: every one of a store that is not large, else each nth."""
+        """Return how near a sample of rows is: every row of a store that is not large, else each nth row."""
         step = -(-self.rows // ENGINE_SAMPLE)
         return self.similarity(vector) if step == 1 else self.similarity_of(vector, np.arange(0, self.rows, step))
 
     def similarity_of(self, vector: NDArray[np.float32], rows: Rows) -> NDArray[np.float32]:
-        """What `similarity` says of these rows, without a look at the others."""
+        """Return what `similarity` gives for these rows, without comparing the others."""
         wanted, scale = quantize(vector[None, :])
         files = self.file_of_row[rows]
         parts, inside = self._part[files], self._in_part[files] + rows - self.first_row[files]
@@ -446,6 +447,6 @@ class CandidateEngine(LocalEngine):
         return found
 
     def _place(self, segment: str, row: int) -> int:
-        """The place of a row in the whole; -1 for one that is not live, or that is none of ours."""
+        """Return the position of a row in the whole table; -1 for a row that is not live or not of this snapshot."""
         index = self._index.get(segment, -1)
         return int(self._maps[index][row]) if index >= 0 and 0 <= row < len(self._maps[index]) else -1

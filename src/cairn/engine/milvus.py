@@ -1,7 +1,7 @@
-"""A Milvus server: one call at a time, each with a deadline, and what went wrong as one of our errors.
+"""Talk to a Milvus server: one call at a time, each with a deadline, and failures as errors of Cairn.
 
-Only what did not get through is tried again; every call that we make may be made twice. The token comes from the
-environment, and stands in no message. This is the one file that knows the package; it is imported when it is needed.
+Only calls that did not get through are tried again; every call may safely be made twice. The token comes from the
+environment, and is in no message. No other file imports the client package, and this one imports it when it is needed.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ _FULL = ("No space left", "disk quota", "DiskQuota", "memory quota", "RESOURCE_E
 
 
 class Server:
-    """A server, connected when it is first asked. Good for one thread at a time."""
+    """A server, connected at the first call. For use by one thread at a time."""
 
     def __init__(self, uri: str, token: str = "", *, clock: Clock = SYSTEM_CLOCK) -> None:
         self.uri = uri
         self._token = token
         self._clock = clock
         self._client: Any = None
-        # How often the connection was lost: a server that came back may have let go of what was loaded.
+        # How often the connection was lost: a restarted server may have unloaded the collection.
         self.losses = 0
-        # The time by which several servers or stores have to have answered together; None: each call has its own.
+        # The deadline that several calls share; None when each call has its own.
         self.until: float | None = None
 
     def close(self) -> None:
-        """Let go of the connection; a second call does nothing."""
+        """Close the connection; a second call does nothing."""
         client, self._client = self._client, None
         if client is not None:
             client.close()
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Meanwhile all calls together last no longer than about this."""
+        """Limit all calls inside the context to about this many seconds together."""
         before, own = self.until, self._clock.monotonic() + seconds
         self.until = own if before is None else min(before, own)
         try:
@@ -52,7 +52,7 @@ class Server:
             self.until = before
 
     def call(self, ask: Callable[[Any, float], Any], seconds: float = ENGINE_SEARCH_SECONDS) -> Any:
-        """What `ask(client, seconds left)` gives; raises an `EngineError`, and within about so many seconds."""
+        """Return what `ask(client, seconds left)` gives; raises an `EngineError` after about `seconds` at most."""
         until = self._clock.monotonic() + seconds
         if self.until is not None:
             until = min(until, self.until)
@@ -82,15 +82,15 @@ class Server:
                 from pymilvus import MilvusClient  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: PLC0415
             except ImportError:
                 raise EngineMissing from None
-            # It logs every call that fails, with what was sent along.
+            # The package logs every failed call together with what was sent.
             logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)
             self._client = MilvusClient(uri=self.uri, token=self._token, timeout=max(seconds, 0.1), dedicated=True)
         return self._client
 
     def _told(self, problem: Exception) -> EngineError:
-        """The error that this is. What the server says is shown short, on one line and without the token."""
+        """Return the error for this problem. The server's message is short, on one line and without the token."""
         said = list(_chain(problem))
-        # A connection that is refused says only that it failed; why, what it came from says.
+        # The error of a refused connection says only that it failed; the error that caused it says why.
         text = next((one for one in said if any(word in one for word in _REFUSED)), said[0])
         why = " ".join((text.replace(self._token, "…") if self._token else text).split())
         why = "".join(char for char in why if char.isprintable())[:_MOST_CHARS].rstrip(". ")
@@ -104,7 +104,7 @@ class Server:
 
 
 def _chain(problem: BaseException | None) -> Iterator[str]:
-    """What an error says, and what those say that it came from, with the code of each."""
+    """Yield the message and code of an error, and of the errors that caused it."""
     for _ in range(_MOST_CAUSES):
         if problem is None:
             return
@@ -116,7 +116,7 @@ def _chain(problem: BaseException | None) -> Iterator[str]:
 
 
 def schema_of(dimension: int, description: str, fields: tuple[tuple[str, str, int], ...]) -> Any:
-    """A closed schema: an id, these fields (name, type, longest text), a vector and a sparse vector."""
+    """Return a closed schema: an id, these fields (name, type, longest text), a vector and a sparse vector."""
     from pymilvus import DataType, MilvusClient  # noqa: PLC0415
 
     schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False, description=description)

@@ -1,8 +1,8 @@
-"""The rows of one store on a Milvus server. See `contract` for what it promises.
+"""Keep the rows of one store on a Milvus server, as `contract` promises.
 
-A segment is put as a note that it is begun, rows, pieces of its sealed files and a receipt, in this order, and then
-flushed: with a receipt and a flush behind it, it lasts; with the note alone it is an orphan. Everything is written
-under ids of its own, so writing it again changes nothing.
+A segment is put in this order: a note that it is begun, its rows, the pieces of its sealed files, a receipt, a flush.
+With the receipt and the flush it lasts; with the note alone it is an orphan. Every document has an id of its own, so
+writing it again changes nothing.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from cairn.engine.milvus import Server, schema_of
 from cairn.errors import EngineDamaged, EngineError, EngineForeign, StoreCorrupt
 from cairn.store import Completion, decode_completion, encode_completion
 
-# --- How a store lies on a Milvus server: one collection, its fields, the kinds of its documents, and how it is
-# filtered.
+# --- the collection of a store: its fields and the kinds of its documents ---------------------------------------------
 
 
 SCHEMA_VERSION = 1
@@ -47,24 +46,24 @@ FIELDS = (
     ("payload", "VARCHAR", 65_535),
 )
 FIELD_NAMES = {"id", "dense", "sparse", *(name for name, _, _ in FIELDS)}
-# A sparse vector may not be empty; no question ever asks for this number.
+# A sparse vector must not be empty; no search asks for this dimension.
 _NOWHERE = {(1 << 32) - 2: 1e-6}
 _NOT_NAME = re.compile("[^a-z0-9_]")
 _DESCRIPTION = re.compile(r"cairn rows ([0-9]+) of (\S+)")
 
 
 def collection_name(store_id: str) -> str:
-    """The collection of a store: its id, with what a name there may not hold replaced."""
+    """Return the collection of a store: its id, with characters that the server does not allow replaced."""
     return "cairn_" + _NOT_NAME.sub("_", store_id.lower())
 
 
 def description(store_id: str) -> str:
-    """What is written on a collection of ours."""
+    """Return the text that marks a collection as one of Cairn's."""
     return f"cairn rows {SCHEMA_VERSION} of {store_id}"
 
 
 def problem_of(found: dict[str, Any], store_id: str, dimension: int | None) -> str | None:
-    """Why a collection cannot be used as the one of this store; None when it can."""
+    """Return why a collection cannot be used for this store; None when it can."""
     ours = _DESCRIPTION.fullmatch(str((found.get("properties") or {}).get(PROPERTY, "")))
     if ours is None:
         return "somebody else made it"
@@ -85,14 +84,14 @@ def problem_of(found: dict[str, Any], store_id: str, dimension: int | None) -> s
 
 
 def row_document(segment: str, row: Row) -> dict[str, Any]:
-    """A row, as it is sent."""
+    """Return a row as the document that is sent."""
     return {
         "id": f"{segment}:{row.row}",
         "kind": ROW,
         "segment": segment,
         "file": row.file,
         "row": row.row,
-        # A name may be any bytes; a text there is UTF-8.
+        # A file name may be any bytes, but a text on the server is UTF-8.
         "path": row.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"),
         "payload": "",
         "dense": row.vector.tolist(),
@@ -101,7 +100,7 @@ def row_document(segment: str, row: Row) -> dict[str, Any]:
 
 
 def reserved(kind: int, own_id: str, owner: str, payload: str, dimension: int, place: int = 0) -> dict[str, Any]:
-    """A document that is no row; `owner` is its segment or its run."""
+    """Return a document that is no row; `owner` is its segment or its run."""
     return {
         "id": own_id,
         "kind": kind,
@@ -116,19 +115,19 @@ def reserved(kind: int, own_id: str, owner: str, payload: str, dimension: int, p
 
 
 def pieces(name: str, data: memoryview | bytes) -> Iterator[tuple[int, str]]:
-    """A file as texts that fit into a document each: the place in the file, then the name and the packed bytes."""
+    """Yield a file as texts that each fit into a document: the offset in the file, then name and compressed bytes."""
     for place in range(0, max(1, len(data)), ENGINE_PIECE_BYTES):
         packed = zlib.compress(data[place : place + ENGINE_PIECE_BYTES], 1)
         yield place, f"{name} {base64.b64encode(packed).decode()}"
 
 
 def piece_count(size: int) -> int:
-    """Of how many pieces a file of so many bytes is."""
+    """Return the number of pieces of a file of so many bytes."""
     return max(1, -(-size // ENGINE_PIECE_BYTES))
 
 
 def unpack(payload: str) -> tuple[str, bytes]:
-    """Name and bytes of a piece; ValueError when it is none."""
+    """Return name and bytes of a piece; ValueError when the text is no piece."""
     name, _, packed = payload.partition(" ")
     unpacker = zlib.decompressobj()
     try:
@@ -144,7 +143,7 @@ def unpack(payload: str) -> tuple[str, bytes]:
 
 
 def rows_in(scope: Scope) -> str:
-    """The filter of a scope. Names of segments and numbers stand in it, and nothing that anybody else wrote."""
+    """Return the filter of a scope. It contains only names of segments and numbers, and no text from outside."""
     parts = [f"kind == {ROW}", f"segment in [{', '.join(map(quoted, scope.segments))}]"]
     for segment, files in scope.hidden.items():
         if files:
@@ -153,24 +152,24 @@ def rows_in(scope: Scope) -> str:
 
 
 def quoted(name: str) -> str:
-    """A name of ours in a filter."""
+    """Return a name in quotes for a filter; the name must be one that Cairn made."""
     assert is_name(name), "only names that we made stand in a filter"
     return f'"{name}"'
 
 
 def is_name(text: str) -> bool:
-    """Whether this could be the name of a segment or of a run."""
+    """Return whether this could be the name of a segment or of a run."""
     return re.fullmatch(r"[A-Za-z0-9_:.-]{1,200}", text) is not None
 
 
 _PAGE = 1_000
-# What the server says of a collection that it does not hold in memory.
+# How the server's message about a collection that is not loaded begins.
 _NOT_LOADED = "101 "
 MANIFEST = "manifest.json"
 
 
 class MilvusRows:
-    """The collection of a store. `dimension` is that of its vectors; `rows` about how many there will be."""
+    """The rows of one store on a server. `dimension` is that of its vectors, `rows` about how many there will be."""
 
     def __init__(self, server: Server, store_id: str, dimension: int, rows: int = 0) -> None:
         self._server = server
@@ -184,11 +183,11 @@ class MilvusRows:
         self._server.close()
 
     def limit(self, until: float | None) -> None:
-        """From now on no call lasts beyond this time of the clock; None: each may take its own."""
+        """Let no call last beyond this time of the clock from now on; None gives each call its own deadline."""
         self._server.until = until
 
     def ping(self) -> str:
-        """What answers, and of which version."""
+        """Return the version of the server."""
         return str(self._server.call(lambda client, left: client.get_server_version(timeout=left)))
 
     # --- questions ----------------------------------------------------------------------------------------------------
@@ -204,11 +203,12 @@ class MilvusRows:
             return []
         with self._server.within(ENGINE_SEARCH_SECONDS):
             found = self._found(field, wanted, scope, limit) if self._is_there() else []
-            # Only now: what is collected loses its receipt before its rows, so whatever has one still was there whole.
+            # Check the receipts after the search: a dropped segment loses its receipt before its rows, so a segment
+            # that still has one was whole during the search.
             whole = {owner for owner, _ in self._documents(RECEIPT, scope.segments)}
         if missing := [name for name in scope.segments if name not in whole]:
             raise EngineDamaged(why=f"segment {missing[0]} is not there")
-        # A row without one of the words is no match, whatever the server fills its list with.
+        # A row without any of the terms is no match, though the server may fill its list with such rows.
         return best((hit for hit in found if field == "dense" or hit.score > 0), limit)
 
     def _found(self, field: str, wanted: Any, scope: Scope, limit: int) -> list[Near]:
@@ -248,7 +248,7 @@ class MilvusRows:
     # --- segments -----------------------------------------------------------------------------------------------------
 
     def put_segment(self, sealed: Sealed) -> Receipt:
-        """Rows in small batches, whatever their number; then the files, the receipt, and the barrier."""
+        """Put the rows in small batches, then the files, the receipt and a flush; check that everything arrived."""
         self._make()
         parts = sum(piece_count(len(file.data)) for file in sealed.files)
         receipt = Receipt(sealed.name, sealed.rows, parts, sealed.rows_sha256, sealed.sealed_sha256)
@@ -264,7 +264,7 @@ class MilvusRows:
         return receipt
 
     def flush(self) -> None:
-        """What was written before lasts from here on, whatever happens to the server."""
+        """Make everything written so far durable, whatever happens to the server."""
         self._server.call(lambda client, left: client.flush(self.collection, timeout=left), ENGINE_FLUSH_SECONDS)
 
     def receipts(self, *, counted: bool = False) -> dict[str, Receipt]:
@@ -286,7 +286,7 @@ class MilvusRows:
         yield from self._files(PIECE, segment)
 
     def drop_segment(self, segment: str) -> None:
-        # The receipt first: what is left after that is nobody's, and is found as such.
+        # Remove the receipt first: the rest then belongs to nobody and is found as an orphan.
         self._delete(f"kind == {RECEIPT} and segment == {quoted(segment)}")
         self._delete(f"segment == {quoted(segment)} and kind != {BEGUN}")
         self._delete(f"segment == {quoted(segment)}")
@@ -294,7 +294,7 @@ class MilvusRows:
     # --- markers ------------------------------------------------------------------------------------------------------
 
     def put_marker(self, marker: Completion, manifest: bytes, others: Mapping[str, bytes]) -> None:
-        """The files of the snapshot first: who finds the marker finds them."""
+        """Put the files of the snapshot before the marker: whoever finds the marker finds them."""
         self._make()
         for name, data in {MANIFEST: manifest, **others}.items():
             self._write(self._pieces(SNAPSHOT, marker.run_id, name, data), ENGINE_PIECES_PER_CALL)
@@ -334,7 +334,7 @@ class MilvusRows:
     # --- the collection -----------------------------------------------------------------------------------------------
 
     def _is_there(self) -> bool:
-        """Whether the collection is there and ours. `EngineForeign` when it is not ours."""
+        """Return whether the collection exists. `EngineForeign` when it is not that of this store."""
         if self._usable == self._server.losses:
             return True
         if not self._ask(lambda client, left: client.has_collection(self.collection, timeout=left)):
@@ -347,7 +347,7 @@ class MilvusRows:
         return True
 
     def _make(self) -> None:
-        """The collection is there; one that was left half made is finished."""
+        """Make the collection, or finish one that is half made."""
         if self._is_there():
             return
         mark = description(self._store_id)
@@ -365,7 +365,7 @@ class MilvusRows:
                 ENGINE_WRITE_SECONDS,
             )
         except EngineError:
-            # Its answer may have been lost, or somebody else was as fast.
+            # The answer may have been lost, or another process made the collection first.
             if not self._is_there():
                 raise
             return
@@ -373,7 +373,7 @@ class MilvusRows:
         self._usable = self._server.losses
 
     def _load(self) -> None:
-        """Index what is not indexed, then load: each does nothing where it is done."""
+        """Make missing indexes and load the collection; both do nothing when that is done."""
 
         def made(client: Any, left: float) -> None:
             known = {
@@ -404,7 +404,7 @@ class MilvusRows:
         except EngineError as problem:
             if not str(problem.fields.get("why")).startswith(_NOT_LOADED):
                 raise
-        # The server was started anew between two calls, and our connection did not notice.
+        # The server was restarted between two calls, and the connection did not notice.
         self._is_there()
         return self._server.call(ask, seconds)
 
@@ -416,7 +416,7 @@ class MilvusRows:
             yield reserved(kind, f"{kind}:{owner}:{name}:{place}", owner, payload, self._dimension, place)
 
     def _write(self, documents: Iterable[dict[str, Any]], at_once: int) -> None:
-        """All of them, a few at a time: memory does not grow with their number."""
+        """Write all documents, a few at a time, so that memory does not grow with their number."""
         left_over = iter(documents)
         while batch := list(islice(left_over, at_once)):
             self._ask(lambda client, left, batch=batch: client.upsert(self.collection, batch, timeout=left))
@@ -426,20 +426,20 @@ class MilvusRows:
             self._ask(lambda client, left: client.delete(self.collection, filter=which, timeout=left))
 
     def _count(self, segment: str) -> int:
-        """How many rows and pieces of a segment there are."""
+        """Return how many rows and pieces of a segment there are."""
         found = self._query(f"kind in [{ROW}, {PIECE}] and segment == {quoted(segment)}", ["count(*)"])
         return int(found[0]["count(*)"]) if found else 0
 
     def _documents(self, kind: int, owners: Sequence[str] | None = None) -> list[tuple[str, str]]:
-        """Owner and payload of the documents of a kind; those of some owners are asked for by id, which is cheap."""
+        """Return owner and payload of the documents of a kind; those of given owners are looked up by id, cheaply."""
         if owners is None:
             found: Iterable[dict[str, Any]] = self._pages(f"kind == {kind}", ["segment", "payload"])
         else:
-            # Nothing beside the ids: with a second condition the server looks through all that it has.
+            # Ask by ids alone: with a second condition the server searches through everything.
             ids = ", ".join(quoted(f"{kind}:{owner}") for owner in owners)
             asked = self._query(f"id in [{ids}]", ["kind", "segment", "payload"])
             found = [one for one in asked if one["kind"] == kind and one["segment"] in owners]
-        # What has no name of ours is none of ours.
+        # Ignore documents whose owner has no name that Cairn gives.
         return [(owner, str(one["payload"])) for one in found if is_name(owner := str(one["segment"]))]
 
     def _files(self, kind: int, owner: str) -> Iterator[tuple[str, int, bytes]]:
@@ -465,7 +465,7 @@ class MilvusRows:
                 yield name, place, data
 
     def _pages(self, which: str, fields: list[str]) -> Iterator[dict[str, Any]]:
-        """Every document that fits, by ranges of ids: no answer grows with their number, nor must it be in order."""
+        """Yield every document that fits, by ranges of ids, so that no answer grows with the number of documents."""
         ranges: list[tuple[str, str | None]] = [("", None)]
         while ranges:
             after, last = ranges.pop()
@@ -477,7 +477,7 @@ class MilvusRows:
             if len(page) < _PAGE:
                 yield from page
             else:
-                # There may be more, before these as well as after them.
+                # The server returns any so many of the range: there may be more before these as well as after them.
                 middle = ids[len(ids) // 2 - 1]
                 ranges += [(middle, last), (after, middle)]
 

@@ -1,8 +1,8 @@
-"""The rows of a sealed segment as a search server gets them: vectors, term weights, and a digest over all of it.
+"""Prepare the rows of a sealed segment for a search server: vectors, term weights, and a digest over all of them.
 
-A term's number is the CRC-32 of its UTF-8 bytes. Its weight in a row is how often it stands there, the fields weighted
-into one count and saturated as in the ranking, against fixed lengths: what rows are like on the whole changes with
-every sync, and comes in with the question. So a row is the same bytes for as long as it lives.
+The number of a term is the CRC-32 of its UTF-8 bytes. The weight of a term in a row is its count there: fields are
+weighted into one count, which is saturated as in the ranking, but against fixed lengths. The average lengths of rows
+change with every sync, and come in with the question. So the bytes of a row never change.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ K1 = 1.2
 B = 0.75
 _WEIGHTS = {"path": 2.0, "body": 1.0, "symbol": 0.0, "comment": 0.0}
 _LENGTHS = {"path": 8.0, "body": 80.0}
-# The highest number is no number of a dimension there.
+# The server does not allow the highest number as a dimension.
 _MOST = (1 << 32) - 1
 
 
 def term_number(term: str) -> int:
-    """The dimension that a term stands in."""
+    """Return the dimension of the sparse vector that stands for a term."""
     return crc32(term.encode()) % _MOST
 
 
 class SegmentRows:
-    """A sealed segment, ready to be sent. Good for as long as the view is open that the part is from."""
+    """A sealed segment, ready to be sent. Valid while the view that `part` belongs to is open."""
 
     def __init__(self, name: str, sealed_sha256: str, part: LivePart, files: Iterable[SealedFile] = ()) -> None:
         self.name = name
@@ -46,7 +46,7 @@ class SegmentRows:
 
     @cached_property
     def rows_sha256(self) -> str:
-        """Over every row in order: its file, its path, its vector and its terms."""
+        """The digest over every row in order: its file, its path, its vector and its terms."""
         digest = sha256()
         for row in self.read():
             numbers = np.fromiter(row.terms, "<u4", len(row.terms)).tobytes()
@@ -57,7 +57,7 @@ class SegmentRows:
         return digest.hexdigest()
 
     def read(self) -> Iterator[Row]:
-        """Every row, those of files that a tombstone hides among them: what is hidden is for each snapshot to say."""
+        """Yield every row, rows of hidden files included: which files are hidden differs between snapshots."""
         part = self.part
         starts = part.row_starts.astype(np.int64)
         keys = part.keys()
@@ -69,19 +69,19 @@ class SegmentRows:
 
 
 def segments_of(view: SnapshotView) -> list[SegmentRows]:
-    """The segments of a view, without their files."""
+    """Return the segments of a view, without their files."""
     refs = view.manifest.segments
     return [SegmentRows(ref.name, ref.sha256, part) for ref, part in zip(refs, live_parts(view), strict=True)]
 
 
 def scope_of(view: SnapshotView) -> Scope:
-    """What a view reads: its segments, without what its tombstones hide."""
+    """Return the scope of a view: its segments, without the files that its tombstones hide."""
     pairs = list(zip((ref.name for ref in view.manifest.segments), live_parts(view), strict=True))
     return Scope(tuple(name for name, _ in pairs), {name: part.hidden for name, part in pairs if part.hidden})
 
 
 def _forward(postings: Postings) -> Iterator[Mapping[int, float]]:
-    """For each row the weight of each of its terms, in order of the terms' numbers."""
+    """Yield for each row the weight of each of its terms, in order of the terms' numbers."""
     rows, terms, counts = _weighted(postings)
     numbers = np.fromiter((crc32(text) % _MOST for text in postings.texts()), np.int64, postings.terms)
     weights = (counts * (K1 + 1) / (counts + K1)).astype(np.float32)
@@ -89,12 +89,12 @@ def _forward(postings: Postings) -> Iterator[Mapping[int, float]]:
     rows, terms, weights = rows[order], numbers[terms[order]], weights[order]
     ends = np.searchsorted(rows, np.arange(postings.rows + 1))
     for first, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        # Two terms with one number count as one: the ranking looks again.
+        # Two terms with the same number count as one: the ranking compares the text again.
         yield dict(zip(terms[first:end].tolist(), weights[first:end].tolist(), strict=True))
 
 
 def _weighted(postings: Postings) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Every (row, term) pair once, and the weighted count of the term in the row."""
+    """Return every pair of row and term once, and the weighted count of the term in the row."""
     keys, values = [np.zeros(0, np.int64)], [np.zeros(0)]
     for field in FIELDS:
         if not (weight := _WEIGHTS[field]):

@@ -1,7 +1,8 @@
-"""The text of all live files of a snapshot, and every place in it that a pattern matches.
+"""Find every match of a pattern in the text of all live files of a snapshot.
 
-One pass in linear time over the mapped bytes. In a segment the files stand one after the other, each with a newline
-after it that is not its own; what a tombstone hides is passed over, so no match can lie in it or reach into it.
+The search is one pass in linear time over the mapped bytes. In a segment the files follow one another, each with a
+newline after it that does not belong to the file; hidden files are left out, so no match can lie in one or reach into
+one.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from cairn.store import SnapshotView, live_parts
 
 Numbers = NDArray[np.int64]
 _NEWLINE = 10
-# So many matches in one step are found faster by comparing whole arrays than one by one.
+# From this many matches in one step on, comparing whole arrays is faster than handling matches one by one.
 _MANY = SCAN_STEP_BYTES // 2_048
-# So many of a literal are.
+# From this many matches of a literal in one step on, the next steps search for it by comparing whole arrays.
 _DENSE = SCAN_STEP_BYTES // 8_192
 _TOO_MANY_HINTS = SCAN_STEP_BYTES // 1_024
 _SAMPLE = 1 << 16
@@ -32,7 +33,7 @@ _IN_WORD = np.array([byte == 95 or (byte < 128 and chr(byte).isalnum()) for byte
 
 
 class Joint(NamedTuple):
-    """Three neighbours in every match: a byte that is marked, this one, and one that is marked. `fold`: in any case."""
+    """Three neighbouring bytes of every match: one of `before`, `here`, and one of `after`; `fold` ignores case."""
 
     before: NDArray[np.bool_]
     here: int
@@ -41,11 +42,11 @@ class Joint(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """A compiled pattern, and what is known of it; `across` lets a match go over line ends.
+    """A compiled pattern, and what is known of it; with `across`, a match may span line ends.
 
-    `literal` is set when it is just these bytes, with `word`: where a word begins and ends; with `any_case` they are
+    `literal` is set when the pattern is just these bytes, with `word` only as a whole word, and with `any_case` in
     small letters that stand for capitals too. `needed` is a pattern of plain bytes that are part of every match, and
-    `joint` says what else is.
+    `joint` describes three neighbouring bytes of every match.
     """
 
     regexp: Any
@@ -58,16 +59,16 @@ class Wanted(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """For each file how many matches it has, and how many lines on which one begins."""
+    """For each file, the number of matches and the number of lines on which a match begins."""
 
     matches: Numbers
     lines: Numbers
 
 
 class LineSpans(NamedTuple):
-    """A line with matches: its number, where it lies in its file without its newline, and the matches that begin there.
+    """A line with matches: its number, where it begins and ends without its newline, and the matches that begin on it.
 
-    Offsets count from the start of the file. Without `across` every match ends on the line it begins on.
+    Offsets count from the start of the file. Without `across`, every match ends on the line on which it begins.
     """
 
     number: int
@@ -77,7 +78,7 @@ class LineSpans(NamedTuple):
 
 
 class Texts:
-    """The live files with text in order of their paths; a file is named by its place in that order."""
+    """The live files with text, in order of their paths; a file is named by its place in that order."""
 
     def __init__(self, view: SnapshotView) -> None:
         self.view = view
@@ -90,7 +91,7 @@ class Texts:
         self._part = np.array([place for _, _, place, _ in found], np.int64)
         starts = [texts[place][1] for _, _, place, _ in found]
         self._start = np.array([at[n] for at, (_, _, _, n) in zip(starts, found, strict=True)], np.int64)
-        # Less the newline that parts it from the next one.
+        # Without the newline that separates the file from the next one.
         self._end = np.array([at[n + 1] - 1 for at, (_, _, _, n) in zip(starts, found, strict=True)], np.int64)
 
     def __len__(self) -> int:
@@ -98,7 +99,7 @@ class Texts:
 
     @property
     def sizes(self) -> Numbers:
-        """The bytes of each file."""
+        """The size of each file in bytes."""
         return self._end - self._start
 
     def text(self, place: int) -> memoryview:
@@ -112,9 +113,9 @@ class Texts:
         return [order[self._part[order] == part] for part in range(len(self._text))]
 
     def tally(self, wanted: Wanted, chosen: NDArray[np.bool_], tick: Callable[[int], None]) -> Tally:
-        """Count the matches in the chosen files, all of them.
+        """Count all matches in the chosen files.
 
-        `tick` is told before each step how many files are done, and may raise to end it.
+        `tick` is called before each step with the number of files that are done, and may raise to end the search.
         """
         tally = Tally(np.zeros(len(self), np.int64), np.zeros(len(self), np.int64))
         done, dense = 0, False
@@ -135,7 +136,7 @@ class Texts:
         return tally
 
     def lines(self, wanted: Wanted, place: int) -> Iterator[LineSpans]:
-        """The lines of a file on which a match begins, in order, each with the matches that begin there."""
+        """Yield the lines of a file on which a match begins, in order, each with the matches that begin there."""
         text = self.text(place)
         array = np.frombuffer(text, np.uint8)
         starts, ends = _real(array, *_matches(wanted, text, 0, len(text)), np.zeros(1, np.int64), np.array([len(text)]))
@@ -148,14 +149,14 @@ class Texts:
             spans = zip(starts[first:after].tolist(), ends[first:after].tolist(), strict=True)
             yield LineSpans(line + 1, borders[line] + 1, borders[line + 1], tuple(spans))
 
-    # --- how it is done -----------------------------------------------------------------------------------------------
+    # --- helpers ------------------------------------------------------------------------------------------------------
 
     def _steps(self, places: Numbers, one_by_one: bool) -> list[Numbers]:
-        """Files that are searched at once: neighbours, with nothing hidden between them, and not too much of them."""
+        """Return groups of files to search at once: neighbours with nothing hidden between them, of limited size."""
         if not len(places):
             return []
         starts, ends = self._start[places], self._end[places]
-        # A match that may go over line ends could go over the border of a file too.
+        # A match that may span line ends could also span two files, so each file is searched alone.
         parted = (ends[:-1] + 1 != starts[1:]) | (np.diff(starts // SCAN_STEP_BYTES) > 0) | one_by_one
         return np.split(places, np.flatnonzero(parted) + 1)
 
@@ -171,16 +172,16 @@ class Texts:
 
 
 def _matches(wanted: Wanted, text: memoryview, at: int, end: int) -> tuple[Numbers, Numbers]:
-    """Start and end of every match between these offsets, from left to right, none inside another."""
+    """Return start and end of every match between these offsets, from left to right, none inside another."""
     if not wanted.across:
         return _matches_in(wanted.regexp, text, [(at, end)])
-    # The start and the end of the text are those of the file.
+    # Cut the text, so that its start and end are those of the file.
     starts, ends = _matches_in(wanted.regexp, text[at:end], [(0, end - at)])
     return starts + at, ends + at
 
 
 def _matches_in(regexp: Any, text: memoryview, spans: Iterable[tuple[int, int]]) -> tuple[Numbers, Numbers]:
-    # The methods of the module that wrap this one make two objects for each match, which doubles its cost.
+    # The public methods of re2 make two objects for each match, which doubles the cost, so the inner one is called.
     match, anchor = regexp._regexp.Match, re2._Anchor.UNANCHORED
     starts: list[int] = []
     ends: list[int] = []
@@ -197,7 +198,7 @@ def _matches_in(regexp: Any, text: memoryview, spans: Iterable[tuple[int, int]])
 
 
 def _near(wanted: Wanted, text: memoryview, array: NDArray[np.uint8], at: int, end: int) -> tuple[Numbers, Numbers]:
-    """The same, looking only at the lines that hold the bytes a match needs, unless nearly all do."""
+    """Do as `_matches`, but search only the lines that hold the bytes a match needs, unless nearly all lines do."""
     if wanted.joint is not None:
         hints = _joints(array, at, end, wanted.joint)
     else:
@@ -217,7 +218,7 @@ def _near(wanted: Wanted, text: memoryview, array: NDArray[np.uint8], at: int, e
 
 
 def _joints(array: NDArray[np.uint8], at: int, end: int, joint: Joint) -> Numbers:
-    """Where the byte in the middle of such neighbours stands."""
+    """Return the offset of the middle byte of each such group of three neighbours."""
     inner = array[at + 1 : max(at + 1, end - 1)]
     found = np.flatnonzero((inner | np.uint8(_CAPITAL) if joint.fold else inner) == joint.here) + at + 1
     found = found[joint.before[array[found - 1]]]
@@ -225,7 +226,7 @@ def _joints(array: NDArray[np.uint8], at: int, end: int, joint: Joint) -> Number
 
 
 def _on_new_lines(array: NDArray[np.uint8], starts: Numbers) -> NDArray[np.bool_]:
-    """Which of these ascending offsets are the first on their line."""
+    """Return which of these ascending offsets are the first on their line."""
     if len(starts) > _MANY:
         newlines = np.flatnonzero(array == _NEWLINE)
         return np.asarray(np.diff(np.searchsorted(newlines, starts), prepend=-1) > 0)
@@ -241,11 +242,11 @@ def _on_new_lines(array: NDArray[np.uint8], starts: Numbers) -> NDArray[np.bool_
 def _literally(
     array: NDArray[np.uint8], at: int, end: int, literal: bytes, word: bool, any_case: bool = False
 ) -> tuple[Numbers, Numbers]:
-    """The same for plain bytes that stand nearly everywhere."""
+    """Do as `_matches` for plain bytes that occur very often, by comparing whole arrays."""
     width = len(literal)
-    # The bit in which a capital differs.
+    # The bit in which a capital letter differs from a small one.
     folds = [np.uint8(_CAPITAL if any_case and byte in _SMALL else 0) for byte in literal]
-    # From the byte of it that is the rarest here: fewer places are left to look at.
+    # Begin with the byte of the literal that is the rarest in a sample, which leaves the fewest candidates.
     often = np.bincount(array[at : at + _SAMPLE], minlength=256)[list(literal)]
     rarest = int(often.argmin())
     likely = array[at + rarest : max(at, end - width + 1) + rarest]
@@ -253,7 +254,7 @@ def _literally(
     for offset in np.argsort(often, kind="stable").tolist():
         found = found[array[found + offset] | folds[offset] == literal[offset]]
     if word:
-        # Before the first byte of a segment there is none; the last has always the newline behind it.
+        # No byte stands before the first one of a segment; behind the last one there is always a newline.
         before = _IN_WORD[array[found - 1]] & (found > 0)
         after = _IN_WORD[array[found + width]]
         found = found[(before != _IN_WORD[literal[0]]) & (after != _IN_WORD[literal[-1]])]
@@ -270,19 +271,20 @@ def _literally(
 def _real(
     array: NDArray[np.uint8], starts: Numbers, ends: Numbers, begin: Numbers, finish: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """Without the empty matches that are none, given the borders of the files."""
+    """Remove empty matches that do not count, given the borders of the files."""
     empty = starts == ends
     if not empty.any():
         return starts, ends
     if not len(array):
         return starts[:0], ends[:0]
-    # Directly behind a match.
+    # An empty match directly behind another match.
     behind = np.zeros(len(starts), np.bool_)
     behind[1:] = starts[1:] == ends[:-1]
-    # Inside a character of several bytes.
+    # An empty match inside a character of several bytes.
     inside = (array[np.minimum(starts, len(array) - 1)] & 0xC0 == 0x80) & (starts < len(array))
     files = np.searchsorted(begin, starts, "right") - 1
-    # Behind the last newline of a file there is no line, though the newline that parts it from the next looks like one.
+    # An empty match behind the last newline of a file: no line is there, though the separating newline looks like its
+    # end.
     last = finish[files]
     none = (starts == last) & ((last == begin[files]) | (array[last - 1] == _NEWLINE))
     real = ~(empty & (behind | inside | none))

@@ -1,1 +1,1 @@
-"""How does a store stay small? Segments are merged, old snapshots collected, old formats rewritten."""
+"""How does a store stay small? Merge segments, collect old snapshots, rewrite old formats."""

@@ -1,12 +1,12 @@
-"""Take away what nobody needs any more: old snapshots, what only they used, and work that was staged and forgotten.
+"""Collect: remove old snapshots, what only they used, and staged work that nobody finished; or remove a whole store.
 
-Kept is every number from a floor on: at least the five newest snapshots, the one that answers, and all that somebody
-may have begun to read a while ago. A number goes first, safely, and with it the snapshot. What then belongs to nobody
-goes the way of everything that a killed run left (`tidy`), so a collector that dies at any step leaves nothing that the
-next run does not clear away.
+Every generation from a floor on is kept: at least the five newest snapshots, the active one, and every snapshot that
+somebody may have begun to read a while ago. The name in `generations/` is removed first, safely, and with it the
+snapshot is gone. What then belongs to no snapshot is removed by `tidy`, like everything that a killed run left, so the
+next run finishes what a killed collector began.
 
-Old numbers can be free again because of the run that holds the lease: no writer that was robbed has a manifest left
-that it could still claim one with.
+Old generations may become free again because the collector holds the lease: no writer that lost its lease has a
+manifest left with which it could claim one of them.
 """
 
 from __future__ import annotations
@@ -51,29 +51,28 @@ from cairn.store.publish.tidy import Accounts, accounts_of, tidy, unaccounted
 from cairn.store.publish.writer import Attach, Writer, attached, open_writer
 from cairn.store.read.snapshot import collecting
 
-# --- Taking a whole store away: it gets another name in one step, so a store is there or it is not; then its
-# files go.
+# --- removing a whole store: it is renamed in one step, so that it exists or not; then its files are removed ----------
 
 
 _REMOVED = "removed_"
 _LOCK_SECONDS = 1.0
-# The lock, or the folder that holds it, is not there or is something else: then nobody can have it.
+# The lock file or its folder is missing or something else: then nobody can hold the lock.
 _NO_LOCK = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EINVAL)
 
 
 def is_leftover(name: str) -> bool:
-    """Whether this is what a removal that was cut short has left."""
+    """Return whether a folder of this name is left from an unfinished removal."""
     return name.startswith(_REMOVED) and is_store_id(name.removeprefix(_REMOVED))
 
 
 def require_no_writer(store: Fs, clock: Clock, processes: Processes) -> None:
-    """`StoreBusy` when a run may be writing this store.
+    """Raise `StoreBusy` when a run may be writing this store.
 
-    A lease that cannot be read, or whose process is out of sight, is believed until it has stood still for longer than
-    any lease may last.
+    A lease that cannot be read, or whose process cannot be seen from here, counts as held until its file has not
+    changed for longer than any lease may last.
     """
     try:
-        # A later version may hold it: whether it does is all that is asked.
+        # A later version of Cairn may hold the lease; only whether it does matters here.
         with reading_newer():
             lease = read_lease(store)
     except StoreUnreadable:
@@ -94,9 +93,9 @@ def require_no_writer(store: Fs, clock: Clock, processes: Processes) -> None:
 
 @contextlib.contextmanager
 def alone(store: Fs, clock: Clock, processes: Processes) -> Iterator[None]:
-    """While nobody else writes the store or opens it to read. `StoreBusy` or `LeaseStuck` when somebody does."""
+    """Keep other writers and readers out of a store; `StoreBusy` or `LeaseStuck` when one is at work."""
     with contextlib.ExitStack() as held:
-        # Nobody takes the lease, or renews it, without this lock.
+        # Taking or renewing the lease needs this lock.
         _hold(held, store, LEASE_LOCK, "it is about to write")
         require_no_writer(store, clock, processes)
         _hold(held, store, COMPACT_LOCK, "it is writing segments")
@@ -105,7 +104,7 @@ def alone(store: Fs, clock: Clock, processes: Processes) -> Iterator[None]:
 
 
 def retire(data: Fs, name: str) -> str:
-    """Take the store's name away, safely; the name that it has now."""
+    """Take a store's name away, safely, and return the name that its folder has now."""
     gone = _REMOVED + name
     data.move(name, gone)
     data.sync_folder("")
@@ -113,7 +112,7 @@ def retire(data: Fs, name: str) -> str:
 
 
 def finish_removal(data: Fs, gone: str) -> None:
-    """Remove what `retire` left."""
+    """Remove the folder that `retire` has renamed."""
     remove_tree(data, gone)
     data.sync_folder("")
 
@@ -136,9 +135,9 @@ _DAMAGED = "Snapshot number {number} is damaged, so nothing was collected; run `
 
 
 class Collected(NamedTuple):
-    """What went: the ids of snapshots, how many segments and staged pieces, and their bytes; `kept` snapshots stay.
+    """The outcome of a collection: ids of removed snapshots, removed segments and batches, their bytes, kept snapshots.
 
-    `note` says why nothing was collected, `trouble` why a copy of the store elsewhere keeps what went here.
+    `note` says why nothing was collected, `trouble` why a copy of the store elsewhere keeps what was removed here.
     """
 
     snapshots: tuple[str, ...] = ()
@@ -151,7 +150,7 @@ class Collected(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is to go: the snapshots, the numbers of those and of damaged ones, fences, and paths below the store."""
+    """What to keep and to remove: snapshots, generations (damaged ones too), fences, and paths below the store."""
 
     retained: tuple[Manifest, ...] = ()
     doomed: tuple[Manifest, ...] = ()
@@ -161,7 +160,7 @@ class Plan(NamedTuple):
     note: str | None = None
 
     def outcome(self, freed_bytes: int) -> Collected:
-        """What is said when all of it has gone."""
+        """Return the outcome for a plan that was carried out."""
         return Collected(
             snapshots=tuple(manifest.snapshot_id for manifest in self.doomed),
             segments=sum(path.startswith(f"{SEGMENTS}/") for path in self.paths),
@@ -172,9 +171,9 @@ class Plan(NamedTuple):
 
 
 def collect(writer: Writer, clock: Clock) -> Collected:
-    """Collect, as the run that holds the lease. While somebody opens a snapshot nothing is changed, and a note says so.
+    """Collect within the run that holds the lease; a note says when nothing was done because a reader is opening.
 
-    `LeaseLost` when the lease is not ours: nobody collects without it.
+    `LeaseLost` when the lease was taken over: nobody collects without it.
     """
     fs = writer.fs
     writer.lease.check()
@@ -186,10 +185,11 @@ def collect(writer: Writer, clock: Clock) -> Collected:
             return Collected(kept=len(plan.retained) + len(plan.doomed), note=refused)
         freed = _size(fs, plan.paths)
         _take_numbers(fs, plan)
-        # From here on nobody can find what was taken away, so readers may go on. Who had opened it still reads it.
+        # From here on no reader can find a removed snapshot, so readers may go on. Open views still read their files.
     if plan.numbers:
         writer.adopted += tuple(tidy(fs, writer.staging, writer.lease))
-    # Last of all: had a damaged manifest made the tidying before this run blind, a sleeper's would still be there.
+    # Fences go last: if a damaged manifest kept the tidying before from removing a sleeper's manifest, the fence must
+    # stand until `tidy` has removed it.
     for number in plan.fences:
         remove_file(fs, generation_path(number))
     staged, staged_bytes = _expire(writer, clock)
@@ -199,7 +199,7 @@ def collect(writer: Writer, clock: Clock) -> Collected:
 def collect_store(
     fs: Fs, place: str, *, clock: Clock, wait_seconds: float = 0.0, attach: Attach | None = None
 ) -> Collected:
-    """One whole run: take the lease, collect, let go. What a server that cannot be asked keeps goes the next time."""
+    """Take the lease, collect and release. What an unreachable server keeps is removed by the next collection."""
     with open_writer(fs, place, RunKind.GC, clock=clock, wait_seconds=wait_seconds) as writer:
         done = collect(writer, clock)
         try:
@@ -212,11 +212,11 @@ def collect_store(
 
 
 def is_due(fs: Fs, clock: Clock) -> bool:
-    """Whether a collection would free several snapshots at once. Costs one look at a folder and one manifest."""
+    """Return whether a collection would remove several snapshots at once. Reads one folder and one manifest."""
     numbers = sorted(filter(None, map(generation_number, fs.list_folder(GENERATIONS))))
     if len(numbers) <= 2 * RETAIN_SNAPSHOTS_MIN:
         return False
-    # The oldest that would go is out of date since the one after it was published.
+    # The snapshot before this one has been out of date since this one was published.
     following = read_generation(fs, numbers[RETAIN_SNAPSHOTS_MIN])
     if following is None or following.completion is None:
         return True
@@ -225,13 +225,13 @@ def is_due(fs: Fs, clock: Clock) -> bool:
 
 
 def foresee(fs: Fs, active: Manifest | None, clock: Clock) -> Collected:
-    """What `collect` would take away of the snapshots, without the lease and without a change."""
+    """Return which snapshots `collect` would remove, without the lease and without a change."""
     plan = make_plan(fs, active, clock)
     return plan.outcome(_size(fs, plan.paths))
 
 
 def make_plan(fs: Fs, active: Manifest | None, clock: Clock) -> Plan:
-    """Decide what goes; nothing when there is no snapshot that answers, and nothing while one that stays is damaged."""
+    """Decide what to remove: nothing without an active snapshot, and nothing while a kept generation is damaged."""
     manifests: list[Manifest] = []
     fences: list[int] = []
     damaged: list[int] = []
@@ -239,7 +239,7 @@ def make_plan(fs: Fs, active: Manifest | None, clock: Clock) -> Plan:
         try:
             manifest = read_generation(fs, number)
         except FileNotFoundError:
-            # Another collector took it away: one that we have robbed and that woke up, or any while we only foresee.
+            # Another collector removed it: a sleeper that lost the lease to us, or any collector while we only foresee.
             continue
         except StoreUnreadable:
             damaged.append(number)
@@ -252,7 +252,7 @@ def make_plan(fs: Fs, active: Manifest | None, clock: Clock) -> Plan:
         return Plan(tuple(manifests))
     floor = floor_of(manifests, active, clock.wall_ns() // 1_000_000_000)
     if damaged and damaged[-1] >= floor:
-        # It may name anything: what only it uses would be taken for nobody's.
+        # A damaged manifest may name anything: what only it uses would look unused.
         return Plan(tuple(manifests), note=_DAMAGED.format(number=damaged[-1]))
     retained = tuple(manifest for manifest in manifests if manifest.generation >= floor)
     doomed = tuple(manifest for manifest in manifests if manifest.generation < floor)
@@ -267,10 +267,11 @@ def make_plan(fs: Fs, active: Manifest | None, clock: Clock) -> Plan:
 
 
 def floor_of(manifests: Sequence[Manifest], active: Manifest, now: int) -> int:
-    """The lowest number that is kept.
+    """Return the lowest generation that is kept.
 
-    A snapshot that another one has followed is kept for some minutes more. One that was followed in the future was, by
-    a clock that has been set back since: it is kept too, until a later one has been out of date for that long.
+    A snapshot that was followed by another one is kept for some minutes more. A follower from the future was published
+    by a clock that has been set back since: then the snapshot is kept too, until a later one has been out of date for
+    that long.
     """
     floor = min([active.generation, *(manifest.generation for manifest in manifests[-RETAIN_SNAPSHOTS_MIN:])])
     seen_one_age = False
@@ -284,17 +285,17 @@ def floor_of(manifests: Sequence[Manifest], active: Manifest, now: int) -> int:
 
 
 def _kept_seconds() -> float:
-    """How long a snapshot stays that is not the newest any more: no query that began with it goes on for longer."""
+    """Return how long a snapshot is kept after it was followed: no query that began with it lasts longer."""
     return max(RETAIN_SNAPSHOTS_MIN_AGE_SECONDS, (QUERY_TIMEOUT_MS + GC_SAFETY_MARGIN_MS) / 1000)
 
 
 def _runs_of(doomed: Iterable[Manifest], retained: Accounts) -> frozenset[str]:
-    """The runs of which something may go: those of doomed snapshots, and those of which only a part is still in use."""
+    """Return the runs to clean up: those of doomed snapshots, and those of which only a part is still in use."""
     return (accounts_of(doomed).runs | retained.runs) - retained.published
 
 
 def _take_numbers(fs: Fs, plan: Plan) -> None:
-    """The doomed are no snapshots any more, safely."""
+    """Remove the generations of doomed snapshots, safely, which makes them no snapshots any more."""
     if not plan.numbers:
         return
     _forget_state(fs, plan)
@@ -304,7 +305,7 @@ def _take_numbers(fs: Fs, plan: Plan) -> None:
 
 
 def _forget_state(fs: Fs, plan: Plan) -> None:
-    """A state that lags behind so far that its snapshot goes would be the state of none: it is made anew by a run."""
+    """Remove an index state that names a doomed snapshot; a later run writes it again."""
     try:
         state = decode_state(read_whole(fs, INDEX_STATE, MAX_STATE_BYTES, "index state"))
     except (FileNotFoundError, StoreUnreadable):
@@ -318,9 +319,9 @@ def _forget_state(fs: Fs, plan: Plan) -> None:
 
 
 def _expire(writer: Writer, clock: Clock) -> tuple[int, int]:
-    """Drop batches of killed runs that nobody has come to finish for long; how many, and their bytes.
+    """Remove batches of killed runs that nobody has finished for long; return how many, and their bytes.
 
-    No other run can have staged anything: we hold the lease, and `tidy` has moved all that was there to our own.
+    Nobody else can have staged batches: we hold the lease, and `tidy` has moved all batches to our own run.
     """
     fs, run = writer.fs, writer.run
     before = clock.wall_ns() - STAGING_TTL_SECONDS * 1_000_000_000
@@ -337,19 +338,19 @@ def _expire(writer: Writer, clock: Clock) -> tuple[int, int]:
 def _drop(writer: Writer, batch: Batch) -> int:
     paths = batch_seal(writer.run, batch.number), batch_folder(writer.run, batch.number)
     freed = _size(writer.fs, paths)
-    # The seal first: a folder without one is nobody's.
+    # Remove the seal first: a batch without a seal belongs to nobody.
     remove_file(writer.fs, paths[0])
     remove_tree(writer.fs, paths[1])
     return freed
 
 
 def _newest_change(fs: Fs, folder: str) -> int:
-    """When a file of a staged folder was last written; moves and seals do not count."""
+    """Return when a file of a staged folder was last written; moves and seals do not count."""
     return max((found.mtime_ns for found in _files_below(fs, folder)), default=fs.stat(folder).mtime_ns)
 
 
 def _size(fs: Fs, paths: Iterable[str]) -> int:
-    """The bytes of these files and of all below these folders; what is gone holds nothing."""
+    """Return the bytes of these files and of all files below these folders; missing ones count nothing."""
     return sum(found.size for path in paths for found in _files_below(fs, path))
 
 

@@ -1,8 +1,8 @@
-"""Merge segments into fewer, without what is dead in them, while everybody else goes on reading and writing.
+"""Merge segments into fewer ones without dead text, while others go on reading and writing.
 
-Merging takes no lease: it reads a view, and writes where no other run looks. Only the publish takes it. When another
-snapshot was published meanwhile, the merged segments stand on that one just as well, as long as it still holds those
-that they replace; if it does not, the work is thrown away.
+Merging takes no lease: it reads a view, and writes where no other run looks. Only the publish takes the lease. When
+another snapshot was published meanwhile, the merged segments can replace the same segments in it, as long as it still
+holds all of them; otherwise the work is thrown away.
 """
 
 from __future__ import annotations
@@ -35,19 +35,20 @@ from cairn.store.publish.writer import Attach, Writer, attached, open_writer
 from cairn.store.read.snapshot import Part, SnapshotView, open_view, parts_of
 from cairn.store.tend.merge import merge
 
-# --- Which segments are to be merged, so that a snapshot stays at about ten of them and little in them is dead.
+# --- planning: keep a snapshot at about ten segments with little dead text --------------------------------------------
 
 
 _FAN_OUT = 8
-# In a small tree every save makes a large part of it dead. With so few segments that may be: else each would be merged.
+# In a small tree every save makes a large part of the text dead. Up to so many segments that is accepted: otherwise
+# every save would cause a merge.
 _FEW = 4
 _FULL_GROWN_PART = 2
-# Below this what every segment takes for itself would weigh too much.
+# Below this size the fixed cost of a segment would weigh too much.
 _LEAST_FULL_GROWN = 256 * KIB
 
 
 class Load(NamedTuple):
-    """A segment: its text, what of it is dead, and how many of its files are live (those left out counted too)."""
+    """A segment with the bytes of its text, the dead ones among them, and its live files, skip records included."""
 
     name: str
     text: int
@@ -60,21 +61,21 @@ class Load(NamedTuple):
 
 
 def loads_of(view: SnapshotView) -> list[Load]:
-    """What the segments of a view hold, in their order."""
+    """Return the load of each segment of a view, in their order."""
     return [_load(part) for part in parts_of(view)]
 
 
 def is_overdue(manifest: Manifest) -> bool:
-    """Whether merging can wait no longer; everything says so that reads a snapshot."""
+    """Return whether a snapshot has too many segments or tombstones; every reader of the snapshot reports that."""
     tombstones = sum(ref.count for ref in manifest.tombstones)
     return len(manifest.segments) >= COMPACTION_OVERDUE_SEGMENTS or tombstones >= COMPACTION_OVERDUE_TOMBSTONES
 
 
 def plan(loads: Sequence[Load], *, everything: bool = False, also: Collection[str] = ()) -> list[tuple[str, ...]]:
-    """The groups to merge, each of which becomes one segment; none when all is well.
+    """Return the groups of segments to merge, each into one segment; none when all is well.
 
-    With `everything` as few as there can be are left, with nothing dead in them. Segments in `also` are written again
-    in any case.
+    With `everything`, as few segments as possible are left, without dead text. Segments in `also` are rewritten in any
+    case.
     """
     chosen = set(also)
     full_grown = FULL_GROWN_TEXT_BYTES if everything else _full_grown(loads)
@@ -96,7 +97,7 @@ def plan(loads: Sequence[Load], *, everything: bool = False, also: Collection[st
 
 def _load(part: Part) -> Load:
     segment = part.segment
-    # One newline follows each text; files that were left out have none of both.
+    # Each text is followed by one newline; files that were left out have neither.
     dead = sum(len(segment.text(file_id)) for file_id in part.hidden)
     return Load(part.ref.name, len(segment.whole_text()), dead, segment.recorded - len(part.hidden))
 
@@ -120,7 +121,7 @@ def _smallest(young: Sequence[Load]) -> list[Load]:
 
 
 def _dying(loads: Sequence[Load]) -> set[str]:
-    """The segments to write again for what is dead in them, the worst first; none while that is little of the whole."""
+    """Return the segments to rewrite for their dead text, the worst first; none while little of the whole is dead."""
     total, dead = sum(load.text for load in loads), sum(load.dead for load in loads)
     if dead <= total * COMPACTION_DEAD_SHARE:
         return set()
@@ -134,7 +135,7 @@ def _dying(loads: Sequence[Load]) -> set[str]:
 
 
 def _groups(chosen: Sequence[Load], most: int) -> list[list[Load]]:
-    """In their order, no group with more live text than a segment is to hold; one that holds more stays alone."""
+    """Group the segments in their order by live text; a segment with more than `most` bytes stays alone."""
     groups: list[list[Load]] = []
     size = 0
     for load in chosen:
@@ -150,7 +151,7 @@ Tell = Callable[[int], None]
 
 
 class Built(NamedTuple):
-    """A merged segment that is sealed and waits in its folder; None when nothing of the replaced ones was live."""
+    """A merged segment, sealed in its folder; the folder is None when nothing in the replaced segments was live."""
 
     replaced: tuple[str, ...]
     folder: str | None
@@ -161,12 +162,12 @@ class Built(NamedTuple):
 
 @contextlib.contextmanager
 def workshop(fs: Fs) -> Iterator[str]:
-    """A folder to build in, which no run adopts or removes, empty before and gone afterwards.
+    """Give a folder to build in, which no run adopts or removes, empty at first and removed afterwards.
 
-    TimeoutError: somebody else is building.
+    TimeoutError when another process is building.
     """
     with fs.lock(COMPACT_LOCK, exclusive=True, timeout=0.0):
-        # Whoever built here before us is dead, or we would not have the lock.
+        # The earlier builder is dead, or it would still hold the lock.
         remove_tree(fs, WORKSHOP)
         fs.make_folder(WORKSHOP)
         try:
@@ -196,7 +197,7 @@ def build(
 
 
 def holders(view: SnapshotView, paths: Iterable[str]) -> frozenset[str]:
-    """The segments of a view that hold any copy of one of these files, dead or alive."""
+    """Return the segments of a view that hold any copy of one of these files, dead or live."""
     wanted = list(paths)
     return frozenset(
         part.ref.name for part in parts_of(view) if any(part.segment.find(path) is not None for path in wanted)
@@ -204,7 +205,7 @@ def holders(view: SnapshotView, paths: Iterable[str]) -> frozenset[str]:
 
 
 def rewrite(writer: Writer, groups: Iterable[Sequence[str]], without: Collection[str]) -> tuple[Rewrite, ...]:
-    """Merge each group of segments of the base, without these files, as a part of the run that holds the lease."""
+    """Merge each group of segments of the base, without these files, inside the run that holds the lease."""
     assert writer.view is not None
     rewrites = []
     for group in groups:
@@ -221,13 +222,13 @@ def rewrite(writer: Writer, groups: Iterable[Sequence[str]], without: Collection
 
 
 def fits(built: Iterable[Built], base: Manifest | None) -> bool:
-    """Whether the base of a run still holds everything that is to be replaced."""
+    """Return whether the base of a run still holds every segment that is to be replaced."""
     held = {ref.name for ref in base.segments} if base and base.completion else set()
     return all(held.issuperset(each.replaced) for each in built)
 
 
 def publish_merged(writer: Writer, built: Iterable[Built], clock: Clock) -> Manifest:
-    """A snapshot that holds what the base holds, in the merged segments. The tree is not looked at: nothing changes."""
+    """Publish what the base holds in the merged segments. The tree is not compared: the content does not change."""
     base, view = writer.base, writer.view
     assert base is not None
     assert view is not None
@@ -260,7 +261,7 @@ def publish_merged(writer: Writer, built: Iterable[Built], clock: Clock) -> Mani
 
 # --- one whole run ----------------------------------------------------------------------------------------------------
 
-# When another run replaces the very same segments meanwhile, it is begun anew, once.
+# When another run replaces the same segments meanwhile, the merge is repeated once.
 _ATTEMPTS = 2
 _BUSY = "Another process is merging segments."
 _STOPPED = "Another run has prepared work and not published it yet; `cairn sync` comes first."
@@ -268,7 +269,7 @@ _MOVED = "Other runs were replacing the same segments."
 
 
 class Compacted(NamedTuple):
-    """The manifest before and after: the same one when there was nothing to merge, or when `note` says why not."""
+    """The manifests before and after; equal when there was nothing to merge, or when `note` says why not."""
 
     before: Manifest
     after: Manifest
@@ -276,7 +277,7 @@ class Compacted(NamedTuple):
 
 
 class Compaction:
-    """One merging of the segments of a store. `merged` hears of the manifests before and after, the lease in hand."""
+    """One compaction of a store. `merged` is called with the manifests before and after while the lease is held."""
 
     def __init__(
         self,
@@ -297,13 +298,14 @@ class Compaction:
         self._attach = attach
 
     def run(self) -> Compacted:
-        """Merge what is due. FileNotFoundError when nothing was published, `StoreBusy` when another run writes long."""
+        """Merge what is due. FileNotFoundError when nothing was published, `StoreBusy` when another run holds on."""
         with self._opened() as view:
             manifest = view.manifest
             if not self._groups(view):
                 return Compacted(manifest, manifest)
         if any(map(is_snapshot_id, self._fs.list_folder(STAGING))):
-            # Who publishes clears the staging away. A rare case: it waits for the next time.
+            # Publishing would remove the batches that another run has staged. That is rare, so the compaction waits for
+            # the next time.
             return Compacted(manifest, manifest, _STOPPED)
         try:
             with workshop(self._fs) as folder:
@@ -317,7 +319,7 @@ class Compaction:
         return Compacted(manifest, manifest, _MOVED)
 
     def _attempt(self, folder: str) -> Compacted | None:
-        """Merge and publish; None when what was merged is not there any more."""
+        """Merge and publish; None when the segments that were merged are gone."""
         fs, place = self._fs, self._place
         with self._opened() as view:
             groups = self._groups(view)
@@ -345,23 +347,23 @@ class Compaction:
         return plan(loads_of(view), everything=self._everything or is_overdue(view.manifest))
 
 
-# --- segments that a run writes again in the same publish: to forget a text at once, or to make room ------------------
+# --- segments that a run rewrites in its own publish: to forget a text at once, or to make room -----------------------
 
 
 @dataclass(slots=True)
 class Rewriter:
-    """What one run writes again. The same wish is fulfilled once, however often its publish is tried."""
+    """The segments that one run rewrites. Each wish is carried out once, however often the publish is tried."""
 
     writer: Writer
     forgotten: frozenset[str] = frozenset()
     _done: dict[tuple[frozenset[str], bool], tuple[Rewrite, ...]] = field(default_factory=dict)
 
     def forget(self, keys: frozenset[str]) -> None:
-        """Leave no copy of the text of these files in any segment."""
+        """Ask for segments without any copy of the text of these files."""
         self.forgotten |= keys
 
     def rewrites(self, new_batches: int) -> tuple[Rewrite, ...]:
-        """What replaces segments of the base, when that many batches come on top."""
+        """Return the rewrites of base segments that are needed when that many batches come on top."""
         view = self.writer.view
         if view is None:
             return ()

@@ -1,7 +1,7 @@
-"""Several segments → one that holds what is live in them, as if its files had just been read in order of their paths.
+"""Merge several segments into one that holds their live files, as if these had just been read in order of their paths.
 
-Everything is taken over as it is stored: nothing is parsed, cut into words or embedded again, so what was cut off when
-it was stored (a doc to its first line, a count to 255) is not missed.
+Everything is copied as it is stored: nothing is parsed, cut into words or embedded again, so the merge needs nothing
+that was cut off when it was stored (a doc after its first line, a count above 255).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from cairn.store.format.tombstones import is_path_key
 from cairn.store.fs import Fs
 from cairn.store.read.snapshot import Part
 
-# --- Which files a merged segment holds, and where in it each row of theirs goes.
+# --- planning: which files a merged segment holds, and where each of their rows goes ----------------------------------
 
 
 Numbers = NDArray[np.int64]
@@ -51,23 +51,23 @@ SELECT id, path, size, mtime, ctime, inode, hash, language, state, interface, ex
 FROM files ORDER BY id
 """
 PATH, HASH, EXPORTS, SKIP = 0, 5, 9, 11
-# What a file has any number of; where each file begins is in a section of this name.
+# A file has any number of each of these; the section of this name says where each file begins.
 _KINDS = ("text", "rows", "symbols", "imports")
 
 
 class DoesNotFit(ValueError):
-    """Segments that cannot be merged into one: together they hold more than one may, or they differ in kind."""
+    """Segments that cannot be merged into one: they hold too much together, or differ in kind."""
 
 
 class Move(NamedTuple):
-    """Rows of a source in the order in which they are merged, by their number; and the number that each gets."""
+    """The numbers of a source's rows in the order in which they are merged, and the new number of each."""
 
     old: Numbers
     new: Numbers
 
 
 class Source(NamedTuple):
-    """A segment that is merged, and what of it is: its files as rows of their table, and where everything goes."""
+    """A segment that is merged: the rows of its table of files that are taken, and where all its rows go."""
 
     segment: Segment
     records: list[Row]
@@ -78,7 +78,7 @@ class Source(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is merged; and for the text, the chunks, the definitions and the imports where each merged file begins."""
+    """The segments that are merged, and where each merged file begins in text, chunks, definitions and imports."""
 
     sources: tuple[Source, ...]
     starts: Mapping[str, Numbers]
@@ -89,7 +89,7 @@ class Plan(NamedTuple):
 
 
 def plan_merge(parts: Sequence[Part], without: Container[str]) -> Plan:
-    """All files of the parts that are not hidden and not in `without`, in order of their paths."""
+    """Plan a merge of all files of the parts that are neither hidden nor in `without`, in order of their paths."""
     if len({(part.segment.dimension, part.segment.meta.chunker) for part in parts}) != 1:
         raise DoesNotFit("what is merged is at least one segment, all of one chunker and one dimension")
     tables = [numbered(part.segment, _FILES, len(part.segment.row_starts()) - 1) for part in parts]
@@ -127,7 +127,7 @@ def _file_starts(segment: Segment, table: list[Row]) -> dict[str, Numbers]:
     starts = {kind: ascending(segment, f"file.{kind}") for kind in _KINDS}
     has_text = np.array([row[SKIP] is None for row in table], bool)
     empty = {kind: np.diff(each) == 0 for kind, each in starts.items()}
-    # A file has text, if only the newline behind it; a file that was left out has nothing at all.
+    # An indexed file has text, if only the newline behind it; a file that was left out has nothing at all.
     if (empty["text"] == has_text).any() or not all(each[~has_text].all() for each in empty.values()):
         refuse("a file was left out, and yet there are rows of it")
     return starts
@@ -138,20 +138,20 @@ def _moved(old: Numbers, new: Numbers, files: Move) -> Move:
     return Move(spans(old[files.old], sizes), spans(new[files.new], sizes))
 
 
-# --- what all of the merge uses ---------------------------------------------------------------------------------------
+# --- helpers ----------------------------------------------------------------------------------------------------------
 
 
 def spans(starts: Numbers, sizes: Numbers) -> Numbers:
-    """The numbers of all of these runs, one run after the other."""
+    """Return the numbers of all of these runs, one run after the other."""
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if len(ends) else 0
-    # A running number, moved to where its run begins.
+    # Number everything, then shift each run to where it begins.
     found: Numbers = np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
     return found
 
 
 def starts_of(sizes: Sequence[Numbers], moves: Sequence[Move], total: int) -> Numbers:
-    """Where each of the merged rows begins, given how much each row of each source holds; one more for the end."""
+    """Return where each merged row begins, given the size of each row of each source; one more for the end."""
     starts = np.zeros(total + 1, np.int64)
     for each, move in zip(sizes, moves, strict=True):
         starts[move.new + 1] = each[move.old]
@@ -159,14 +159,14 @@ def starts_of(sizes: Sequence[Numbers], moves: Sequence[Move], total: int) -> Nu
 
 
 def u32(values: Numbers) -> bytes:
-    """The numbers as a section, which hold no more than 32 bits."""
+    """Return the numbers as a section of 32-bit numbers; `DoesNotFit` when one is larger."""
     if len(values) and values.max() >= 1 << 32:
         raise DoesNotFit("a segment cannot hold so many rows")
     return values.astype("<u4").tobytes()
 
 
 def ascending(segment: Segment, name: str) -> Numbers:
-    """A section of numbers that ascend from 0; `StoreCorrupt` when they do not."""
+    """Return a section of numbers that ascend from 0; `StoreCorrupt` when they do not."""
     found = np.array(numbers(segment.sections, name), np.int64)
     if found[0] or (found[1:] < found[:-1]).any():
         refuse(f"its section {name} is out of order")
@@ -174,7 +174,7 @@ def ascending(segment: Segment, name: str) -> Numbers:
 
 
 def numbered(segment: Segment, query: str, count: int) -> list[Row]:
-    """The rows of a table without their numbers, which are the first column and run from 0 without a gap."""
+    """Return the rows of a table without the first column, which must number them from 0 without a gap."""
     rows = segment.query(query)
     if [row[0] for row in rows] != list(range(count)):
         refuse("a row of its tables is missing")
@@ -186,16 +186,16 @@ def refuse(why: str) -> NoReturn:
     raise StoreCorrupt(artifact="segment", why=why)
 
 
-# --- Text, vectors and uses of names of several segments as those of one.
+# --- text, chunks and vectors -----------------------------------------------------------------------------------------
 
 
 _NEWLINE = 0x0A
-# A way and a chunk share 63 bits: of chunks there are at most 1 << 28.
+# A way and a chunk share 63 bits; there are at most 1 << 28 chunks.
 _ROW_BITS = 28
 
 
 def merge_text(plan: Plan) -> bytes:
-    """The text of all merged files; `StoreCorrupt` when it is not what the hash of a file was made of."""
+    """Return the text of all merged files; `StoreCorrupt` when it does not match the hash of a file."""
     pieces: list[memoryview] = [memoryview(b"")] * (len(plan.starts["text"]) - 1)
     for segment, records, files, *_ in plan.sources:
         whole, starts = segment.whole_text(), segment.text_starts()
@@ -208,7 +208,7 @@ def merge_text(plan: Plan) -> bytes:
 
 
 def merge_chunks(plan: Plan) -> list[Section]:
-    """Where each chunk begins, as a place in the merged text and as a line of its file."""
+    """Return the sections that say where each chunk begins, in the merged text and as a line of its file."""
     starts, lines = np.zeros(plan.rows, np.int64), np.zeros(plan.rows, np.int64)
     texts = plan.starts["text"]
     own = np.diff(plan.starts["rows"])
@@ -223,7 +223,7 @@ def merge_chunks(plan: Plan) -> list[Section]:
 
 
 def merge_vectors(plan: Plan) -> list[Section]:
-    """The vectors of all merged chunks."""
+    """Return the sections of the vectors of all merged chunks."""
     dimension = plan.sources[0].segment.dimension
     merged = Vectors(np.zeros((plan.rows, dimension), np.int8), np.zeros(plan.rows, np.float32))
     for segment, _, _, rows, *_ in plan.sources:
@@ -236,9 +236,10 @@ def merge_vectors(plan: Plan) -> list[Section]:
 
 
 class Uses(NamedTuple):
-    """Uses in the merged chunks of a source.
+    """The uses in the merged chunks of a source.
 
-    How many each of its chunks has; the place and the way of each use that is merged; then those ways, each once.
+    `sizes` counts the uses of each of its chunks; `places` and `way_of` are the index and the way of each use that is
+    merged; `names`, `receivers` and `kinds` describe those ways, each once.
     """
 
     sizes: Numbers
@@ -250,14 +251,14 @@ class Uses(NamedTuple):
 
 
 def uses_of(source: Source) -> Uses:
-    """The uses that are merged, with the source's own numbers."""
+    """Return the uses that are merged, with the source's own numbers."""
     uses, sizes = source.segment.uses, np.diff(ascending(source.segment, "refs.at"))
     columns = [np.array(each, np.int64) for each in (uses.name, uses.receiver, uses.kind)]
     ordered, _ = _ranks(*columns)
     if not np.array_equal(ordered, np.arange(len(columns[0]))) or (columns[2] >= len(REFERENCE_KINDS)).any():
         refuse("its ways of using a name are not in order, each once, or of no kind")
     ways = np.array(uses.way, np.int64)
-    # Stored both ways round: what is wrong in one of them would be lost here, since only one is merged.
+    # Uses are stored by chunk and by way, and only one of the two is merged: damage in the other would go unnoticed.
     starts, pairs = _chunks_of_ways(ways, sizes, len(ordered))
     if not np.array_equal(starts, uses.at) or not np.array_equal(pairs, uses.row):
         refuse("a name is said to be used in other chunks than it is")
@@ -268,7 +269,7 @@ def uses_of(source: Source) -> Uses:
 
 
 def merge_uses(plan: Plan, uses: Sequence[Uses], final: Sequence[Numbers]) -> list[Section]:
-    """The uses of all merged chunks; `final` has for each source the number that each of its names gets."""
+    """Return the sections of all uses; `final` has, for each source, the new number of each of its names."""
     moves = [source.rows for source in plan.sources]
     first = starts_of([own.sizes for own in uses], moves, plan.rows)
     names = np.concatenate([number[own.names] for own, number in zip(uses, final, strict=True)])
@@ -296,7 +297,7 @@ def merge_uses(plan: Plan, uses: Sequence[Uses], final: Sequence[Numbers]) -> li
 
 
 def _ranks(names: Numbers, receivers: Numbers, kinds: Numbers) -> tuple[Numbers, Numbers]:
-    """Where the different ways stand, in order; and for each way its place among them."""
+    """Return the positions of the distinct ways, in order, and the rank of each way among them."""
     order = np.lexsort((kinds, receivers, names))
     ordered = np.stack((names[order], receivers[order], kinds[order]))
     is_new = np.ones(len(order), bool)
@@ -307,7 +308,7 @@ def _ranks(names: Numbers, receivers: Numbers, kinds: Numbers) -> tuple[Numbers,
 
 
 def _chunks_of_ways(ways: Numbers, sizes: Numbers, count: int) -> tuple[Numbers, Numbers]:
-    """Where the chunks of each way begin, and the chunks, each once; given the ways in each chunk, and how many."""
+    """Return where the chunks of each way begin, and the chunks; given the ways of all uses, and the uses per chunk."""
     pairs = ways << _ROW_BITS | np.repeat(np.arange(len(sizes)), sizes)
     pairs.sort()
     pairs = pairs[np.diff(pairs, prepend=-1) > 0]
@@ -322,7 +323,7 @@ def _column(segment: Segment, name: str) -> Numbers:
     return np.asarray(numbers(segment.sections, name)).astype(np.int64)
 
 
-# --- Tables and names of several segments as those of one.
+# --- tables and names -------------------------------------------------------------------------------------------------
 
 
 _CHUNKS = "SELECT id, hash, kind, breadcrumb FROM chunks ORDER BY id"
@@ -335,15 +336,15 @@ Blob = bytes | None
 
 
 def merge_tables(sources: Sequence[Source], uses: Sequence[Uses]) -> tuple[list[Section], list[Numbers], Tables]:
-    """All merged rows and the sections of all names in them; and for each source the new number of each of its names.
+    """Return the sections of all names, each source's new numbers for its names, and all merged rows.
 
-    A name that nothing merged says is gone.
+    A name that no merged row uses is left out.
     """
     tables = [_tables(source) for source in sources]
     names, final = _merge_names(sources, tables, uses)
     merged = Tables(*([()] * sum(map(len, rows)) for rows in zip(*tables, strict=True)))
     for source in reversed(sources):
-        # The last goes first: what has its new names is not needed with the old ones.
+        # The last table is popped first, so that each one is freed as soon as its rows have their new names.
         renamed = _renamed(tables.pop(), final[len(tables)])
         moves = (source.files, source.rows, source.symbols, source.imports)
         for rows, own, move in zip(merged, renamed, moves, strict=True):
@@ -353,7 +354,7 @@ def merge_tables(sources: Sequence[Source], uses: Sequence[Uses]) -> tuple[list[
 
 
 def _tables(source: Source) -> Tables:
-    """The rows of a source that are merged, in this order, with the source's own numbers for names."""
+    """Return the rows of a source that are merged, in their new order, with the source's own numbers for names."""
     return Tables(
         source.records,
         _rows(source.segment, _CHUNKS, "file.rows", source.rows),
@@ -420,7 +421,7 @@ def _renamed(tables: Tables, final: Numbers) -> Tables:
 
 
 def _numbers(blobs: Iterable[Blob]) -> Numbers:
-    """The names in all of these lists, one list after the other."""
+    """Return the names in all of these lists, one list after the other."""
     found = list(filter(None, blobs))
     if any(len(blob) % 4 for blob in found):
         refuse("a list of names is cut")
@@ -428,7 +429,7 @@ def _numbers(blobs: Iterable[Blob]) -> Numbers:
 
 
 def _with_numbers(blobs: Sequence[Blob], final: Numbers) -> list[Blob]:
-    """The lists with the new numbers of their names."""
+    """Return the lists with the new numbers of their names."""
     data = final[_numbers(blobs)].astype("<u4").tobytes()
     found: list[Blob] = []
     at = 0
@@ -439,8 +440,7 @@ def _with_numbers(blobs: Sequence[Blob], final: Numbers) -> list[Blob]:
     return found
 
 
-# --- The postings of several segments as those of one; no text is read, so what a posting says stays as it was
-# counted.
+# --- postings: no text is read, so the counts stay as they were stored ------------------------------------------------
 
 
 Keys = NDArray[np.uint64]
@@ -449,10 +449,10 @@ _GONE = -1
 
 
 def merge_postings(sources: Sequence[Source], rows: int) -> Iterator[Section]:
-    """The sections of the postings of all rows that are merged.
+    """Yield the sections of the postings of all merged rows.
 
-    A term that only rows which are not merged hold is gone. Terms with equal hashes come in order of their bytes, since
-    the postings cannot say which of them occurred first; there are none unless somebody has searched for them.
+    A term that no merged row holds is left out. Terms with equal hashes are sorted by their bytes, since the postings
+    do not say which occurred first; such terms only exist when somebody constructs them.
     """
     read = [Postings(source.segment.sections) for source in sources]
     keys = [_keys(source, postings) for source, postings in zip(sources, read, strict=True)]
@@ -470,7 +470,7 @@ def merge_postings(sources: Sequence[Source], rows: int) -> Iterator[Section]:
 
 
 def _keys(source: Source, postings: Postings) -> dict[str, Keys]:
-    """Of each field the postings of merged rows, packed with the row's new number and the source's own terms."""
+    """Return, by field, the postings of merged rows, packed with the new row numbers and the source's own terms."""
     if postings.rows != source.segment.rows:
         refuse("its postings are of more or fewer rows than there are")
     moved = np.full(postings.rows, _GONE, np.int64)
@@ -491,7 +491,7 @@ def _keys(source: Source, postings: Postings) -> dict[str, Keys]:
 def _vocabulary(
     read: Sequence[Postings], keys: Sequence[dict[str, Keys]]
 ) -> tuple[NDArray[np.uint64], list[bytes], list[Keys]]:
-    """Hash and text of every term that is left, in order; and for each source the new id of each of its terms."""
+    """Return hash and text of every remaining term, in order, and for each source the new id of each of its terms."""
     used = [_used_terms(postings.terms, own) for postings, own in zip(read, keys, strict=True)]
     own_texts = []
     for postings, ids in zip(read, used, strict=True):
@@ -527,7 +527,7 @@ def _used_terms(terms: int, keys: dict[str, Keys]) -> Numbers:
 
 
 class Merged(NamedTuple):
-    """What a merged segment holds: files with text, chunk rows, and files with skip records."""
+    """The contents of a merged segment: files with text, chunk rows, and skip records."""
 
     files: int
     rows: int
@@ -535,11 +535,11 @@ class Merged(NamedTuple):
 
 
 def merge(fs: Fs, folder: str, parts: Sequence[Part], without: Container[str] = ()) -> Merged:
-    """Write the live files of the parts, but for those in `without`, as one segment into a folder that is there.
+    """Write the live files of the parts, but for those in `without`, as one segment into an existing folder.
 
     The bytes are those that a `SegmentBuilder` makes of the same files in order of their paths; they are not synced.
-    `DoesNotFit`, a ValueError, when that is more than one segment can hold; `StoreCorrupt` when a part is damaged. Then
-    nothing was written.
+    `DoesNotFit`, a ValueError, when the files are more than one segment can hold; `StoreCorrupt` when a part is
+    damaged. In both cases nothing was written.
     """
     try:
         with no_cycle_collection():
@@ -560,7 +560,7 @@ def _merge(parts: Sequence[Part], without: Container[str]) -> tuple[Merged, byte
     uses = [uses_of(source) for source in plan.sources]
     names, final, tables = merge_tables(plan.sources, uses)
     rows = encode_rows(parts[0].segment.meta._replace(files=files, rows=plan.rows), tables)
-    # Each row of them is an object of Python: by far the largest thing here.
+    # Free the tables early: each of their rows is a Python object, and they are by far the largest thing here.
     del tables
     sections: list[Section] = [
         ("text", merge_text(plan)),

@@ -1,4 +1,4 @@
-"""Which format versions a snapshot is made of, and which of its segments are to be written anew."""
+"""Upgrade a store: find out which format versions a snapshot is made of, and rewrite the older segments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cairn.store.tend.compact import build, publish_merged, workshop
 
 
 class Format(NamedTuple):
-    """An artifact of a snapshot and the version it has; `segment` is None for the manifest and what it says itself."""
+    """An artifact of a snapshot and its version; `segment` is None for the manifest and the row schema it names."""
 
     artifact: Artifact
     version: int
@@ -29,12 +29,12 @@ class Format(NamedTuple):
 
     @property
     def is_older(self) -> bool:
-        """Whether this package would write it otherwise."""
+        """Whether this package would write a later version."""
         return self.version < self.artifact.written
 
 
 def formats_of(fs: Fs, view: SnapshotView) -> tuple[Format, ...]:
-    """The version of everything that a snapshot is made of."""
+    """Return the version of everything that a snapshot is made of."""
     manifest = view.manifest
     data = read_whole(fs, generation_path(manifest.generation), MAX_MANIFEST_BYTES, MANIFEST.name)
     found = [Format(MANIFEST, manifest_version(data)), Format(CHUNK_ROWS, manifest.chunk_row_schema_version)]
@@ -45,10 +45,10 @@ def formats_of(fs: Fs, view: SnapshotView) -> tuple[Format, ...]:
 
 
 def older_segments(formats: Iterable[Format]) -> list[str]:
-    """The segments with something older in them; all of them when the manifest is older.
+    """Return the segments with an older part; all of them when the manifest is older.
 
-    Tombstone files have no version of their own and follow the manifest: once every segment is written anew without
-    what they hide, none of them is left.
+    Tombstone files have no version of their own and follow the manifest: once every segment is rewritten without what
+    they hide, none of them is left.
     """
     formats = tuple(formats)
     everything = any(each.is_older for each in formats if each.segment is None)
@@ -56,9 +56,9 @@ def older_segments(formats: Iterable[Format]) -> list[str]:
 
 
 class Upgraded(NamedTuple):
-    """What an upgrade came to: the newest manifest, the artifacts that were older, and how many segments that took.
+    """The outcome of an upgrade: the newest manifest, the older artifacts, and how many segments were rewritten.
 
-    Of each artifact its name, its oldest version and the one it has now.
+    Each artifact comes with its name, its oldest version and the version it has now.
     """
 
     manifest: Manifest
@@ -69,7 +69,7 @@ class Upgraded(NamedTuple):
 def upgrade_store(
     fs: Fs, place: str, tell: Tell, *, wait_seconds: float, clock: Clock, processes: Processes
 ) -> Upgraded:
-    """Upgrade a store that is there. What cannot be done is refused, and the last good snapshot stays as it was."""
+    """Upgrade an existing store. When that is refused, the last good snapshot stays as it was."""
     try:
         with open_writer(
             fs, place, RunKind.UPGRADE, clock=clock, processes=processes, wait_seconds=wait_seconds
@@ -89,14 +89,14 @@ def upgrade_store(
 
 
 def _require_sound(fs: Fs) -> None:
-    """Everything is read again first: what is damaged must not get a new digest that says it is whole."""
+    """Read everything again first: a damaged artifact must not get a new digest that says it is whole."""
     for finding in check(fs):
         if finding.is_error:
             raise NotUpgraded(place=finding.place, why=finding.message.removesuffix("."))
 
 
 def _require_rewritable(place: str, problem: Incompatible) -> None:
-    """An older format whose reader is gone can only be made again from the files; a later one is left alone."""
+    """Raise `RequiresReindex` for an older format whose reader is gone; a later format is left alone."""
     artifact, version, oldest = (problem.fields[name] for name in ("artifact", "version", "oldest"))
     assert isinstance(version, int)
     assert isinstance(oldest, int)
@@ -105,7 +105,7 @@ def _require_rewritable(place: str, problem: Incompatible) -> None:
 
 
 def _raised(formats: Iterable[Format]) -> Iterator[tuple[str, int, int]]:
-    """Each artifact that is older once, with its oldest version."""
+    """Yield each older artifact once, with its oldest version and the written one."""
     older: dict[str, Format] = {}
     for each in formats:
         known = older.get(each.artifact.name, each)
