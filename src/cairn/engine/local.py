@@ -2,7 +2,7 @@
 
 Everything that is counted or scored is indexed by this order, so the same tree gives the same numbers from one segment
 or from sixty, with tombstones or rebuilt. Rows that a tombstone hides are not in the table. A file is named by its
-place, its position among the paths, and a row by its position in the table.
+position among the paths (`place` in the code), and a row by its position in the table.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Match(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """A definition of a name: the place of its file, its kind, and its container if that was asked for."""
+    """A definition of a name: the position of its file, its kind, and its container if that was asked for."""
 
     place: int
     kind: str
@@ -242,7 +242,7 @@ class LocalEngine:
         return _Crossed(list(numbers), _pairs(defined, files), _pairs(used, files))
 
     def _live(self, part: int, names: Rows, files: Rows) -> tuple[Rows, Rows]:
-        """Return the pairs whose file is live, with the place of the file in the whole table."""
+        """Return the pairs whose file is live, with the position of the file in the whole table."""
         places = self._places[part]
         live = places[files] >= 0
         return names[live], places[files[live]]
@@ -269,7 +269,7 @@ class LocalEngine:
 
     @cached_property
     def _places(self) -> list[Rows]:
-        """For each segment, the place of each of its files in the whole table; -1 for a file that is not live."""
+        """For each segment, the position of each of its files in the whole table; -1 for a file that is not live."""
         found = []
         for index, part in enumerate(self._parts):
             places = np.full(len(part.row_starts), -1, np.int64)
@@ -279,7 +279,7 @@ class LocalEngine:
         return found
 
     def find(self, path: str) -> int | None:
-        """Return the place of a file, or None."""
+        """Return the position of a file, or None."""
         place = bisect_left(self.paths, path)
         return place if place < len(self.paths) and self.paths[place] == path else None
 

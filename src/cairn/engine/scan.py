@@ -78,7 +78,7 @@ class LineSpans(NamedTuple):
 
 
 class Texts:
-    """The live files with text, in order of their paths; a file is named by its place in that order."""
+    """The live files with text, in order of their paths; a file is named by its position in that order."""
 
     def __init__(self, view: SnapshotView) -> None:
         self.view = view

@@ -102,7 +102,7 @@ class Disk(AbstractContextManager["Disk"]):
         with self._changing(path) as (at, name):
             fd = os.open(name, _CREATE, self.modes.file, dir_fd=at)
             try:
-                # The umask can take bits away, even our own.
+                # The umask can remove permissions, even those of the owner.
                 os.fchmod(fd, self.modes.file)
             except BaseException:
                 os.close(fd)
@@ -423,7 +423,7 @@ def _require_group(found: os.stat_result, shown: str) -> None:
 
 def _make_folder(name: str, at: int | None, modes: Modes) -> None:
     os.mkdir(name, modes.folder, dir_fd=at)
-    # The umask can take bits away, even our own.
+    # The umask can remove permissions, even those of the owner.
     if modes.shared:
         # Another member may put a link in its place meanwhile, so the folder is opened once and changed through the
         # descriptor.

@@ -58,17 +58,17 @@ CHUNK_ROWS = Artifact("chunk row schema", oldest=1, newest=1, written=1)
 # 1: first shipped form.
 
 STAGED_BATCH = Artifact("staged batch", oldest=1, newest=1, written=1)
-# 1: first shipped form. Self-digest. Of another version it is not adopted, and nothing is lost.
+# 1: first shipped form. Self-digest. A batch of another version is not adopted, and its work is done again.
 
 DIGESTS = Artifact("remembered digests", oldest=1, newest=1, written=1)
-# 1: first shipped form. Self-digest. Of another version it is not believed, and the files are read again.
+# 1: first shipped form. Self-digest. Digests of another version are not used, and the files are read again.
 
 SEGMENT_DATA = Artifact("data file of a segment", oldest=1, newest=1, written=1)
 # 1: first shipped form. A reader looks sections up by name and ignores those it does not know: a new one needs no new
 #    version, a changed one does.
 
 RUN_PROGRESS = Artifact("progress of a run", oldest=1, newest=1, written=1)
-# 1: first shipped form. Self-digest. Of another version it is not shown.
+# 1: first shipped form. Self-digest. Progress of another version is not shown.
 
 SHARING = Artifact("sharing of a store", oldest=1, newest=1, written=1)
 # 1: first shipped form. Self-digest. Closed: an unknown field may change who may use the store.

@@ -99,7 +99,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The proof that the run of a snapshot was completed. It counts live files and chunks."""
+    """The completion marker of a snapshot. It counts live files and chunks."""
 
     codebase_path: str
     fingerprint: str

@@ -22,7 +22,7 @@ from cairn.store.fs import FileStat, Fs, read_whole, replace_file
 
 
 class FileDigest(NamedTuple):
-    """One file of an artifact."""
+    """One file of an artifact, with its size and SHA-256."""
 
     name: str
     size: int

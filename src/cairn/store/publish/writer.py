@@ -111,8 +111,8 @@ class Writer(AbstractContextManager["Writer"]):
             with contextlib.suppress(OSError):
                 withdraw(self.fs, self.run)
             if isinstance(error, OSError | StoreUnreadable):
-                # Files are missing because a new holder of the lease tidied them away: report the lost lease, not a
-                # damaged disk.
+                # Files may be missing because a new holder of the lease tidied them away: then report the lost lease,
+                # and no damage.
                 self.lease.require_ours()
 
 
