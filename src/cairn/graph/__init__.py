@@ -1,9 +1,10 @@
-r"""How does it hang together? Definitions, their uses and calls in one snapshot, each edge with how sure it is.
+r"""How does the code hang together? Definitions, their uses and their calls in one snapshot, each edge with its tier.
 
-`outline.outline` lists the definitions of a file and `naming.resolve` finds the one that a name means.
-`references.Graph` binds uses to definitions through imports and scopes, `uses.uses_of` gives a page of them,
-`calls.calls_around` follows calls, and `repo_map` draws a codebase in a number of tokens. All of it is computed from an
-open view when it is asked for; nothing is stored.
+The ways in: `outline.outline` lists the definitions of a file. `naming.resolve` finds the definition that a typed name
+means. `references.Graph` binds uses to definitions through imports and scopes; `informed.InformedGraph` also uses what
+indexers know. `uses.uses_of` returns a page of the uses of a definition, `calls.calls_around` follows calls, and
+`repo_map.draw_map` describes a codebase in a number of tokens. Every answer is computed from an open view; the package
+stores nothing.
 
     >>> import os, pathlib
     >>> import cairn
@@ -13,11 +14,10 @@ open view when it is asked for; nothing is stored.
     >>> from cairn.graph.references import Graph
     >>> from cairn.graph.scopes import Tier
     >>> from cairn.graph.uses import uses_of
-    >>> from cairn.store.disk import Disk
-    >>> from cairn.store.read.snapshot import open_view
+    >>> from cairn.store import Home, Store
     >>> home = os.environ["CAIRN_HOME"]
-    >>> [store] = os.listdir(f"{home}/data")
-    >>> with Disk.at(home, f"data/{store}") as disk, open_view(disk, store) as view:
+    >>> [name] = os.listdir(f"{home}/data")
+    >>> with Home(home).open_store(f"data/{name}") as disk, Store(disk).view() as view:
     ...     graph = Graph(view)
     ...     [place] = graph.places("ledger.py", "settle")
     ...     found = uses_of(graph, place, min_tier=Tier.LIKELY, offset=0, limit=10)

@@ -1,6 +1,6 @@
-"""What maps of one snapshot are drawn from: files and what they are worth, folders, entry points, definitions.
+"""Rank the files, folders, entry points and definitions of one snapshot for repository maps.
 
-Made once for a snapshot; every map of it, of whatever size and about whatever, is drawn from the same one.
+An `Atlas` is made once for a snapshot, and every map of the snapshot is drawn from it.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ from cairn.search.searcher import Searcher
 from cairn.store import SnapshotView
 from cairn.syntax.resolver import parent
 
-# --- Which files matter most: those that others lean on, and that are leaned on by those that matter
-# (PageRank).
+# --- Which files matter most: files that are imported by files that matter (PageRank).
 
 
 _ROUNDS = 16
-# How often the walker goes on instead of starting anew. More often, and all walks end in the same few helpers that
-# need nothing else: they would head every map before the code that the project is about.
+# The share of steps in which the random walk follows an import instead of starting anew. With a greater share all walks
+# end in the same few helpers that import nothing, and these would come before the code that the project is about.
 _GOES_ON = 0.4
-# From a file that is asked about also back to those that import it, which its change may break.
+# The weight of a step from a file back to a file that imports it, which a change of the file may break. Such steps are
+# taken only when somebody asks about certain files.
 _BACKWARDS = 0.3
-# What is far from all that was asked about is still worth a little, so that a map never ends before its budget.
+# The share of the worth that files have however far they are from the files that were asked about, so that a map of a
+# few files still fills its budget.
 _ELSEWHERE = 0.1
-# Equal up to here is equal: processors add in different orders.
+# Ranks are rounded to so many digits, because processors add in different orders.
 _DIGITS = 12
 
 Weights = NDArray[np.float64]
@@ -44,7 +45,7 @@ Numbers = NDArray[np.int64]
 
 
 class Centrality:
-    """The files of a snapshot and what leads from one to another. `worth` is how much each counts by itself."""
+    """The files of a snapshot and the imports between them. `worth` is how much each file counts by itself."""
 
     def __init__(
         self, paths: Sequence[str], dependencies: Mapping[str, Sequence[str]], worth: Mapping[str, float]
@@ -63,10 +64,13 @@ class Centrality:
         self._worth = np.array([max(worth.get(path, 0.0), 0.0) for path in self.paths], np.float64)
         counts = np.bincount(self._to, minlength=len(self.paths)).tolist()
         self.importers: dict[str, int] = dict(zip(self.paths, counts, strict=True))
-        """For every file, how many others import it."""
+        """For every file, how many other files import it."""
 
     def ranks(self, near: Mapping[str, float] | None = None) -> dict[str, float]:
-        """What each file is worth, all together 1; with `near` seen from these files, the heavier the more."""
+        """Return the worth of each file; all together are 1.
+
+        With `near` files count by how close they are to these weighted files.
+        """
         if not self.paths:
             return {}
         start = _shared_out(self._worth)
@@ -86,7 +90,7 @@ class Centrality:
 
 
 def _shared_out(weights: Weights) -> Weights:
-    """The weights as shares of 1; all the same where there are none."""
+    """Return the weights as shares of 1; equal shares when all weights are 0."""
     total = float(weights.sum())
     return weights / total if total > 0 else np.full(len(weights), 1 / len(weights))
 
@@ -99,31 +103,33 @@ def _walked(source: Numbers, target: Numbers, weight: Weights, start: Weights) -
     ranks = start
     for _ in range(_ROUNDS):
         moved = np.bincount(target, ranks[source] * share, minlength=files)
-        # Who stands where nothing leads on starts anew.
+        # A walk that reaches a file without imports starts anew.
         ranks = _GOES_ON * moved + (1 - _GOES_ON + _GOES_ON * float(ranks[ends].sum())) * start
     return ranks
 
 
 _BESIDE = FileRole.TEST | FileRole.EXAMPLE | FileRole.DOC | FileRole.CONFIG | FileRole.VENDORED | FileRole.GENERATED
-# What a file counts that is no code of the project's own, or that only hands on what others define.
+# The weight of a file that is not the project's own code (a test, an example, a document), and the weight of a file
+# whose definitions nobody uses, such as one that only re-exports.
 _LESS = 0.1
 _HANDS_ON = 0.3
-# By its name alone a method called `super` is used everywhere. What many use some import, if only to hand it on.
+# Uses are counted by name, so a file that defines a method `get` seems to be used everywhere. A file that is really
+# used is also imported, so the count of its uses is limited by the number of its importers.
 _USERS_FOR_AN_IMPORTER, _USERS_WITHOUT_ONE = 20, 2
 _VALUES = frozenset({"constant", "variable"})
-# A block that says how a type does something comes along with what is in it.
+# An `impl` block is not shown by itself; it appears around the definitions inside it.
 _SHOWN = (CALLABLES | CLASSES | _VALUES | {"macro", "heading"}) - {"impl"}
 _SEEN_THROUGH = frozenset({"module", "namespace"})
-# Of one file: no map has room for more.
+# The most definitions of one file: no map has room for more.
 _MOST_DEFINITIONS = 1_000
-# A name that was asked for is worth more than any use.
+# A definition that was asked for comes before any definition that is only used.
 _ASKED_FOR = 1e9
 
 
 class Folder(NamedTuple):
-    """A folder and how many files are in it, at any depth. `name` goes from the folder around it, which is shown too.
+    """A folder and how many files are in it, at any depth. `name` is the path below the nearest shown folder around it.
 
-    A folder that holds one other and nothing else is shown as one with it.
+    A folder that contains only one other folder is shown together with it, as one.
     """
 
     path: str
@@ -133,27 +139,27 @@ class Folder(NamedTuple):
 
 
 class Worth(NamedTuple):
-    """What share of 1 files count for one map, and what was asked for in them: (path, dotted name)."""
+    """The worth of each file for one map, as a share of 1, and the definitions asked for, as (path, dotted name)."""
 
     of_files: Mapping[str, float]
     asked_for: Collection[tuple[str, str]] = ()
 
 
 class Offered(NamedTuple):
-    """The definitions of a file in the order in which they are shown, and how many there are in all."""
+    """The definitions of a file, most important first, and how many there are in all."""
 
     definitions: list[Definition]
     total: int
 
 
 class Atlas:
-    """One snapshot. What it needs of the whole is read when the first map is drawn."""
+    """The ranked contents of one snapshot, read when the first map is drawn."""
 
     def __init__(self, view: SnapshotView) -> None:
         self._view = view
 
     def prepare(self, graph: Graph, searcher: Searcher) -> Atlas:
-        """Read what all maps share; a second call does nothing."""
+        """Read what all maps of the snapshot share; a second call does nothing."""
         if "centrality" not in vars(self):
             self.languages = graph.names.modules.files.languages
             paths = list(self.languages)
@@ -177,7 +183,7 @@ class Atlas:
 
     @cached_property
     def usual(self) -> Worth:
-        """How much files count when nothing was asked for: code that others lean on before all else."""
+        """The worth of files when no file was asked for: code that other files depend on comes first."""
         counted = {
             path: rank * self._share(path) * (1.0 if self._used.get(path) else _HANDS_ON)
             for path, rank in self.centrality.ranks().items()
@@ -186,24 +192,24 @@ class Atlas:
         return Worth({path: count / whole for path, count in counted.items()})
 
     def near(self, weights: Mapping[str, float], asked_for: Collection[tuple[str, str]]) -> Worth:
-        """How much files count seen from some of them."""
+        """Return the worth of files by how close they are to the weighted files."""
         return Worth(self.centrality.ranks(weights), asked_for)
 
     def within(self, globs: Sequence[str]) -> Collection[str]:
-        """The files that one of these globs takes in, all where there is none; in order."""
+        """Return the files that match one of these globs, in order; every file when there are no globs."""
         if not globs:
             return self.languages
         paths = list(self.languages)
         return dict.fromkeys(compress(paths, PathTable(paths).matching(glob_pattern(*globs)).tolist()))
 
-    # --- parts of a map, the weightiest first -------------------------------------------------------------------------
+    # --- the parts of a map, most important first ---------------------------------------------------------------------
 
     def files(self, worth: Worth, within: Collection[str]) -> list[str]:
-        """The files in order of what they are worth, then of their paths."""
+        """Return the files, the greatest worth first, then by path."""
         return sorted(within, key=lambda path: (-worth.of_files[path], path))
 
     def ways_in(self, worth: Worth, within: Collection[str]) -> list[EntryPoint]:
-        """The entry points: of the project's own code before tests and examples, the declared ones first."""
+        """Return the entry points: those of the project's own code before tests and examples, declared ones first."""
         known = [one for one in self.entry_points if one.path in within]
 
         def order(one: EntryPoint) -> tuple[bool, int, float, EntryPoint]:
@@ -213,7 +219,7 @@ class Atlas:
         return sorted(known, key=order)
 
     def folders(self, worth: Worth, within: Collection[str]) -> list[Folder]:
-        """The folders, each after the one around it: those that hold most of what counts, and most files."""
+        """Return the folders, each after the folder around it; folders with more files and more worth come first."""
         own = Counter[str]()
         weight: dict[str, float] = {}
         for path in within:
@@ -232,9 +238,9 @@ class Atlas:
         return sorted(found, key=lambda one: (-weight[one.path] / 4**one.depth, one.depth, one.path))
 
     def definitions(self, path: str, worth: Worth) -> Offered:
-        """The definitions of a file that others can use, the most used first, each after those around it.
+        """Return the exported definitions of a file, most used first, each after the definitions around it.
 
-        Of a file that offers none, those at its top.
+        For a file that exports none, return the definitions at its top.
         """
         symbols = self._view.symbols(path)
         asked = {name for where, name in worth.asked_for if where == path}
@@ -252,7 +258,7 @@ class Atlas:
     def _use(self, symbol: Symbol, asked: Collection[str]) -> float:
         dotted = f"{symbol.container}.{symbol.name}" if symbol.container else symbol.name
         imported = 0 if symbol.container else self._imported.get(symbol.name, 0)
-        # Of values only calls of their members are known, and many are called `x`: who imports one means it.
+        # Reads of a constant or variable are not indexed, and its name may be as common as `x`: only imports count.
         uses = 0.0 if symbol.kind in _VALUES else self._uses.get(symbol.name, 0.0)
         return uses + imported + (_ASKED_FOR if dotted in asked else 0)
 
@@ -284,13 +290,13 @@ def _is_at_top(symbols: list[Symbol], symbol: Symbol) -> bool:
 
 
 def _is_inside(symbols: list[Symbol], symbol: Symbol) -> bool:
-    """Whether nobody else can name it: a function is around it, or it is what a type means in one such block."""
+    """Whether other code cannot name a definition: it is inside a function, or it is a type inside an `impl` block."""
     around = symbols[symbol.parent].kind if symbol.parent >= 0 else ""
     return around in CALLABLES or (around == "impl" and symbol.kind == "type")
 
 
 def _put_with_those_around(symbols: list[Symbol], number: int, depths: dict[int, int]) -> None:
-    """Add a definition after those around it; not packages and namespaces, which the path says already."""
+    """Add a definition after the definitions around it; modules and namespaces are left out, as the path shows them."""
     fresh = []
     while number >= 0 and number not in depths:
         if symbols[number].kind not in _SEEN_THROUGH:

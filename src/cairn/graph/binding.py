@@ -1,7 +1,7 @@
-"""One use of a name → the definition it means, and how sure that is.
+"""Bind a use of a name to the definition that it means, with a tier.
 
 `proven` needs a path without a guess: scopes of the same file, an import that resolves, or the own class and its bases.
-What a value may be is a guess, so a method called on one is at best `likely`.
+The class of a value is a guess, so a method that is called on a value is at best `likely`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from cairn.graph.names import Seen, SnapshotNames
 from cairn.graph.scopes import UNBOUND, Bound, Scopes, Tier
 from cairn.graph.shadows import is_in_reach, words
 
-# --- What a value probably is, from how the text around makes or declares it. A guess: it never proves
-# anything.
+# --- Guess the class of a value from how the text around it makes or declares it. A guess never proves an edge.
 
 
 _MOST_BYTES = 200_000
 _MOST_PLACES = 200
 _LOOK = 160
-# Classes are written with a capital: what is not is a function whose result nobody knows.
+# Only a name with a capital counts as a class: `x = make()` calls a function whose result is not known.
 _CLASS = r"((?:[\w$]+(?:\.|::))*[A-Z][\w$]*)"
 _MADE = re.compile(
     rf"\s*(?::[^=\n]{{0,80}})?:?=\s*(?:await\s+)?(?:new\s+)?&?(?:mut\s+)?{_CLASS}"
@@ -38,11 +37,11 @@ _OWN_FIELD = re.compile(r"(self|this)(?:\.|->)([\w$]+)")
 
 
 def type_of_value(facts: Facts, receiver: str, reference: Reference) -> str:
-    """The name of the class of a value, if everything that the text says of it agrees; else empty."""
+    """Return the class name of a value; empty when the text does not say, or names more than one class."""
     field = _OWN_FIELD.fullmatch(receiver)
     name, kinds = (field[2], CLASSES) if field else (receiver, CALLABLES)
     if facts.traits.type_first:
-        # A field needs no `this`.
+        # In such languages a field may be used without `this`, so the class around is searched too.
         kinds = CALLABLES | CLASSES
     if not name.isidentifier() and not re.fullmatch(r"[\w$]+", name):
         return ""
@@ -62,7 +61,7 @@ def type_of_value(facts: Facts, receiver: str, reference: Reference) -> str:
 
 
 def _type_in_block(facts: Facts, name: str, at: int) -> str:
-    """The class of what the innermost callback or block around a use at the top of a script makes of a name."""
+    """Return the class name of a value that the innermost callback or block around byte `at` of a script binds."""
     reached = [spot for spot in facts.in_blocks(name) if is_in_reach(facts.text, spot, at)]
     if not reached:
         return ""
@@ -73,14 +72,14 @@ def _type_in_block(facts: Facts, name: str, at: int) -> str:
 
 
 def type_of_variable(facts: Facts, number: int) -> str:
-    """The name of the class of a variable at the top of a file, as its own declaration says it."""
+    """Return the class name of a variable at the top of a file, from its declaration; empty when unknown."""
     symbol = facts.symbols[number]
     found = _types_in(facts, facts.text[symbol.start_byte : symbol.end_byte], symbol.name)
     return found.pop() if len(found) == 1 else ""
 
 
 def _types_in(facts: Facts, text: bytes, name: str, handed_over: bool = True) -> set[str]:
-    """Every class that the text says a name is one of. With `handed_over`, in `self.a = b` also what `b` is."""
+    """Return every class name that the text gives to a value; with `handed_over`, `a` in `a = b` gets those of `b`."""
     if len(text) > _MOST_BYTES:
         return set()
     others: set[str] = set()
@@ -93,7 +92,7 @@ def _types_in(facts: Facts, text: bytes, name: str, handed_over: bool = True) ->
         after = text[end : end + _LOOK].decode("utf-8", "replace")
         before = text[max(0, at - _LOOK) : at].decode("utf-8", "replace")
         line = before.rpartition("\n")[2]
-        # `Shape one = new Circle()` is a `Shape`: the type that is written says more than what was made.
+        # `Shape one = new Circle()` is a `Shape`: where types come first, the declared type decides.
         made = _BEFORE.search(line) if facts.traits.type_first else None
         made = made or _MADE.match(after) or _TYPED.match(after) or _OPENED.search(line)
         if made is None and facts.traits.type_last:
@@ -112,13 +111,13 @@ _PATH = re.compile(r"[\w$]+(?:(?:\.|::|->|\?\.)[\w$]+)*")
 _STEPS = re.compile(r"\.|::|->|\?\.")
 _MAKES = re.compile(r"(?:new\s+)?([\w$.]+)(?:<[^()]*>)?\(.*\)")
 
-# `a::b::` of C++, of which the index keeps only the first name.
+# The whole `a::b::` before a name of C++; the index keeps only `a` as the receiver.
 _QUALIFIED = re.compile(rb"(?:\w+::)+$")
 _LONGEST_PATH = 200
 
 
 class Binder:
-    """Binds the uses of one snapshot."""
+    """The binding of all uses of one snapshot."""
 
     def __init__(self, names: SnapshotNames) -> None:
         self.names = names
@@ -126,7 +125,7 @@ class Binder:
         names.bind_base = self._base
 
     def bind(self, path: str, reference: Reference) -> Bound:
-        """The definition that this use of a name means."""
+        """Bind a use of a name in the file `path`."""
         facts = self.names.facts(path)
         if reference.receiver:
             bound = self._on_receiver(facts, reference)
@@ -139,7 +138,7 @@ class Binder:
         )
 
     def _called(self, bound: Bound) -> Bound:
-        """Of a field and a method of one name the method is called."""
+        """Return the binding of a call: when a field and a method have the name, the method is called."""
         called = tuple(place for place in bound.places if self.scopes.kind_of(place) in CALLABLES)
         return bound._replace(places=called) if called else bound
 
@@ -182,7 +181,7 @@ class Binder:
         return self._guess(facts, guessed, reference) if guessed else self._on_variable(value.places, reference)
 
     def _on_variable(self, places: tuple[Place, ...], reference: Reference) -> Bound:
-        """A member of what a variable at the top of some file was made to be."""
+        """Bind a member of a variable at the top of a file, by the class that the variable's declaration names."""
         found: set[Place] = set()
         for place in places:
             if self.scopes.kind_of(place) in ("variable", "constant"):
@@ -193,10 +192,10 @@ class Binder:
         return self.scopes.sure(tuple(sorted(found)), certain=False) or UNBOUND
 
     def _value(self, facts: Facts, parts: list[str], reference: Reference, kind: str = "value") -> Bound:
-        """What a dotted path of names means."""
+        """Bind a dotted path of names."""
         bound = self.scopes.bare(facts, parts[0], self.scopes.start(facts, reference), kind, reference.start_byte)
         if bound.elsewhere and self.scopes.is_type_parameter(facts, parts[0], reference.scope):
-            # What it stands for has to be something, and that may well be here.
+            # A type parameter stands for a type that may be in the snapshot, so the meaning is unknown, not elsewhere.
             return UNBOUND
         if not bound.places and len(parts) > 1 and (there := self.scopes.in_namespace(facts, parts[:1], parts[1])):
             bound, parts = there, parts[1:]
@@ -208,7 +207,7 @@ class Binder:
         return bound
 
     def _guess(self, facts: Facts, type_name: str, reference: Reference) -> Bound:
-        """A member of what a value probably is: never more than likely."""
+        """Bind a member of a value by the guessed name of its class; never more than `likely`."""
         if not _PATH.fullmatch(type_name):
             return UNBOUND
         value = self._value(facts, _STEPS.split(type_name), reference, "type")
@@ -220,7 +219,7 @@ class Binder:
         return self.scopes.sure(tuple(sorted(found)), certain=False) or UNBOUND
 
     def _by_path(self, facts: Facts, parts: list[str], within: tuple[str, ...]) -> Bound:
-        """What a path of modules leads to: `crate::a::b`."""
+        """Bind a path of modules, such as `crate::a::b`."""
         target = self.names.modules.resolver(facts.path).find(facts.path, parts[:-1], within)
         places = {
             each
@@ -236,7 +235,7 @@ class Binder:
         return receiver in facts.traits.own
 
     def _in_function_expression(self, facts: Facts, reference: Reference) -> bool:
-        """Whether a `function` stands between the method and the use: `this` may be another one in it."""
+        """Whether a `function` stands between the method and the use, so that `this` may be another object."""
         lost_in = facts.traits.own_lost_in
         if not lost_in or reference.scope < 0:
             return False
@@ -244,6 +243,6 @@ class Binder:
 
 
 def _names_before(facts: Facts, reference: Reference) -> list[str]:
-    """The names that stand before this one with `::` after each."""
+    """Return the names before a use that are each followed by `::`."""
     found = _QUALIFIED.search(facts.text[max(0, reference.start_byte - _LONGEST_PATH) : reference.start_byte])
     return found[0].decode().split("::")[:-1] if found else []

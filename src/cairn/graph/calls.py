@@ -1,4 +1,4 @@
-"""Who calls a definition, and what it calls, some steps far: a bounded graph, and notes on what is not in it."""
+"""Follow calls from a definition, some steps far: a bounded graph, and notes on what is missing from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TIERS = tuple(Tier)
 
 
 class Direction(StrEnum):
-    """Which way edges are followed."""
+    """The direction in which calls are followed."""
 
     CALLERS = "callers"
     CALLEES = "callees"
@@ -27,9 +27,10 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A definition, or without one the code of a file that is in none. `distance` counts the steps to what was asked.
+    """A definition of a call graph, or (without `definition`) the code of a file outside of all definitions.
 
-    `id` is `path#name`; a name that is no single word stands there as its place.
+    `distance` counts the steps to the definition that was asked about. `id` is `path#name`; a name that is not one word
+    is written as its place, `path#@byte`.
     """
 
     id: str
@@ -44,7 +45,7 @@ class Node:
 
 
 class CallSite(NamedTuple):
-    """Where a call stands; `column` counts characters from 1."""
+    """The place of a call; `column` counts characters from 1."""
 
     path: str
     line: int
@@ -53,9 +54,9 @@ class CallSite(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One definition leads to another, at `count` places; `site` is the first of those that are the surest.
+    """One definition leads to another at `count` places; `site` is the first of the surest places.
 
-    `layer` says who knows what that one leads to: the syntax of the file, or an indexer.
+    `layer` says who knows what the call at `site` leads to: the syntax of the file, or an indexer.
     """
 
     src: str
@@ -106,7 +107,10 @@ def calls_around(
     most_nodes: int,
     most_edges: int,
 ) -> CallGraph:
-    """The graph around a definition. The bounds hold for each direction, and the nearest and surest edges go first."""
+    """Return the call graph around a definition.
+
+    The limits hold for each direction; the nearest and surest edges are taken first.
+    """
     walk = _Walk(graph, min_tier, most_nodes, most_edges)
     root = walk.sites.node(place)
     walk.nodes[root] = 0
@@ -136,7 +140,7 @@ _Pair = tuple[Place, Place]
 
 
 class _Walk:
-    """One walk: breadth first, each step in an order that only the snapshot decides."""
+    """One walk along calls, breadth first, in an order that depends on the snapshot alone."""
 
     def __init__(self, graph: Graph, min_tier: Tier, most_nodes: int, most_edges: int) -> None:
         self.sites = CallSites(graph, by_name=min_tier is Tier.NAME_ONLY)
@@ -152,7 +156,7 @@ class _Walk:
         self.not_looked_at = 0
 
     def follow(self, start: list[Place], depth: int, *, callers: bool) -> None:
-        """Take in what is at most `depth` steps from the start, as far as there is room."""
+        """Add all nodes and edges at most `depth` steps from the start, as far as there is room."""
         node_room, edge_room = self._most_nodes, self._most_edges
         reached, frontier = set(start), start
         for distance in range(1, depth + 1):
@@ -167,10 +171,10 @@ class _Walk:
                         self.left_pairs.add(pair)
                         self.left_nodes.update(fresh)
                         continue
-                    # What is inside of the root comes in with its first call.
+                    # A definition inside the root is added with its first call, at distance 0.
                     self.nodes |= {end: distance if end not in start else 0 for end in fresh}
                     node_room -= len(fresh)
-                    # What the other direction has found may be nearer from here.
+                    # A node that the other direction has found may be nearer in this one.
                     self.nodes[other] = min(self.nodes[other], distance)
                     if other not in reached:
                         reached.add(other)
@@ -184,7 +188,7 @@ class _Walk:
             frontier = following
 
     def members(self, root: Place) -> list[Place]:
-        """The definitions inside of one that call something, as many as nodes are wanted."""
+        """Return the definitions inside the root that contain calls that are sure enough, up to the limit of nodes."""
         found: list[Place] = []
         inside = self.sites.inside(root)
         for looked_at, inner in enumerate(inside):
@@ -196,7 +200,7 @@ class _Walk:
         return found
 
     def surer(self, uses: Iterable[Call]) -> list[Call]:
-        """Those that are sure enough, the surest first, and imports after all calls."""
+        """Return the calls that are sure enough, the surest first, imports after all calls."""
 
         def order(use: Call) -> tuple[bool, int, bool, str, int, Place, Place]:
             sure = use.kind is EdgeKind.IMPORT, TIERS.index(use.tier), not use.semantic
@@ -225,7 +229,7 @@ class _Walk:
         return kept
 
     def _unknown(self, facts: Facts, symbol_id: str, calls: list[tuple[Reference, int]]) -> Iterator[Note]:
-        """A note for each call; one like another in the same scope is not thought about again."""
+        """Yield a note for each call without a known target; equal calls in one scope are examined once."""
         alike: dict[tuple[int, str, str], Note | None] = {}
         for call, candidates in calls:
             key = call.scope, call.receiver, call.name
@@ -237,13 +241,16 @@ class _Walk:
     # --- what is shown ----------------------------------------------------------------------------------------------
 
     def node(self, place: Place) -> Node:
-        """What is shown of a node."""
+        """Return the node at a place."""
         facts = self.sites.facts(place)
         found = definition_of(place.path, facts.language, facts.symbols[place.number]) if place.number >= 0 else None
         return Node(self.sites.id(place), place.path, facts.language, found, self.nodes[place])
 
     def edges(self) -> dict[_Pair, Edge]:
-        """One edge for each pair of nodes, the nearest first; both directions in turn, so that a cut leaves of both."""
+        """Return one edge for each pair of nodes, the nearest first.
+
+        The two directions alternate, so that an answer that is cut keeps edges of both.
+        """
         found: dict[_Pair, Edge] = {}
         for pair in sorted(self.pairs, key=self._turns.__getitem__):
             uses = self.pairs[pair]
@@ -259,7 +266,7 @@ class _Walk:
         return CallSite(call.path, call.line, len(before.decode("utf-8", "replace")) + 1)
 
     def notes(self) -> Iterator[Note]:
-        """All notes: those of the walk, and those on files that are not known as a whole."""
+        """Yield all notes: those of the walk, and those on calls outside of definitions and on partly parsed files."""
         yield from self._notes
         at_top: dict[str, list[Call]] = {}
         for uses in self.pairs.values():
@@ -270,7 +277,7 @@ class _Walk:
             many = "1 call stands" if len(found) == 1 else f"{len(found)} calls stand"
             line = min(use.line for use in found)
             yield Note(NoteType.MISSING, path, None, line, f"{many} outside of every definition.")
-        # A call stands in the file of the one who calls.
+        # Any file of a node may hold further calls in the lines that could not be parsed.
         for path in sorted({place.path for place in self.nodes}):
             file = self._view.file(path)
             if file is not None and file.state == ParseState.PARTIAL.value:

@@ -1,8 +1,8 @@
-"""The calls of a snapshot as edges between definitions: the same edge from whichever end one looks.
+"""The calls of a snapshot as edges between definitions; callers and callees give the same edges.
 
-An edge starts at the definition around the call: the innermost function, class or property; code outside of all of them
-belongs to the variable it makes, or to its file. A definition is one node however often it is written: overloads, the
-`impl` blocks of a type, a prototype and its body; and what makes an object is one with its class.
+An edge starts at the definition around the call: the innermost function, class, property or macro. A call outside of
+all of them belongs to the variable whose value it computes, or to the file. All declarations of a definition are one
+node: overloads, the `impl` blocks of a type, a prototype and its body. A constructor and its class are one node too.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _CALLED = frozenset({"call", "annotation"})
 _AROUND = CALLABLES | CLASSES | {"property", "macro"}
 _NAMELESS = frozenset({"module", "namespace"})
 _WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")
-# Calls that are looked at to find out what they lead to: a hostile file has 200,000.
+# The most calls that are bound for one question: a hostile file has 200,000.
 _MOST_CALLS = 20_000
-# Definitions of one name that a call is shown to lead to when only the name is asked for.
+# The most definitions that a call leads to when its name is all that is known of it.
 _MOST_CANDIDATES = 20
 
 
 class EdgeKind(StrEnum):
-    """How one definition leads to another. `dynamic`: a method of a value, whose class is guessed."""
+    """How one definition leads to another. `DYNAMIC` is a call of a method on a value whose class is not proven."""
 
     CALL = "call"
     IMPORT = "import"
@@ -40,7 +40,10 @@ class EdgeKind(StrEnum):
 
 
 class Call(NamedTuple):
-    """One call, or an import in a file from which no call is known. `semantic`: an indexer says what it leads to."""
+    """One call, or an import by a file that has no known call of the definition.
+
+    `semantic` says that an indexer knows what the call leads to.
+    """
 
     src: Place
     dst: Place
@@ -53,7 +56,11 @@ class Call(NamedTuple):
 
 
 class Callees(NamedTuple):
-    """What a definition calls. `unknown` lead to nothing known, each with how many definitions have its name."""
+    """The calls inside a definition.
+
+    `unknown` are calls without a known target, each with the number of definitions that have its name. `not_looked_at`
+    calls were over the limit.
+    """
 
     uses: list[Call]
     unknown: list[tuple[Reference, int]]
@@ -61,9 +68,9 @@ class Callees(NamedTuple):
 
 
 class Callers(NamedTuple):
-    """What calls a definition; `name_only` more uses have its name, and nothing shows that they mean it.
+    """The calls of a definition.
 
-    Of those `not_looked_at` were too many to look at.
+    `name_only` more uses have its name and may mean something else; `not_looked_at` of these were over the limit.
     """
 
     uses: list[Call]
@@ -72,7 +79,7 @@ class Callers(NamedTuple):
 
 
 class CallSites:
-    """The calls of one graph. With `by_name` also those that share no more than a name with what they lead to."""
+    """The calls of one graph; with `by_name` also the calls that share only a name with a definition."""
 
     def __init__(self, graph: Graph, *, by_name: bool = False) -> None:
         self._graph = graph
@@ -87,11 +94,11 @@ class CallSites:
         self._candidates = cache(self._with_name)
 
     def facts(self, place: Place) -> Facts:
-        """The facts of the file that a node is in."""
+        """Return the facts of the file that a node is in."""
         return self._names.facts(place.path)
 
     def _callees(self, node: Place) -> Callees:
-        """What is called in a definition, and not in one inside of it."""
+        """Return the calls in a definition, without the calls in definitions inside it."""
         facts = self.facts(node)
         uses, unknown = [], []
         own = self._calls_in(node.path).get(node, [])
@@ -108,7 +115,7 @@ class CallSites:
         return Callees(uses, unknown, len(own) - len(looked_at))
 
     def callers(self, node: Place) -> Callers:
-        """Where a definition is called; and the files that import it without a call that is known."""
+        """Return the calls of a definition, and the imports by files that have no known call of it."""
         if node.number < 0:
             return Callers([], 0, 0)
         found = self._graph.references(node, list_name_only=self._by_name)
@@ -126,7 +133,7 @@ class CallSites:
         return Callers(list(dict.fromkeys(uses)), name_only, found.not_looked_at)
 
     def inside(self, node: Place) -> list[Place]:
-        """The definitions inside of one that have calls of their own, in order."""
+        """Return the definitions inside a node that contain calls, in order."""
         facts = self.facts(node)
         if node.number < 0:
             return []
@@ -142,18 +149,21 @@ class CallSites:
     # --- the names of nodes -----------------------------------------------------------------------------------------
 
     def id(self, node: Place) -> str:
-        """The name of a node: its file, and its name there or, where that is more than a word, its place."""
+        """Return the id of a node: `path#name`, or `path` for a file.
+
+        A name that is not one word, or that a module shares with another definition, is written as `path#@byte`.
+        """
         path = node.path.replace("%", "%25").replace("#", "%23")
         if node.number < 0:
             return path
         facts = self.facts(node)
         name, symbol = facts.qualified(node.number), facts.symbols[node.number]
-        # A package may have the name of its function.
+        # `package main` of Go has the same name as its function `main`.
         is_one = symbol.kind not in _NAMELESS or len(facts.written_as[name]) == 1
         return f"{path}#{name if is_one and _WORD.fullmatch(name) else f'@{symbol.start_byte}'}"
 
     def of_id(self, said: str) -> Place | None:
-        """The definition that an id names."""
+        """Return the definition that an id names; None when there is none."""
         path, mark, _ = said.partition("#")
         path = path.replace("%23", "#").replace("%25", "%")
         if not mark or path not in self._names.modules.files:
@@ -164,7 +174,7 @@ class CallSites:
     # --- which node a call belongs to -----------------------------------------------------------------------------
 
     def _owner(self, path: str, scope: int) -> Place:
-        """The node that a use in this scope belongs to; number -1 is the file."""
+        """Return the node that a use in this scope belongs to; number -1 is the file."""
         facts = self._names.facts(path)
         number, outermost = scope, -1
         while number >= 0:
@@ -190,7 +200,10 @@ class CallSites:
         return next((each for each in written if self._kind(each) != "impl"), written[0])
 
     def _body(self, prototype: Place) -> Place | None:
-        """The definition that a prototype of C stands for, in a file that includes its own."""
+        """Find the definition with a body for a prototype of C or C++; None when there is none.
+
+        One of the two files must include the other.
+        """
         facts = self.facts(prototype)
         qualified = facts.qualified(prototype.number)
         named = self._graph.view.symbols_named(facts.symbols[prototype.number].name)
@@ -207,22 +220,22 @@ class CallSites:
         return facts.text[end - 1 : end] == b"}"
 
     def written(self, place: Place) -> list[int]:
-        """All that is written of a definition in its file; `package main` is not its function `main`."""
+        """Return the numbers of all declarations of a definition in its file; Go's `package main` is not its `main`."""
         facts = self.facts(place)
         is_around = facts.symbols[place.number].kind in _NAMELESS
         numbers = facts.written_as[facts.qualified(place.number)]
         return [each for each in numbers if (facts.symbols[each].kind in _NAMELESS) is is_around]
 
     def _makers(self, node: Place) -> list[int]:
-        """The constructors of a class."""
+        """Return the numbers of the constructors of a class."""
         facts = self.facts(node)
         own = set(self.written(node))
         return [n for n, symbol in enumerate(facts.symbols) if symbol.kind == "constructor" and symbol.parent in own]
 
     def _bound(self, facts: Facts, call: Reference) -> Bound:
-        """What a call means; the same one again in the same scope means the same, except on a `this`.
+        """Bind a call. Equal calls in one scope are bound once, except calls on `this`.
 
-        What an indexer says, it says of each place by itself.
+        With an indexer every call is bound by itself, because an indexer knows each place separately.
         """
         if call.receiver == "this" or call.kind != "call" or self._graph.is_informed:
             return self._graph.bind(facts.path, call)
@@ -234,7 +247,7 @@ class CallSites:
     # --- one call ---------------------------------------------------------------------------------------------------
 
     def _calls_of_file(self, path: str) -> dict[Place, list[Reference]]:
-        """The calls of a file by the node that they belong to."""
+        """Return the calls of a file by the node that each belongs to."""
         found: dict[Place, list[Reference]] = {}
         for use in self._names.facts(path).references:
             if use.kind in _CALLED:
@@ -253,7 +266,7 @@ class CallSites:
         return Call(src, dst, kind, bound.tier, path, call.start_byte, call.line, bound.semantic)
 
     def _is_call(self, kind: str, dst: Place) -> bool:
-        """A decorator calls the function that it names; the annotations of Java call nothing."""
+        """Whether a use is a call; a decorator calls the function that it names, a Java annotation calls nothing."""
         return kind == "call" or (kind == "annotation" and self._kind(dst) in CALLABLES)
 
     def _kind(self, place: Place) -> str:
@@ -262,7 +275,7 @@ class CallSites:
     # --- what shares no more than a name ----------------------------------------------------------------------------
 
     def _with_name(self, name: str, family: str) -> tuple[Place, ...]:
-        """The definitions of this name that a call in a language of this family could mean."""
+        """Return the definitions of this name that a call in a language of this family could mean."""
         found = {
             self.node(Place(path, number))
             for path in {path for path, symbol in self._graph.view.symbols_named(name) if symbol.kind in _AROUND}
@@ -276,15 +289,14 @@ class CallSites:
         return site.kind == "call" and node in self._candidates(site.name, facts.family)[:_MOST_CANDIDATES]
 
 
-# --- What a call graph does not show, in notes: which of them belong to an answer, in which order, and how
-# many.
+# --- Notes: what a call graph does not show, and which notes belong to an answer.
 
 
 NOTES_TRUNCATED = "CALL_GRAPH_NOTES_TRUNCATED"
 
 _MOST_SCOPES = 50
 _PATH = re.compile(r"[\w$]+(?:(?:\.|::|->|\?\.)[\w$]+)*")
-# What calls something by a name that is made while the program runs.
+# Functions that call something by a name that is made while the program runs.
 _REFLECTION_NAMES = """
 getattr eval exec __import__ import_module attrgetter methodcaller apply Reflect Function invoke forName newInstance
 getMethod getDeclaredMethod CreateInstance send public_send instance_eval class_eval const_get call_user_func
@@ -294,7 +306,7 @@ _REFLECTION = frozenset(_REFLECTION_NAMES.split())
 
 
 class NoteType(StrEnum):
-    """Why an edge is not there, or why it may be missing."""
+    """Why an edge is missing, or may be missing."""
 
     UNRESOLVED = "unresolved_edge"
     DYNAMIC = "dynamic_edge"
@@ -304,7 +316,7 @@ class NoteType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One thing to know. `detail` is a sentence of ours; `text` is what the repository says there."""
+    """One remark on a call graph. `detail` is a sentence of Cairn; `text` is text of the repository."""
 
     type: NoteType
     file: str
@@ -315,19 +327,19 @@ class Note:
 
 
 class ShownNotes(NamedTuple):
-    """The notes of an answer, and how many belong to it."""
+    """The notes that an answer shows, and how many notes belong to the answer."""
 
     notes: tuple[Note, ...]
     total: int
 
     @property
     def truncated(self) -> bool:
-        """Whether some that belong to the answer are not in it."""
+        """Whether some notes that belong to the answer are not shown."""
         return len(self.notes) < self.total
 
 
 def relevant(notes: Iterable[Note], files: Collection[str], symbol_ids: Collection[str], limit: int) -> ShownNotes:
-    """Of the notes about what an answer returns the first so many, in an order that depends on nothing else."""
+    """Return the first `limit` notes about these files and symbols, in an order that depends on the notes alone."""
     kept = [note for note in notes if note.file in files and (note.symbol_id is None or note.symbol_id in symbol_ids)]
     return ShownNotes(tuple(sorted(kept, key=_order)[:limit]), len(kept))
 
@@ -341,18 +353,18 @@ def _order(note: Note) -> tuple[str, str, bool, str, bool, int, str, str]:
         note.start_line is None,
         note.start_line or 0,
         detail_hash(note.detail),
-        # Two calls on one line may have the same sentence.
+        # Two calls on one line may have the same sentence, and the order must still be fixed.
         note.text,
     )
 
 
 def detail_hash(detail: str | None) -> str:
-    """A hash of the sentence that is the same everywhere; without a sentence that of an empty one."""
+    """Return a hash of a sentence that is the same on every machine; no sentence counts as an empty one."""
     return hashlib.sha256((detail or "").encode()).hexdigest()
 
 
 def note_of_call(facts: Facts, call: Reference, symbol_id: str, candidates: int) -> Note | None:
-    """Why a call leads to nothing that is known; None when no definition of the snapshot could be meant."""
+    """Return a note on why a call has no known target; None when no definition of the snapshot could be the target."""
 
     def note(kind: NoteType, detail: str) -> Note:
         text = f"{call.receiver}.{call.name}" if call.receiver else call.name
@@ -371,7 +383,7 @@ def note_of_call(facts: Facts, call: Reference, symbol_id: str, candidates: int)
 
 
 def _is_local(facts: Facts, call: Reference) -> bool:
-    """Whether a function around the call binds the name itself."""
+    """Whether a function around the call has a parameter or a local variable of the called name."""
     number = call.scope
     for _ in range(_MOST_SCOPES):
         if number < 0:

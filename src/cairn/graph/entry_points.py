@@ -1,6 +1,6 @@
-"""Where programs begin: what settings declare, `main` functions, and files that are run as they are.
+"""Find the entry points of a codebase: declared commands, `main` functions, and files that are run directly.
 
-Read from the snapshot alone. What settings say is shown as it is written; it leads to a file where there is one.
+Only the snapshot is read. The names of declared commands are shown as the settings write them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from cairn.syntax.resolver import SnapshotFiles, above, below, normal, parent
 from cairn.syntax.settings import json_of, mapping, text, toml_of
 from cairn.syntax.traits import Main
 
-# A hostile tree has as many settings as files, and each of them as many commands as it has lines.
+# Limits for a hostile tree, in which every file may be a settings file and every line a command.
 _MOST = 1_000
 _MOST_OF_A_FILE = 50
 
 
 class EntryKind(StrEnum):
-    """How a program is begun, the surest way first."""
+    """The kinds of entry points, the surest first."""
 
     COMMAND = "command"
     LIBRARY = "library"
@@ -37,9 +37,10 @@ DECLARED = frozenset({EntryKind.COMMAND, EntryKind.LIBRARY})
 
 
 class EntryPoint(NamedTuple):
-    """A place where a program begins. `name` is the command or what settings point at; text of the repository.
+    """A place where a program begins.
 
-    `line` is that of the definition, 0 where the whole file is meant.
+    `name` is the command, package or module, as text of the repository, and may be empty. `line` is the line of the
+    definition, 0 for the whole file.
     """
 
     way: EntryKind
@@ -49,11 +50,11 @@ class EntryPoint(NamedTuple):
 
 
 def entry_points(view: SnapshotView, files: SnapshotFiles) -> tuple[EntryPoint, ...]:
-    """Every place where a program begins, the declared ones first, then by path."""
+    """Return every entry point, in the order of `WAYS` and then by path."""
     found: dict[EntryPoint, None] = {}
     known: set[str] = set()
     for one in (*islice(_declared(view, files), _MOST), *_mains(view, files), *_run_as_they_are(view, files)):
-        # A `main` function that a command leads to is that command.
+        # A `main` function in a file that a command leads to is not listed again.
         if one.way in DECLARED or one.path not in known:
             found[one] = None
             known.add(one.path)
@@ -80,7 +81,11 @@ def _of_pyproject(view: SnapshotView, files: SnapshotFiles, settings: str) -> It
 
 
 def _python_file(files: SnapshotFiles, settings: str, module: str) -> str:
-    """The file of a dotted module: beside the settings or in `src`, there or in a folder around; else the nearest."""
+    """Find the file of a dotted module; empty when there is none.
+
+    The folder of the settings and its `src` are searched first, then the folders around; then the shallowest file
+    anywhere whose path ends like the module.
+    """
     whole = module.strip().replace(".", "/")
     if not whole:
         return ""
@@ -108,7 +113,7 @@ def _of_package(view: SnapshotView, files: SnapshotFiles, settings: str) -> Iter
 
 
 def _pointed_at(files: SnapshotFiles, settings: str, target: str) -> str:
-    """The file that settings point at; the settings themselves when it is not in the snapshot: it may be built."""
+    """Return the file that settings point at, or the settings themselves when a build has yet to make that file."""
     path = normal(parent(settings), target) or ""
     return next((each for each in (path, f"{path}.js", below(path, "index.js")) if each in files), settings)
 
@@ -130,7 +135,7 @@ def _of_cargo(view: SnapshotView, files: SnapshotFiles, settings: str) -> Iterat
 
 
 def _line(view: SnapshotView, path: str, name: str) -> int:
-    """The line of a definition at the top of a file; 0 when there is none."""
+    """Return the line of a definition at the top of a file; 0 when there is none."""
     own = (symbol.start_line for symbol in view.symbols(path) if symbol.name == name and not symbol.container)
     return next(own, 0) if path and name else 0
 
@@ -168,7 +173,7 @@ def _run_as_they_are(view: SnapshotView, files: SnapshotFiles) -> Iterator[Entry
 
 
 def _package(files: SnapshotFiles, folder: str, package_file: str) -> str:
-    """The dotted name of a package, from the outermost folder that is one."""
+    """Return the dotted name of the package in a folder, from the outermost folder that is a package."""
     outer = folder
     while outer and below(parent(outer), package_file) in files:
         outer = parent(outer)

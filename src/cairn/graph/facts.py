@@ -1,4 +1,4 @@
-"""The facts of one file, arranged for looking up names: what stands at its top, what is in what, what it imports."""
+"""The facts of one file, arranged for looking up names: its top, its members and its imports."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from cairn.syntax.languages import resolver_of, traits_of
 CALLABLES = frozenset({"function", "method", "constructor"})
 CLASSES = frozenset({"class", "interface", "struct", "enum", "union", "trait", "object", "impl", "type"})
 MEMBERS = frozenset({"method", "property", "field", "constructor", "enum_member"})
-# Imports of one file that give the same name, or everything: a hostile file has as many as it has lines.
+# The most imports of one file that bind the same name, or are wildcards: a hostile file has one on every line.
 MOST_ALIKE = 200
 
 
 class Place(NamedTuple):
-    """A definition: its file and its number there; number -1 is the file itself, as a module."""
+    """A definition as its file and its number among the file's symbols; number -1 is the file itself, as a module."""
 
     path: str
     number: int
 
 
 class Facts:
-    """One file. Reads from the view what is asked for, once."""
+    """The facts of one file, each read from the view when first needed and then kept."""
 
     def __init__(self, view: SnapshotView, path: str, language: str) -> None:
         self._view = view
@@ -35,7 +35,7 @@ class Facts:
         self.traits = traits_of(language)
         self.family = self.traits.family
         self.rules = resolver_of(language)
-        # What the text of a definition says of a name, by its number: the same names are asked for again and again.
+        # What the text of a definition says of a name, by the definition's number, because names are asked for often.
         self.types_known: dict[tuple[int, str], set[str]] = {}
         self.bindings_known: dict[tuple[int, str], bool] = {}
         self._in_blocks: dict[str, tuple[Spot, ...]] = {}
@@ -57,19 +57,19 @@ class Facts:
         return bytes(self._view.text(self.path) or b"")
 
     def qualified(self, number: int) -> str:
-        """The dotted path of a definition in its file."""
+        """Return the dotted name of a definition in its file."""
         symbol = self.symbols[number]
         return f"{symbol.container}.{symbol.name}" if symbol.container else symbol.name
 
     @cached_property
     def package(self) -> str:
-        """The package that the file says it is in; empty where files say no such thing."""
+        """The package that the file declares; empty in languages without such declarations."""
         first = self.symbols[0] if self.symbols else None
         return first.name if first is not None and first.kind == "module" and self.traits.packages else ""
 
     @cached_property
     def top(self) -> dict[str, tuple[int, ...]]:
-        """The definitions that other files name without naming anything around them."""
+        """The numbers of the definitions that other files can name without naming anything around them, by name."""
         found: dict[str, list[int]] = {}
         see_through: set[int] = {-1}
         for number, symbol in enumerate(self.symbols):
@@ -77,7 +77,7 @@ class Facts:
                 continue
             around = self.qualified(symbol.parent) if symbol.parent >= 0 else ""
             if symbol.container != around and not self.traits.extensions:
-                # A method that is written outside of its class; where such are extensions they can be imported.
+                # A method written outside of its class is no name of the file, unless it is an extension function.
                 continue
             if symbol.kind in self.traits.seen_through:
                 see_through.add(number)
@@ -87,7 +87,7 @@ class Facts:
 
     @cached_property
     def sunken(self) -> frozenset[int]:
-        """Definitions of a script that are in no other and still not at its top, but in a callback or an object."""
+        """The definitions of a script that are inside no definition but in a callback, a block or an object literal."""
         if not self.traits.callbacks_bind:
             return frozenset()
         numbers = (number for same in self.top.values() for number in same)
@@ -98,7 +98,7 @@ class Facts:
         )
 
     def in_blocks(self, name: str) -> tuple[Spot, ...]:
-        """Where callbacks and blocks of a script bind this name."""
+        """Return where callbacks and blocks of a script bind this name."""
         known = self._in_blocks.get(name)
         if known is None:
             known = self._in_blocks[name] = bound_in_blocks(self.text, name)
@@ -106,7 +106,7 @@ class Facts:
 
     @cached_property
     def inner(self) -> dict[tuple[str, str], tuple[int, ...]]:
-        """The definitions by what they are in and their name."""
+        """The numbers of the definitions by (container, name)."""
         found: dict[tuple[str, str], list[int]] = {}
         for number, symbol in enumerate(self.symbols):
             if symbol.container:
@@ -115,7 +115,7 @@ class Facts:
 
     @cached_property
     def written_as(self) -> dict[str, tuple[int, ...]]:
-        """The definitions by their dotted path: overloads share one, and so do the `impl` blocks of a type."""
+        """The numbers of the definitions by dotted name: overloads share one, and so do the `impl` blocks of a type."""
         found: dict[str, list[int]] = {}
         for number in range(len(self.symbols)):
             found.setdefault(self.qualified(number), []).append(number)
@@ -123,7 +123,7 @@ class Facts:
 
     @cached_property
     def bases(self) -> dict[int, tuple[Reference, ...]]:
-        """The bases that each class names, in the order written."""
+        """The bases that each class names, by the number of the class, in the order written."""
         found: dict[int, list[Reference]] = {}
         for reference in self._view.references(self.path, "base"):
             found.setdefault(reference.scope, []).append(reference)
@@ -131,12 +131,12 @@ class Facts:
 
     @cached_property
     def scopes(self) -> dict[int, int]:
-        """For every import below the top of the file, by its place, the innermost definition around it."""
+        """For every import inside a definition, by the import's first byte, the innermost definition around it."""
         found = {imported.start_byte: self.around(imported.start_byte) for imported in self.imports}
         return {at: around for at, around in found.items() if around >= 0}
 
     def around(self, at: int) -> int:
-        """The innermost definition around a place, -1 at the top."""
+        """Return the number of the innermost definition around a byte; -1 at the top of the file."""
         around = bisect_right(self._starts, at) - 1
         while around >= 0 and not self._holds(around, at):
             around = self.symbols[around].parent
@@ -152,7 +152,7 @@ class Facts:
 
     @cached_property
     def bound(self) -> dict[str, tuple[Import, ...]]:
-        """The imports that give a name to something, by that name; what is only handed on gives none."""
+        """The imports that bind a name in this file, by that name; pure re-exports bind none."""
         found: dict[str, list[Import]] = {}
         for imported in self.imports:
             name = self._local_name(imported)
@@ -162,7 +162,10 @@ class Facts:
 
     @cached_property
     def handed_on(self) -> dict[str, tuple[Import, ...]]:
-        """The imports that give other files a name: `export … from` where there is such a statement, else all."""
+        """The imports that other files can import from here, by name.
+
+        Where the language has a statement such as `export … from`, only its imports; else all imports.
+        """
         if not self.traits.exports_by:
             return self.bound
         found: dict[str, list[Import]] = {}
@@ -173,17 +176,17 @@ class Facts:
 
     @cached_property
     def wildcards(self) -> tuple[Import, ...]:
-        """The imports of everything that bring names into this file."""
+        """The wildcard imports that bring names into this file."""
         return tuple(each for each in self.imports if each.name == "*" and not self._hands_on(each))[:MOST_ALIKE]
 
     @cached_property
     def wildcards_handed_on(self) -> tuple[Import, ...]:
-        """The imports of everything that other files see."""
+        """The wildcard imports whose names other files can import from here."""
         return tuple(each for each in self.imports if each.name == "*")[:MOST_ALIKE]
 
     @cached_property
     def exported_as(self) -> dict[str, str]:
-        """What other files call a name of this one: `export { a as b }`, `export default a`, `module.exports = a`."""
+        """The local name for each exported name: `export { a as b }`, `export default a`, `module.exports = a`."""
         return self.rules.exported_as(self.text) if self.traits.exports_by else {}
 
     def _hands_on(self, imported: Import) -> bool:

@@ -1,4 +1,4 @@
-"""Who imports what: the files that imports lead to, and the imports that lead to a definition."""
+"""Find which files import which, and the imports that lead to a definition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_IMPORT = 20_000
 
 
 class ImportSite(NamedTuple):
-    """An import that names a symbol, directly or through files that hand it on."""
+    """An import that names a definition, directly or through files that re-export it."""
 
     path: str
     line: int
@@ -26,14 +26,14 @@ class ImportSite(NamedTuple):
 
 
 class Importers:
-    """The imports of one snapshot, all of them read when the first question needs it."""
+    """All imports of one snapshot, read when the first question needs them."""
 
     def __init__(self, names: SnapshotNames) -> None:
         self._names = names
         self._view = names.view
 
     def dependencies(self) -> dict[str, tuple[str, ...]]:
-        """For every file the files that its imports lead to, in order; files without any are left out."""
+        """Return for every file the files that its imports lead to, in order; files without any are left out."""
         found: dict[str, tuple[str, ...]] = {}
         for path, imports in self._imports.items():
             files = {each for imported in imports for each in self._imported_files(path, imported)} - {path}
@@ -42,7 +42,7 @@ class Importers:
         return found
 
     def files_naming(self) -> dict[str, int]:
-        """For every name that is imported, in how many files."""
+        """Return for every imported name the number of files that import it."""
         each = Counter[str]()
         for imports in self._imports.values():
             each.update({imported.name for imported in imports} - {"", "*"})
@@ -64,7 +64,7 @@ class Importers:
         return found
 
     def of(self, place: Place) -> tuple[tuple[ImportSite, ...], set[tuple[str, str]]]:
-        """The imports that lead to a definition, and the other names that they give it: (file, name)."""
+        """Return the imports that lead to a definition, and the other names that they bind to it, as (file, name)."""
         facts = self._names.facts(place.path)
         wanted = facts.symbols[place.number].name
         pending = [wanted, *(name for name, local in facts.exported_as.items() if local == wanted)]
@@ -79,7 +79,7 @@ class Importers:
                 local = imported.alias or imported.name
                 if local != wanted:
                     aliases.add((path, local))
-                # Whoever imports it from there may call it by one of these.
+                # A file that imports the definition from here may do so by any of these names.
                 fresh = self._handed_on_as(path, local) - called
                 called |= fresh
                 pending += sorted(fresh)
@@ -95,28 +95,31 @@ class Importers:
             return ()
         first = target.name.partition(".")[0]
         if target.module and not (target.files and first in self._names.facts(target.files[0]).top):
-            # `from package import module` needs the module; the package's own file is only on the way.
+            # `from package import module` depends on the module; the package's own file is only on the way.
             return target.module
         if len(target.files) > 1 and first not in ("", "*"):
             return self._names.defining(target.files, first)
         return target.files
 
     def same(self, one: Place, other: Place) -> bool:
-        """Whether two places are one definition: overloads, or a prototype and what it stands for."""
+        """Whether two places are one definition: overloads, or a prototype and its definition."""
         if one.path == other.path and one.number == other.number:
             return True
         if one.number < 0 or other.number < 0 or self._names.entity(one) != self._names.entity(other):
             return False
-        # Two programs of one repository may each have a function of that name: one file must include the other.
+        # Two C programs of one repository may have functions of one name, so one file must include the other.
         reached = self._names.reached
         return one.path == other.path or other.path in reached(one.path) or one.path in reached(other.path)
 
 
 def name_in_list(data: bytes, start: int, imported: Import) -> int:
-    """Where an import has the name, when that stands in a list with brackets, often on lines of its own."""
+    """Return the byte of the imported name when it stands in a bracketed list, else `start`, the import's own byte.
+
+    The lists of long imports have their names on lines of their own.
+    """
     name = imported.alias if imported.name in _NAMELESS else imported.name
     data = data[start : start + _MOST_IMPORT]
-    # A list begins on the line of its import; a bracket that is closed before the name belongs to something else.
+    # The list must open on the first line of the import, and the name must stand before the bracket that closes it.
     opens = _LIST.match(data)
     if not name or opens is None:
         return start

@@ -1,7 +1,8 @@
-"""A graph that knows what an indexer has found out: names of clean files mean what it says, others what syntax shows.
+"""A graph that prefers what an indexer knows about clean files over what the syntax shows.
 
-It answers as `Graph` does, and says of each use which of the two knows it. A place at which the indexer names nothing
-that is defined here is left to the syntax, so an answer never loses what it had.
+`InformedGraph` answers the questions of `Graph` and says for each use whether the syntax or an indexer knows it. Where
+an indexer names no definition of the snapshot, the syntax decides, so that an answer never has fewer uses than without
+an indexer.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from cairn.semantic.places import lines_of, spot
 from cairn.semantic.state import Now
 from cairn.store import SnapshotView
 
-# What a class is made with when its own name does not stand there.
+# The words that construct a class without its name.
 _MAKERS = frozenset({b"super", b"constructor", b"__init__", b"this", b"base"})
 READ = "read"
-"""The kind of a use that is no call, no type, no base and no annotation; only an indexer knows these."""
+"""The kind of a use that is no call, type, base or annotation; only an indexer knows such uses."""
 
 
 class PinnedView:
-    """A snapshot as the semantic layer asks for it."""
+    """A snapshot in the form that the semantic layer reads."""
 
     def __init__(self, view: SnapshotView) -> None:
         self._view = view
@@ -52,13 +53,13 @@ class PinnedView:
 
 
 class InformedGraph(Graph):
-    """The graph of a snapshot and the facts about it, for one question."""
+    """The graph of a snapshot together with the facts of its indexers, for one question."""
 
     is_informed = True
 
     def __init__(self, graph: Graph, facts: SemanticFacts) -> None:
         super().__init__(graph.view)
-        # What the syntax shows is read once, whoever asks.
+        # The tables of the syntactic graph are shared, so that they are built once.
         self.names, self.binder, self.importers = graph.names, graph.binder, graph.importers
         self.semantic = facts
         self.stamp = facts.stamp
@@ -67,20 +68,23 @@ class InformedGraph(Graph):
         self._places = cache(self._places_of)
 
     def bind(self, path: str, reference: Reference) -> Bound:
-        """What one use means: what the indexer says where it knows a definition, else what the syntax shows."""
+        """Bind one use: to the definition that the indexer knows, else to what the syntax shows."""
         symbols = self.semantic.symbols_at(path, reference.line, reference.column)
         places = {self._named(place, reference.name) for symbol in symbols for place in self._places(symbol)}
         return Bound(Tier.PROVEN, tuple(sorted(places)), semantic=True) if places else super().bind(path, reference)
 
     def _named(self, place: Place, name: str) -> Place:
-        """`new Foo()` is said to name what makes a `Foo`; it is the class that has the name."""
+        """Return the class in place of its constructor when the use has the name of the class.
+
+        For `new Foo()` indexers name the constructor, while the text names the class.
+        """
         symbols = self.names.facts(place.path).symbols
         symbol = symbols[place.number]
         is_maker = symbol.kind == "constructor" and symbol.parent >= 0 and symbols[symbol.parent].name == name
         return Place(place.path, symbol.parent) if is_maker else place
 
     def symbols_of(self, place: Place) -> frozenset[int]:
-        """The symbols that stand for a definition in a clean file; for a class what makes one too."""
+        """Return the indexer's symbols of a definition in a clean file; for a class with those of its constructors."""
         facts = self.names.facts(place.path)
         if place.number < 0 or self.semantic.clean(place.path) is None:
             return frozenset()
@@ -95,7 +99,7 @@ class InformedGraph(Graph):
         return frozenset(found)
 
     def knows(self, path: str, start_byte: int, name: str) -> bool:
-        """Whether the indexer knows the definition that begins at this byte, too."""
+        """Whether an indexer knows the definition of this name that begins at this byte."""
         symbols = self.names.facts(path).symbols
         numbers = (n for n, each in enumerate(symbols) if (each.start_byte, each.name) == (start_byte, name))
         return any(self._is_known(Place(path, number)) for number in numbers)
@@ -106,11 +110,11 @@ class InformedGraph(Graph):
         return any(place in self._places(symbol) for symbol in found)
 
     def spot(self, path: str, at: int) -> tuple[int, int]:
-        """The line (from 1) and the column (bytes) of a byte."""
+        """Return the line (from 1) and the column (in bytes) of a byte."""
         return spot(self.names.facts(path).text, at)
 
     def byte(self, path: str, line: int, column: int) -> int:
-        """The byte at a line and a column."""
+        """Return the byte at a line (from 1) and a column (in bytes)."""
         return self._line_starts(path)[line - 1] + column
 
     def _references(self, place: Place, list_name_only: bool) -> SymbolUses:
@@ -128,20 +132,20 @@ class InformedGraph(Graph):
         read = [
             self._read(path, at, one.start_line, one.start_column)
             for (path, at), one in known.items()
-            # An import is listed as one, and where its name stands in it is found there.
+            # A name inside an import is not listed again as a read: the import itself is listed.
             if (path, at) not in listed and (path, one.start_line) not in imported
         ]
         proven = sorted([*found.proven, *read], key=lambda site: (site.path, site.start_byte))
         return found._replace(proven=tuple(proven), semantic=frozenset(known))
 
     def _is_other_name(self, place: Place, one: Occurrence) -> bool:
-        """Whether this place of a class names only what makes one: `super()`, `__init__`."""
+        """Whether an occurrence of a class constructs it without its name, as `super` or `__init__` do."""
         symbol = self.names.facts(place.path).symbols[place.number]
         text = self.semantic.lines(one.path)[one.start_line - 1][one.start_column : one.end_column]
         return symbol.kind in CLASSES and text in _MAKERS
 
     def _import_line(self, site: ImportSite) -> tuple[str, int]:
-        """The line on which an import has the name."""
+        """Return the file and the line on which an import has the imported name."""
         text, start = self.names.facts(site.path).text, site.imported.start_byte
         return site.path, site.line + text.count(b"\n", start, name_in_list(text, start, site.imported))
 
@@ -154,7 +158,7 @@ class InformedGraph(Graph):
     # --- definitions ------------------------------------------------------------------------------------------------
 
     def _places_of(self, symbol: int) -> tuple[Place, ...]:
-        """The definitions of a symbol in clean files, as the syntax knows them."""
+        """Return the definitions of an indexer's symbol in clean files, as places of the syntax."""
         found = []
         for one in self.semantic.definitions(symbol):
             number = self._numbers(one.path).get(self.byte(one.path, one.start_line, one.start_column))
@@ -163,7 +167,7 @@ class InformedGraph(Graph):
         return tuple(found)
 
     def _numbers_by_name(self, path: str) -> dict[int, int]:
-        """The definitions of a file by the byte at which their name begins, the outermost first."""
+        """Return the number of the outermost definition for each byte at which the name of a definition begins."""
         found: dict[int, int] = {}
         for number, symbol in enumerate(self.names.facts(path).symbols):
             found.setdefault(symbol.name_byte, number)

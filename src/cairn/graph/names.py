@@ -1,7 +1,7 @@
-"""Names across files: what an import leads to in the end, what a module hands on, and what is in a class and its bases.
+"""Follow names across files: through imports and re-exports, and into the members of classes and their bases.
 
-Every walk carries what it has seen and ends after a bounded number of steps, so cycles and towers of re-exports cost
-little.
+Every walk remembers what it has seen and ends after a bounded number of steps, so that cycles and long chains of
+re-exports cost little.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from cairn.store import SnapshotView
 from cairn.syntax.resolver import WHOLE, ImportTarget, Lead
 from cairn.syntax.traits import Bases
 
-# --- What walks through names have found, kept in such a way that no answer depends on what was asked before.
+# --- A memory of what walks have found, in which no answer depends on what was asked before.
+#
+# Walks run in cycles: a module re-exports from a module that re-exports from it. A question that is asked again while
+# it is open gets an empty answer, and whatever is found with that empty answer holds for this cycle only: it is
+# *provisional* until the question at which the cycle began is answered.
 
 
 MOST_DEPTH = 40
@@ -31,7 +35,11 @@ _Asked = tuple[int, Hashable]
 
 
 class _Passing(NamedTuple):
-    """Found on a round: what, how deep the walk went and was when it began, and the first question it depends on."""
+    """A provisional answer.
+
+    `depth` is how deep the walk was when the question was asked, `reach` how much deeper the walk went for the answer,
+    and `back_to` the number of the earliest open question on which the answer depends.
+    """
 
     found: object
     reach: int
@@ -40,31 +48,31 @@ class _Passing(NamedTuple):
 
 
 class Walk:
-    """How deep the walk is now, and how deep it has been; which questions are open, by the number of each."""
+    """The state of the current walk: its depth, its greatest depth, and the open questions with their numbers."""
 
     def __init__(self) -> None:
         self.depth = self.deepest = 0
         self.open: dict[_Asked, int] = {}
         self.asked = 0
-        # The first of the open questions that the walk came back to.
+        # The earliest open question that was asked again.
         self.back_to = _NOWHERE
-        # In the order in which they were found, so that those of one round are the last when it ends.
+        # The provisional answers in the order of their finding, so that those of one cycle are the last when it ends.
         self.passing: dict[_Asked, _Passing] = {}
 
     def is_too_deep(self) -> bool:
-        """Whether it ends here."""
+        """Whether the walk must end here; notes the depth."""
         self.deepest = max(self.deepest, self.depth)
         return self.depth > MOST_DEPTH
 
 
 class Kept(Generic[Key, Value]):
-    """What was found for each key, by walks of one kind."""
+    """A memory of the answers of one kind of question; `nothing` is the empty answer."""
 
     def __init__(self, walk: Walk, find: Callable[[Key], Value], nothing: Value) -> None:
         self._walk = walk
         self._find = find
         self._nothing = nothing
-        # What was found, how deep it went, and all that was asked on rounds that came back to it.
+        # For each key the answer, its reach, and all questions that were asked in cycles through this one.
         self._found: dict[Key, tuple[Value, int, frozenset[_Asked]]] = {}
 
     def __call__(self, key: Key) -> Value:
@@ -97,7 +105,7 @@ class Kept(Generic[Key, Value]):
             if not is_start and (is_cut or walk.back_to < number):
                 self._remember(asked, _Passing(found, walk.deepest - depth, depth, 0 if is_cut else walk.back_to))
             elif not depth or not is_cut:
-                # At the very start it is as good as it gets, cut short or not.
+                # From the very start no other walk could go deeper, so the answer is kept even if it was cut short.
                 self._keep(key, found, walk.deepest - depth, frozenset([*walk.passing][mark:]))
             return found
         finally:
@@ -110,7 +118,10 @@ class Kept(Generic[Key, Value]):
             walk.back_to = min(back_to, walk.back_to)
 
     def _remember(self, asked: _Asked, passing: _Passing) -> None:
-        """For as long as the round lasts; what is found again, from less deep, belongs to the round of before too."""
+        """Remember a provisional answer until its cycle ends.
+
+        An answer that was found before, from deeper, stays dependent on the questions of the earlier answer.
+        """
         walk = self._walk
         earlier = walk.passing.get(asked)
         walk.back_to = min(passing.back_to, earlier.back_to) if earlier else passing.back_to
@@ -132,7 +143,7 @@ Seen = set[tuple[str, int, str]]
 
 
 class DefinedAt(NamedTuple):
-    """Where a name is defined; none of them and `outside`: in something that is not in the snapshot, for sure."""
+    """The definitions of a name. `outside` says that the name is certainly defined outside of the snapshot."""
 
     places: tuple[Place, ...] = ()
     outside: bool = False
@@ -143,17 +154,17 @@ OUTSIDE = DefinedAt(outside=True)
 
 
 class SnapshotNames:
-    """The names of one snapshot. Keeps the facts of the files it has looked at lately."""
+    """The names of one snapshot. Keeps the facts of the files that were used most recently."""
 
     def __init__(self, view: SnapshotView) -> None:
         self.view = view
         self.modules = Modules(files_of(view))
-        # Set by whoever knows how a use of a name is bound: the bases of a class are such uses.
+        # Set by the `Binder`: the base of a class is a use of a name, and binding a use needs this object in turn.
         self.bind_base: Callable[[str, Reference], tuple[Place, ...]] = lambda _path, _reference: ()
         self._facts: OrderedDict[str, Facts] = OrderedDict()
         self._targets: dict[tuple[str, Import], ImportTarget] = {}
         self._reached: dict[str, frozenset[str]] = {}
-        # The same names are asked for again and again.
+        # A few names are asked for very often.
         self.files_defining = lru_cache(_MOST_NAMES)(self._files_defining)
         self.walk = Walk()
         self._led: Kept[ImportTarget, DefinedAt] = Kept(
@@ -164,7 +175,7 @@ class SnapshotNames:
         )
 
     def facts(self, path: str) -> Facts:
-        """The facts of one file."""
+        """Return the facts of one file."""
         found = self._facts.get(path)
         if found is None:
             language = self.modules.files.languages.get(path, "")
@@ -176,7 +187,7 @@ class SnapshotNames:
         return found
 
     def target(self, path: str, imported: Import) -> ImportTarget:
-        """The files that an import leads to."""
+        """Return the files that an import leads to."""
         found = self._targets.get((path, imported))
         if found is None:
             within = self._within(self.facts(path), imported)
@@ -186,8 +197,8 @@ class SnapshotNames:
         return found
 
     def leads_to(self, path: str, imported: Import) -> DefinedAt:
-        """What an import names, through every file that only hands it on."""
-        # Many files import the same.
+        """Return the definitions that an import names, through every file that only re-exports them."""
+        # Kept by target: many files import the same name.
         return self._led(self.target(path, imported))
 
     def _found_at(self, target: ImportTarget, seen: Seen) -> DefinedAt:
@@ -200,7 +211,7 @@ class SnapshotNames:
         return DefinedAt(places or tuple(Place(each, -1) for each in target.module))
 
     def _whole(self, path: str, seen: Seen) -> tuple[Place, ...]:
-        """What a file exports in place of itself."""
+        """Return what a file exports in place of itself, as with `module.exports = a`."""
         facts = self.facts(path)
         return self.exported(path, WHOLE, seen) if WHOLE in facts.exported_as else ()
 
@@ -215,16 +226,16 @@ class SnapshotNames:
         return places
 
     def defining(self, files: Iterable[str], name: str) -> tuple[str, ...]:
-        """Those of the files that define a name."""
+        """Return the files among `files` that define a name."""
         chosen = files if isinstance(files, frozenset) else frozenset(files)
         return tuple(path for path in self.files_defining(name) if path in chosen)
 
     def _files_defining(self, name: str) -> tuple[str, ...]:
-        """The files of the snapshot that define a name, in order."""
+        """Return the files of the snapshot that define a name, in order."""
         return tuple(sorted(self.view.files_defining(name)))
 
     def exported(self, path: str, name: str, seen: Seen) -> tuple[Place, ...]:
-        """What a file gives under this name to those that import it."""
+        """Return the definitions that an import of this name from a file leads to."""
         if (path, -1, name) in seen or len(seen) > _MOST_STEPS or self.walk.is_too_deep():
             return ()
         seen.add((path, -1, name))
@@ -249,7 +260,7 @@ class SnapshotNames:
         return places
 
     def at_top(self, facts: Facts, name: str) -> tuple[Place, ...]:
-        """The definitions at the top of a file; `mod name;` of Rust is the file that it names."""
+        """Return the definitions of a name at the top of a file; `mod name;` of Rust is the file that it names."""
         found = []
         for number in facts.top.get(name, ()):
             if facts.traits.modules_in_files and facts.symbols[number].kind == "module":
@@ -267,26 +278,26 @@ class SnapshotNames:
         return _unique(found)
 
     def in_wildcard(self, path: str, imported: Import, name: str, seen: Seen) -> tuple[Place, ...]:
-        """What an import of everything brings under this name."""
+        """Return the definitions that a wildcard import brings under this name."""
         target = self.target(path, imported)
         around = target.name.rpartition(".")[0]
         whole = f"{around}.{name}" if around else name
         return self._in_files(target._replace(name=whole), seen) if target.files else ()
 
     def member(self, place: Place, name: str, seen: Seen) -> tuple[Place, ...]:
-        """What stands under this name in a module, or in a class and its bases."""
+        """Return the definitions of a name in a module, or in a class and its bases."""
         if place.number < 0:
             found = self.exported(place.path, name, seen)
             return found or tuple(Place(each, -1) for each in self.modules.child(place.path, name))
         return self.own_member(place, name) or self.inherited(place, name, seen)
 
     def own_member(self, place: Place, name: str) -> tuple[Place, ...]:
-        """What a definition holds itself, wherever in its package that is written."""
+        """Return the members of a definition itself; where a package is a folder, from all files of the package."""
         facts = self.facts(place.path)
         around = facts.qualified(place.number)
         own = tuple(Place(place.path, number) for number in facts.inner.get((around, name), ()))
         if facts.traits.impls and len(own) > 1:
-            # What a type has itself goes before what it has from a trait.
+            # A method of a Rust type itself goes before a method of an `impl Trait for Type` block.
             return tuple(each for each in own if not facts.bases.get(facts.symbols[each.number].parent)) or own
         if own or not facts.traits.package_is_folder:
             return own
@@ -294,7 +305,7 @@ class SnapshotNames:
         return tuple(Place(each, number) for each in files for number in self.facts(each).inner.get((around, name), ()))
 
     def inherited(self, place: Place, name: str, seen: Seen) -> tuple[Place, ...]:
-        """What the bases of a class hold, the first that has it."""
+        """Return the member that a class inherits, from the first base that has it."""
         if (place.path, place.number, name) in seen or len(seen) > _MOST_STEPS or self.walk.is_too_deep():
             return ()
         seen.add((place.path, place.number, name))
@@ -310,7 +321,7 @@ class SnapshotNames:
             return ()
         numbers = [place.number]
         if facts.traits.impls:
-            # The traits of a type stand on its `impl` blocks.
+            # The traits of a Rust type are named by its `impl` blocks.
             numbers = [*facts.written_as[facts.qualified(place.number)]]
         bases = [
             inner
@@ -328,7 +339,10 @@ class SnapshotNames:
         return self._first_asked(candidates)
 
     def _first_asked(self, candidates: list[tuple[Place, ...]]) -> tuple[Place, ...]:
-        """Python asks a class before its own bases: what one base has from those goes after what another overrides."""
+        """Return the member that Python finds first: a class is asked before its own bases.
+
+        So a member that one base inherits from a class comes after the member of another base that overrides it.
+        """
         holders = [self._holder(found[0]) for found in candidates]
         for found, holder in zip(candidates, holders, strict=True):
             if not any(self._is_below(other, holder, set()) for other in holders if other != holder):
@@ -339,7 +353,7 @@ class SnapshotNames:
         return Place(place.path, self.facts(place.path).symbols[place.number].parent if place.number >= 0 else -1)
 
     def _is_below(self, place: Place, above: Place, seen: set[Place]) -> bool:
-        """Whether a class has another among its bases, at any distance."""
+        """Whether a class has the class `above` among its bases, at any distance."""
         if place in seen or place.number < 0 or len(seen) > MOST_DEPTH:
             return False
         seen.add(place)
@@ -348,22 +362,22 @@ class SnapshotNames:
         return above in bases or any(self._is_below(each, above, seen) for each in sorted(bases))
 
     def in_path(self, path: str, parts: list[str]) -> tuple[Place, ...]:
-        """What these names lead to, one inside the other, from the top of a file."""
+        """Return the definitions that a path of names, each inside the one before, leads to from the top of a file."""
         places: tuple[Place, ...] = (Place(path, -1),)
         for name in parts:
             places = _unique(each for place in places for each in self.member(place, name, set()))
         return places
 
     def entity(self, place: Place) -> tuple[str, str]:
-        """What is the same for all that is written of one definition: overloads, prototypes, files of a package."""
+        """Return a key that all declarations of one definition share: overloads, prototypes, files of a package."""
         facts = self.facts(place.path)
         if place.number < 0:
             return (place.path.rpartition("/")[0] if facts.traits.package_is_folder else place.path), ""
-        # A prototype in a header and the definition elsewhere are one.
+        # A prototype in a header and the definition in another file are one.
         return "" if facts.traits.includes else place.path, facts.qualified(place.number)
 
     def reached(self, path: str) -> frozenset[str]:
-        """The files that a C file includes, and those that they include."""
+        """Return the files that a C file includes, directly or through others."""
         if path not in self._reached:
             found: set[str] = set()
             pending = [path]
@@ -374,7 +388,7 @@ class SnapshotNames:
                     found.update(fresh)
                     pending += fresh
             if len(self._reached) >= _MOST_REACHED:
-                # Of thousands of files that each include thousands, the oldest is looked up again if need be.
+                # Thousands of files may each include thousands, so only some results are kept; the oldest goes first.
                 del self._reached[next(iter(self._reached))]
             self._reached[path] = frozenset(found)
         return self._reached[path]
@@ -385,7 +399,7 @@ class SnapshotNames:
         return self.modules_around(facts, facts.scopes.get(imported.start_byte, -1))
 
     def modules_around(self, facts: Facts, number: int) -> tuple[str, ...]:
-        """The modules that are written in the file around a definition, outermost first."""
+        """Return the modules inside the file around a definition, outermost first."""
         found: list[str] = []
         while number >= 0:
             if facts.symbols[number].kind == "module":

@@ -1,7 +1,8 @@
-"""From a name to the one definition that is meant; or those that could be, or those that are called almost so.
+"""Find the definition that a typed name means.
 
-A name fits letter by letter. In front of it may stand what is around it, as in `Class.method`, `mod::name` or
-`file.py#name`; `path:line` names whatever begins there, or the innermost definition around that line.
+A name matches only when every letter matches. The name may follow what surrounds the definition, as in `Class.method`,
+`mod::name` or `file.py#name`. `path:line` names the definition that begins on that line, or else the innermost
+definition around the line.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from cairn.search.symbols import is_inside, qualified_parts
 from cairn.store import SnapshotView
 
 Near = Callable[[str], Sequence[Definition]]
-"""The definitions whose names come nearest to a name."""
+"""A function that returns the definitions whose names are most similar to a name."""
 
 MOST_CANDIDATES = 100
 _PLACE = re.compile(r"(?P<path>.+):(?P<line>[0-9]{1,9})")
@@ -25,7 +26,7 @@ _LEAST_LETTERS = 3
 
 
 class NamingOutcome(StrEnum):
-    """What became of a name."""
+    """How the search for a name ended."""
 
     OK = "ok"
     NOT_FOUND = "not_found"
@@ -34,7 +35,11 @@ class NamingOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The one definition; or of all that fit, by path and line, the first hundred; or the nearest. `total` fit."""
+    """The definitions that a name may mean.
+
+    `definitions` holds the one definition (`OK`), the first hundred matches by path and place (`AMBIGUOUS`), or similar
+    names (`NOT_FOUND`). `total` is the number of definitions that match the name.
+    """
 
     outcome: NamingOutcome
     definitions: tuple[Definition, ...]
@@ -42,13 +47,16 @@ class Resolution:
 
 
 def resolve(view: SnapshotView, wanted: str, *, path: str | None = None, near: Near = lambda _: ()) -> Resolution:
-    """Which definition of the snapshot is meant, or of one file of it. `near` is asked only when none fits."""
+    """Find the definition that a name means in a snapshot, or in the file `path`.
+
+    `near` suggests similar names and is called only when no definition matches.
+    """
     wanted = wanted.strip()
     here = _at_line(view, wanted, path)
     if here is not None:
         return Resolution(NamingOutcome.OK, (here,), 1)
     holder, mark, name = wanted.partition("#")
-    # As the ids of a call graph write the name of a file.
+    # The ids of call graph nodes escape `#` and `%` in the path, so that an id can be typed as a name.
     holder = holder.replace("%23", "#").replace("%25", "%")
     if path is None and mark and name and view.file(holder):
         wanted, path = name, holder
@@ -61,7 +69,10 @@ def resolve(view: SnapshotView, wanted: str, *, path: str | None = None, near: N
 
 
 def _at_line(view: SnapshotView, wanted: str, path: str | None) -> Definition | None:
-    """What begins on a line, the outermost of several; else the innermost around it. None when this is no place."""
+    """Return the outermost definition that begins on the line of a `path:line`, else the innermost one around it.
+
+    None when `wanted` is no `path:line` of an indexed file.
+    """
     said = _PLACE.fullmatch(wanted)
     file = view.file(said["path"]) if said else None
     if said is None or file is None or (path is not None and file.key != path):
@@ -69,12 +80,12 @@ def _at_line(view: SnapshotView, wanted: str, path: str | None) -> Definition | 
     line = int(said["line"])
     around = [one for one in definitions_in(view, file) if crosses(one, (line, line))]
     begins = [one for one in around if one.start_line == line]
-    # The later of two that are as long is inside the other.
+    # Of two definitions of equal length, the later one in the list is inside the earlier one.
     return begins[0] if begins else min(reversed(around), key=lambda one: one.end_byte - one.start_byte, default=None)
 
 
 def _named(view: SnapshotView, wanted: str, path: str | None) -> list[tuple[str, Symbol]]:
-    # Some names have dots in them: a selector, a heading, a key.
+    # The whole text is tried as a name first: a CSS selector, a heading or a key may contain dots.
     found = _of_name(view, wanted, path)
     if not found:
         around, name = qualified_parts(wanted)
@@ -84,7 +95,7 @@ def _named(view: SnapshotView, wanted: str, path: str | None) -> list[tuple[str,
             for key, symbol in _of_name(view, name, path)
             if not around or is_inside(around, key, symbol, by_file)
         ]
-        # `Lease.steal` is the method rather than a function `steal` of a file called lease.
+        # `Lease.steal` means the method `steal` of a class `Lease` before a function `steal` in a file `lease.py`.
         found = [pair for pair in found if _dotted(pair[1]) == wanted.replace("::", ".")] or found
     return sorted(found, key=lambda pair: (pair[0], pair[1].start_byte, pair[1].end_byte))
 
@@ -98,7 +109,10 @@ def _dotted(symbol: Symbol) -> str:
 
 
 def nearest(find: Near, wanted: str) -> Sequence[Definition]:
-    """What comes nearest to a name that nothing is called by: the name, then ever fewer of its first letters."""
+    """Find the definitions most similar to a name that no definition has.
+
+    `find` is called with the name, then with ever fewer of its first letters, until it returns something.
+    """
     name = qualified_parts(wanted)[1]
     size = len(name)
     while size >= min(_LEAST_LETTERS, len(name)) and size:

@@ -1,4 +1,4 @@
-"""The definitions of a file, outermost first, as one snapshot knows them. Nothing else is looked at."""
+"""List the definitions of one file of a snapshot, and return lines of the file as they were indexed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cairn.core.types import ParseState, StoredFile, Symbol
 from cairn.store import SnapshotView
 
 Lines = tuple[int, int | None]
-"""The first line and the last one; None is the end of the file."""
+"""The first and the last line; None is the end of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +80,12 @@ class FileOutline:
 
 
 def has_outline(file: StoredFile) -> bool:
-    """Whether its syntax was understood; a file that was cut by lines has no definitions that are known."""
+    """Whether the syntax of a file was understood; a file that was cut by lines has no known definitions."""
     return file.state != ParseState.LINES.value
 
 
 def outline(view: SnapshotView, file: StoredFile, lines: Lines | None = None) -> FileOutline:
-    """The definitions of a file of this view that was parsed; with `lines` those that stand on one of these."""
+    """Return the definitions of a parsed file of this view; with `lines` only those that touch these lines."""
     found = definitions_in(view, file)
     if lines is not None:
         found = [one for one in found if crosses(one, lines)]
@@ -94,7 +94,7 @@ def outline(view: SnapshotView, file: StoredFile, lines: Lines | None = None) ->
 
 
 def definitions_in(view: SnapshotView, file: StoredFile) -> list[Definition]:
-    """Every definition of a file, in order."""
+    """Return every definition of a file, in order."""
     depths: list[int] = []
     found = []
     for symbol in view.symbols(file.key):
@@ -104,7 +104,7 @@ def definitions_in(view: SnapshotView, file: StoredFile) -> list[Definition]:
 
 
 def definition_of(path: str, language: str, symbol: Symbol, *, depth: int = 0, way: str = "") -> Definition:
-    """A symbol with the file that it stands in."""
+    """Return the definition that a symbol of this file is."""
     return Definition(
         path=path,
         language=language,
@@ -124,12 +124,12 @@ def definition_of(path: str, language: str, symbol: Symbol, *, depth: int = 0, w
 
 
 def crosses(definition: Definition, lines: Lines) -> bool:
-    """Whether a part of it stands on these lines."""
+    """Whether a part of a definition stands on these lines."""
     first, last = lines
     return definition.end_line >= first and (last is None or definition.start_line <= last)
 
 
-# --- Lines of a file as they were indexed, byte for byte, with the definitions that they cross.
+# --- Lines of a file as they were indexed, with the definitions that touch them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +160,18 @@ class FileText:
 
 
 def passage(view: SnapshotView, file: StoredFile, lines: Lines = (1, None)) -> FileText:
-    """These lines of a file of this view, as far as it has them; `start_line` is beyond `lines` when it has none."""
+    """Return these lines of a file of this view, as far as the file has them.
+
+    `start_line` is greater than `end_line` when the file has none of them.
+    """
     data = bytes(view.text(file.key) or b"")
     every = data.split(b"\n")
     if not every[-1]:
-        # Behind the last line end there is no line.
+        # A line end at the end of the file begins no further line.
         every.pop()
     first, last = lines
     last = len(every) if last is None else min(last, len(every))
-    # What is no UTF-8 is never indexed.
+    # Only UTF-8 is indexed, so nothing is replaced unless the store is damaged.
     text = b"\n".join(every[first - 1 : last]).decode("utf-8", "replace")
     crossed = tuple(one for one in definitions_in(view, file) if crosses(one, (first, last)))
     return FileText(file.key, file.language, file.file_hash, first, last, len(every), text, crossed)

@@ -1,7 +1,7 @@
-"""A call graph as a picture to be drawn by others: Graphviz (`dot`) and Mermaid.
+"""Write a call graph in the language of Graphviz (`dot`) or of Mermaid.
 
-Names and paths are text of a repository: nodes have numbers for names, and whatever could end a label, begin a tag or
-hide is escaped. How sure an edge is can be seen: a line that is whole, dashed or dotted.
+Names and paths are text of a repository, so nodes are numbered, and every character that could end a label, begin a tag
+or be invisible is escaped. The tier of an edge is its line: solid, dashed or dotted.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from cairn.graph.scopes import Tier
 _MOST_CHARS = 120
 _STYLES = {Tier.PROVEN: "solid", Tier.LIKELY: "dashed", Tier.NAME_ONLY: "dotted"}
 _ARROWS = {Tier.PROVEN: "-->", Tier.LIKELY: "-.->", Tier.NAME_ONLY: "-.->"}
-# What Mermaid, Markdown or HTML may give a meaning to; `1. ` and `- ` begin a list.
+# Characters that have a meaning in Mermaid, Markdown or HTML; `1. ` and `- ` would begin a list.
 _NOT_PLAIN = re.compile(r"[\x00-\x7f](?<![A-Za-z0-9 _,:/.-])|[.-](?= )")
 
 
 def dot(graph: CallGraph) -> str:
-    """The graph in the language of Graphviz."""
+    """Return the graph in the language of Graphviz."""
     return "\n".join(["digraph calls {", *(f"  {line}" for line in _dot_lines(graph)), "}"]) + "\n"
 
 
@@ -41,7 +41,7 @@ def _dot_lines(graph: CallGraph) -> Iterator[str]:
 
 
 def mermaid(graph: CallGraph) -> str:
-    """The graph in the language of Mermaid, which many pages of Markdown draw."""
+    """Return the graph in the language of Mermaid, which many Markdown pages draw."""
     return "\n".join(["flowchart LR", *(f"  {line}" for line in _mermaid_lines(graph))]) + "\n"
 
 
@@ -52,7 +52,7 @@ def _mermaid_lines(graph: CallGraph) -> Iterator[str]:
         opens, closes = ("([", "])") if node.definition is None else ("[", "]")
         yield f'{numbers[node.id]}{opens}"{label}"{closes}'
     for edge in graph.edges:
-        # Mermaid has two kinds of lines and needs a word for the third.
+        # Mermaid has solid and dotted lines only, so the third tier is written as a label.
         label = "name only" if edge.tier is Tier.NAME_ONLY else _edge_label(edge)
         arrow = f"{_ARROWS[edge.tier]}|{label}|" if label else _ARROWS[edge.tier]
         yield f"{numbers[edge.src]} {arrow} {numbers[edge.dst]}"
@@ -70,13 +70,13 @@ def _edge_label(edge: Edge) -> str:
 
 
 def _shown(text: str) -> str:
-    """Text with nothing hidden in it, as much as fits on a line."""
+    """Return a text without invisible characters, cut to fit on a line."""
     cut = text if len(text) <= _MOST_CHARS else f"{text[: _MOST_CHARS - 3]}..."
     return "".join(letter if _can_be_seen(letter) else f"\\u{ord(letter):04x}" for letter in cut)
 
 
 def _can_be_seen(letter: str) -> bool:
-    # Marks that stand alone change what is before them; some letters are drawn as nothing.
+    # Variation selectors change the character before them, and the fillers in `hidden` are drawn as nothing.
     hidden = "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"
     return letter.isprintable() and letter not in hidden and "VARIATION SELECTOR" not in unicodedata.name(letter, "")
 

@@ -1,4 +1,4 @@
-"""The definition, the uses and the imports of a symbol, each with how sure it is, and a count of what is left out."""
+"""Find the uses and imports of a definition, each with its tier, and count the uses that are not listed."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from cairn.graph.scopes import Bound, Tier
 from cairn.search.places import is_test
 from cairn.store import SnapshotView
 
-# What a literal begins with: its type belongs to the language.
+# The first characters of literals, whose methods belong to the language and not to the codebase.
 _LITERAL = frozenset("\"'`[{0123456789")
 _MOST_NAMES = 20_000
 _MOST_ANSWERS = 32
 
 
 class Site(NamedTuple):
-    """A place where a symbol is used. `inside` is the dotted path of the definition around it, empty at the top.
+    """A place where a definition is used.
 
-    `scope` is the number of that definition in its file, -1 at the top.
+    `inside` is the dotted name of the definition around the use, empty at the top of the file; `scope` is the number of
+    that surrounding definition in the file, -1 at the top.
     """
 
     path: str
@@ -46,11 +47,11 @@ class WrittenDefinition(NamedTuple):
 
 
 class SymbolUses(NamedTuple):
-    """All that is known of the uses of one symbol. `name_only` has its sites only when they were asked for.
+    """All that is known of the uses of one definition.
 
-    `name_only_count` are uses of the same name that may or may not mean it; `elsewhere_count` are uses of the same
-    name that were shown to mean something else. `not_looked_at` of those that have the name only were too many to look
-    at: they are counted and never listed. `semantic` are the places, by file and byte, that an indexer says mean it.
+    `name_only` is filled only on request. `name_only_count` uses have the name of the definition and may mean it;
+    `elsewhere_count` uses have the name and mean something else. `not_looked_at` uses were over the limit: they are in
+    `name_only_count` and are never listed. `semantic` are the uses, by file and byte, that an indexer knows.
     """
 
     definitions: tuple[WrittenDefinition, ...]
@@ -65,11 +66,14 @@ class SymbolUses(NamedTuple):
 
 
 class Graph:
-    """What leads where in one snapshot. Keep it for as long as the view; its tables are built when first needed."""
+    """The uses, imports and definitions of one snapshot; tables are built when first needed.
+
+    Keep a graph for as long as its view is open.
+    """
 
     is_informed = False
     stamp = ""
-    """Another one when what the graph knows beside its snapshot is another."""
+    """A text that changes whenever what indexers know about the snapshot changes; empty without an indexer."""
 
     def __init__(self, view: SnapshotView) -> None:
         self.view = view
@@ -77,11 +81,11 @@ class Graph:
         self.binder = Binder(self.names)
         self.importers = Importers(self.names)
         self._only_file = lru_cache(_MOST_NAMES)(self._the_only_file)
-        # The next page of an answer, or another question about the same definition.
+        # Kept for the next page of an answer, or another question about the same definition.
         self._answers = lru_cache(_MOST_ANSWERS)(self._references)
 
     def places(self, path: str, name: str, line: int | None = None) -> tuple[Place, ...]:
-        """The definitions of this name (or dotted path) in a file, of all lines or of the one."""
+        """Return the definitions of a name, or of a dotted name, in a file; with `line` only those that begin on it."""
         facts = self.names.facts(path)
         return tuple(
             Place(path, number)
@@ -90,14 +94,14 @@ class Graph:
         )
 
     def bind(self, path: str, reference: Reference) -> Bound:
-        """What one use of a name means; a name that only one definition has is likely to mean that one."""
+        """Bind one use of a name; a member's name that only one definition has is bound to it as `likely`."""
         bound = self.binder.bind(path, reference)
         if bound.places or bound.elsewhere:
             return bound
         return self._by_uniqueness(path, reference) or bound
 
     def references(self, place: Place, *, list_name_only: bool = False) -> SymbolUses:
-        """The uses of one definition in the whole snapshot, in order of path and place."""
+        """Return the uses of one definition in the whole snapshot, in order of path and place."""
         return self._answers(place, list_name_only)
 
     def _references(self, place: Place, list_name_only: bool) -> SymbolUses:
@@ -125,13 +129,13 @@ class Graph:
         return SymbolUses(written, proven, likely, listed, imports, name_only, elsewhere, not_looked_at)
 
     def dependencies(self) -> dict[str, tuple[str, ...]]:
-        """For every file the files that its imports lead to, in order; files without any are left out."""
+        """Return for every file the files that its imports lead to, in order; files without any are left out."""
         return self.importers.dependencies()
 
     # --- how a use stands to a definition ------------------------------------------------------------------------
 
     def _tier(self, place: Place, path: str, reference: Reference) -> Tier | None:
-        """The tier of this use as a use of that definition; None when it means something else."""
+        """Return the tier of a use as a use of the definition at `place`; None when the use means something else."""
         bound = self.bind(path, reference)
         if bound.elsewhere:
             return None
@@ -140,10 +144,10 @@ class Graph:
         return Tier.NAME_ONLY
 
     def _by_uniqueness(self, path: str, reference: Reference) -> Bound | None:
-        """The one definition of this name in the codebase, for a member that is called on a value nobody knows."""
+        """Bind a member of an unknown value to the only definition of its name; None when there is not exactly one."""
         family = self._family(path)
         receiver = reference.receiver
-        # A name that stands alone is bound by its scope or not at all, and `super()` never means the own class.
+        # A bare name is bound by its scope or not at all, and a member of `super()` is never one of the own class.
         if not receiver or receiver.startswith("super") or receiver[0] in _LITERAL:
             return None
         traits = self.names.modules.traits(path)
@@ -159,9 +163,9 @@ class Graph:
         if any(each.container != symbol.container for each in others):
             return None
         if is_test(where) and not is_test(path):
-            # What only tests define is not what the program calls.
+            # A definition of the tests is not what the program calls.
             return None
-        # `Promise.any` names a class that is not known here, not a value.
+        # `Promise.any` names a member of a class that is not in the snapshot, not of an unknown value.
         if receiver[0].isupper() and receiver.isidentifier() and not symbol.container.endswith(receiver):
             return None
         if not self._fits_a_value(facts, symbol, reference.kind):
@@ -170,21 +174,21 @@ class Graph:
         return Bound(Tier.LIKELY, tuple(Place(where, number) for number in numbers)) if numbers else None
 
     def _the_only_file(self, name: str, family: str) -> str | None:
-        """The one file of a family of languages that defines a name; None when there is none or another."""
+        """Return the only file of a language family that defines a name; None when there are several or none."""
         found = [path for path in self.names.files_defining(name) if self._family(path) == family]
         return found[0] if len(found) == 1 else None
 
     def _family(self, path: str) -> str:
-        """Languages that name each other's definitions; one whose imports are not resolved stands for itself."""
+        """Return the language family of a file; a language whose imports are not resolved is its own family."""
         return self.names.modules.family(path) or self.names.modules.files.languages.get(path, "")
 
     def _fits_a_value(self, facts: Facts, symbol: Symbol, kind: str) -> bool:
-        """Whether `value.name` can mean this: a member of a class, and one that can be called if it is called."""
+        """Whether `value.name` can mean this symbol: a member of a class, and callable if the use is a call."""
         if symbol.kind not in MEMBERS or not symbol.container or kind in ("type", "base"):
-            # No member is a type: `*nats.Subscription` names one of a package that is not known.
+            # A type is no member of a value: `*nats.Subscription` names a type of a package outside the snapshot.
             return False
         if symbol.parent >= 0 and facts.symbols[symbol.parent].kind in CALLABLES:
-            # A method of a nameless object that a function makes: what it is called says little.
+            # The method of an object literal inside a function: its name is too weak a hint.
             return False
         return kind != "call" or symbol.kind in CALLABLES or "=>" in symbol.signature
 
@@ -202,7 +206,7 @@ class Graph:
 
 
 def _nearest(used: list[tuple[str, Reference]], near: set[str], most: int) -> list[tuple[str, Reference]]:
-    """The uses in order of path and place; of too many first those in the files that are near."""
+    """Return at most `most` uses in order of path and place; uses in the files of `near` are kept first."""
 
     def order(use: tuple[str, Reference]) -> tuple[str, int]:
         return use[0], use[1].start_byte

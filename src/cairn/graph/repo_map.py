@@ -1,7 +1,7 @@
-"""A codebase in so many tokens: its languages, folders, entry points, and the files that others lean on most.
+"""Draw a map of a codebase that fits in a number of tokens: languages, folders, entry points and important files.
 
-All that could be shown stands in one order that does not depend on the budget, and a map shows the beginning of it. So
-a map is never above its budget, and a larger one shows all that a smaller one does.
+All lines that could be shown are put in one order that does not depend on the budget, and a map shows the first lines
+of that order. So a map is never above its budget, and a larger map shows everything that a smaller one shows.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from cairn.search.budget import UNITS, token_units
 
 _MOST_LANGUAGES = 8
 _MOST_NAME, _MOST_SIGNATURE = 200, 120
-# As JSON: the rest of an answer needs room too.
+# The size of a map as JSON; the rest of the answer needs room too.
 _MOST_BYTES = 40 * 1024
-# Who is first, and how soon the next definition of a file comes rather than the next file.
+# How soon the next definition of a file comes before the next file: see `_turn`.
 _FILE_HEAD, _DEFINITION_HEAD = 4, 2
-# How the budget is shared between what is shown first of each part; what one does not need the others get.
+# The shares of the budget for folders, entry points and files; what one part does not need, the others get.
 _SHARES = (0.12, 0.08, 0.80)
 _AS_MUCH_AS_POSSIBLE = 9_999_999
 _SAID = {
@@ -35,16 +35,16 @@ _SAID = {
     EntryKind.SCRIPT: "run as a script",
 }
 
-# A signature that was written on several lines has blanks after what opens it.
+# A signature that was written on several lines has blanks after its opening parenthesis.
 _OPENING = re.compile(r"\(\s+")
 
 Written = Callable[[str, int], str]
-"""How a name of the repository is written: on one line, nothing hidden, cut to so many characters."""
+"""A function that makes text of the repository printable on one line, cut to a number of characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapFile:
-    """A file of a map: what share of the whole it is worth, how many files import it, and its definitions in order."""
+    """A file of a map: its worth as a share of 1, how many files import it, and its definitions in order."""
 
     path: str
     language: str
@@ -99,7 +99,7 @@ class _Left(NamedTuple):
 
 
 class _Item(NamedTuple):
-    """A line of a map that is shown or left out. `place` is where it stands in the text: its part comes first."""
+    """A line of a map that is shown or left out. `place` is its position in the text; the first number is its part."""
 
     place: tuple[int, *tuple[object, ...]]
     line: str
@@ -111,7 +111,7 @@ _TITLES = ("Folders (files in each)", "Entry points", "Files, the weightiest fir
 
 
 def draw_map(atlas: Atlas, worth: Worth, *, max_tokens: int, within: Collection[str], written: Written) -> RepoMap:
-    """The map of some files of a snapshot."""
+    """Return the map of the files `within` a snapshot."""
     paths = atlas.files(worth, within)
     folders, ways_in = atlas.folders(worth, within), atlas.ways_in(worth, within)
     kinds = Counter(atlas.languages[path] for path in paths)
@@ -134,7 +134,7 @@ def draw_map(atlas: Atlas, worth: Worth, *, max_tokens: int, within: Collection[
     return RepoMap(text, tokens, max_tokens, len(paths), languages, folders_shown, ways_shown, drawn, *left)
 
 
-# --- what could be shown, in the order in which it is taken in --------------------------------------------------------
+# --- the lines that could be shown, in order of importance ------------------------------------------------------------
 
 
 def _of_folders(folders: list[Folder], written: Written) -> Iterator[_Item]:
@@ -151,20 +151,20 @@ def _of_ways_in(ways_in: list[EntryPoint], written: Written) -> Iterator[_Item]:
 
 
 class _Files:
-    """The files of a map and their definitions, read as far as there is room for them."""
+    """The files of a map and their definitions, read only as far as there is room for them."""
 
     def __init__(self, atlas: Atlas, worth: Worth, paths: list[str], written: Written) -> None:
         self._atlas, self._worth, self._paths, self._written = atlas, worth, paths, written
         self._offered: dict[str, Offered] = {}
 
     def offered(self, path: str) -> Offered:
-        """The definitions of a file, read once."""
+        """Return the definitions of a file, read once."""
         if path not in self._offered:
             self._offered[path] = self._atlas.definitions(path, self._worth)
         return self._offered[path]
 
     def items(self) -> Iterator[_Item]:
-        """Files and definitions mixed: the further back a file stands, the fewer of its definitions come with it."""
+        """Yield files and definitions mixed: the less important a file, the fewer of its definitions come along."""
         waiting = [(0, 0, 0)] if self._paths else []
         while waiting:
             _, rank, number = heapq.heappop(waiting)
@@ -186,7 +186,7 @@ class _Files:
         return self._written(_OPENING.sub("(", one.signature or one.name), _MOST_SIGNATURE)
 
     def drawn(self, taken: list[_Item]) -> tuple[MapFile, ...]:
-        """The files that are shown, the weightiest first, with their definitions in order of their places."""
+        """Return the shown files, the most important first, each with its shown definitions in order of line."""
         inside: dict[str, list[Definition]] = {one.value: [] for one in taken if isinstance(one.value, str)}
         for one in sorted(taken, key=lambda item: item.place):
             if isinstance(one.value, Definition):
@@ -202,11 +202,11 @@ def _turn(rank: int, number: int) -> int:
     return (rank + _FILE_HEAD) * (number + _DEFINITION_HEAD)
 
 
-# --- how much of it fits ----------------------------------------------------------------------------------------------
+# --- how many of the lines fit ----------------------------------------------------------------------------------------
 
 
 def _woven(queues: Sequence[Iterator[_Item]]) -> Iterator[_Item]:
-    """All items in one order, in which each part has about its share of every beginning."""
+    """Yield the items of all parts in one order, in which each part always has about its share of the budget."""
     spent = [(0.0, part) for part in range(len(queues))]
     while spent:
         used, part = heapq.heappop(spent)
@@ -217,7 +217,7 @@ def _woven(queues: Sequence[Iterator[_Item]]) -> Iterator[_Item]:
 
 
 def _fitting(items: Iterator[_Item], head: str, max_tokens: int) -> list[_Item]:
-    """The first items that fit, with the titles of the parts that they open and what may have to be said at the end."""
+    """Return the first items that fit, together with the titles of their parts and the sentence on what is left out."""
     everything = _Left(*[_AS_MUCH_AS_POSSIBLE] * 4)
     units = max_tokens * UNITS - token_units(head) - token_units(_end(everything))
     room = _MOST_BYTES
@@ -235,7 +235,7 @@ def _fitting(items: Iterator[_Item], head: str, max_tokens: int) -> list[_Item]:
     return taken
 
 
-# --- how it is written ------------------------------------------------------------------------------------------------
+# --- how a map is written ---------------------------------------------------------------------------------------------
 
 
 def _head(files: int, folders: int, languages: tuple[tuple[str, int], ...]) -> str:

@@ -1,4 +1,4 @@
-"""A name that stands alone → the definition it means, looked for from the innermost scope outwards."""
+"""Find the definition that a bare name means, from the innermost scope outwards."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from cairn.graph.facts import CALLABLES, CLASSES, MEMBERS, Facts, Place
 from cairn.graph.names import Kept, Seen, SnapshotNames
 from cairn.graph.shadows import Spot, assigns, binds, depth_at, is_in_reach, type_parameters
 
-# Scopes around one use that are looked into: a hostile file nests them a thousand deep.
+# The most scopes around one use that are searched: a hostile file nests them a thousand deep.
 _MOST_SCOPES = 50
-# What is no type where a type is never a variable.
+# Kinds that a type's name cannot mean, in languages in which a variable is never a type.
 _NO_TYPES = frozenset({"function", "method", "variable", "field", "property", "constant", "enum_member"})
 
 
 SYNTACTIC, SEMANTIC = "syntactic", "semantic"
-"""Who knows an edge, a use or a definition: the syntax of a file, or an indexer."""
+"""The layers: an edge, a use or a definition is known from the syntax of a file, or from an indexer."""
 
 
 class Tier(StrEnum):
@@ -30,9 +30,10 @@ class Tier(StrEnum):
 
 
 class Bound(NamedTuple):
-    """What a use means. Without places: nothing that is known, or, if `elsewhere`, nothing that is in the snapshot.
+    """The definitions that a use may mean.
 
-    `semantic`: an indexer says so.
+    Without places the meaning is unknown, or, if `elsewhere`, certainly not in the snapshot. `semantic` says that an
+    indexer knows the meaning.
     """
 
     tier: Tier
@@ -46,7 +47,7 @@ ELSEWHERE = Bound(Tier.NAME_ONLY, elsewhere=True)
 
 
 class Scopes:
-    """The scopes of one snapshot."""
+    """The lookup of bare names in the scopes of one snapshot."""
 
     def __init__(self, names: SnapshotNames) -> None:
         self.names = names
@@ -55,7 +56,7 @@ class Scopes:
         )
 
     def start(self, facts: Facts, reference: Reference) -> int:
-        """The scope that a use is looked up in: decorators and bases stand outside of what they belong to."""
+        """Return the scope in which a use is looked up; for decorators and bases the scope around their definition."""
         number = reference.scope
         if number < 0:
             return number
@@ -67,7 +68,7 @@ class Scopes:
         return number
 
     def bare(self, facts: Facts, name: str, scope: int, kind: str, at: int) -> Bound:
-        """A name in a scope and at a place of its file, looked for from the inside out."""
+        """Bind a bare name that is used in this scope at byte `at` of its file."""
         number, came = scope, -1
         for _ in range(_MOST_SCOPES):
             if number < 0:
@@ -98,12 +99,12 @@ class Scopes:
         return UNBOUND
 
     def _is_inferred(self, facts: Facts, symbol: Symbol, name: str) -> bool:
-        """`T extends [infer Head, ...infer Tail] ? Tail : []`: the type names a part of another for itself."""
+        """Whether a type declares the name with `infer`, as in `T extends [infer Head, ...infer Tail] ? Tail : []`."""
         infers = rb"\binfer\s+%s\b" % re.escape(name.encode())
         return re.search(infers, facts.text[symbol.start_byte : symbol.end_byte]) is not None
 
     def is_type_parameter(self, facts: Facts, name: str, scope: int) -> bool:
-        """Whether a definition around makes this name a parameter of its types."""
+        """Whether a definition around this scope has a type parameter of this name."""
         number = scope
         while number >= 0:
             symbol = facts.symbols[number]
@@ -113,33 +114,42 @@ class Scopes:
         return False
 
     def _beside(self, facts: Facts, method: int, name: str) -> Bound | None:
-        """What `new Listener() { … }` in a function holds, for a method of it. There may be several: only likely."""
+        """Bind a name in a method of an anonymous class, such as `new Listener() { … }`, to a member of that class.
+
+        At most `likely`, because a function may hold several anonymous classes and their members are not told apart.
+        """
         if not facts.traits.anonymous_classes or method < 0 or facts.symbols[method].kind != "method":
             return None
         held = self.names.own_member(Place(facts.path, facts.symbols[method].parent), name)
         return self.sure(tuple(place for place in held if self.kind_of(place) in MEMBERS), certain=False)
 
     def _as_member(self, around: Place, name: str) -> Bound | None:
-        """A member of a class or of its bases that needs no `this`; the name of a constructor means its class."""
+        """Bind a name to a member of a class or of its bases, except constructors, whose name means the class."""
         places = self.names.member(around, name, set())
         return self.sure(tuple(place for place in places if self.kind_of(place) != "constructor"))
 
     def _is_variable(self, facts: Facts, number: int) -> bool:
-        """`again = make()` in the body of a class: what it is made of is looked up in that body."""
+        """Whether a definition is a variable of a class body that runs; its value can name what the body defines."""
         return facts.traits.class_body_runs and facts.symbols[number].kind in ("variable", "constant", "field")
 
     def _nameable(self, facts: Facts, number: int, name: str, at: int) -> tuple[Place, ...]:
-        """What a class or an object holds that its own code can name alone: in scripts only what an enum holds."""
+        """Return the members of a definition that its own code can name without a receiver.
+
+        Where members need a receiver, only an enum has such members.
+        """
         places = self.names.own_member(Place(facts.path, number), name)
         if facts.traits.class_body_runs:
-            # The body of a class runs from the top: a decorator `@splash` before `def splash` is another one.
+            # The body of a class runs from the top: a decorator `@splash` before `def splash` means another definition.
             return tuple(place for place in places if facts.symbols[place.number].start_byte < at)
         if not facts.traits.members_need_receiver or facts.symbols[number].kind == "enum":
             return places
         return tuple(place for place in places if self.kind_of(place) not in MEMBERS)
 
     def _in_block(self, facts: Facts, name: str, at: int) -> Bound | None:
-        """What a callback or a block around a use at the top of a script binds, the innermost."""
+        """Bind a name to what the innermost callback or block around byte `at` of a script binds.
+
+        `UNBOUND` when that is a parameter or a variable that is not indexed; None when no block binds the name.
+        """
         if not facts.traits.callbacks_bind:
             return None
         reached = [spot.depth for spot in facts.in_blocks(name) if is_in_reach(facts.text, spot, at)]
@@ -154,7 +164,7 @@ class Scopes:
         return UNBOUND if reached else None
 
     def _is_seen(self, facts: Facts, place: Place, at: int) -> bool:
-        """Whether a name that some callback or block may hold can be named at this place of the file."""
+        """Whether a definition inside a callback or block can be named at byte `at` of the file."""
         if not facts.traits.blocks_hide or place.path != facts.path:
             return True
         return self.kind_of(place) not in MEMBERS and is_in_reach(facts.text, self._spot(facts, place.number), at)
@@ -170,7 +180,7 @@ class Scopes:
         symbol = facts.symbols[number]
         traits = facts.traits
         if (kind in ("type", "base") and not traits.types_are_values) or (kind == "call" and traits.calls_are_methods):
-            # No variable can be meant.
+            # Where a type or a call cannot mean a variable, parameters and local variables do not hide the name.
             return None
         bound = facts.bindings_known.get((number, name))
         if bound is None:
@@ -180,16 +190,16 @@ class Scopes:
         return UNBOUND if bound else None
 
     def _in_scope(self, facts: Facts, number: int, name: str, at: int) -> Bound | None:
-        """What a function or a module inside the file defines or imports itself."""
+        """Bind a name to what a function, or a module inside the file, defines or imports itself."""
         own = self.names.own_member(Place(facts.path, number), name)
-        # The methods of an object that a function makes are no names of the function.
+        # The methods of an object literal in a function cannot be named without the object.
         shown = (place for place in own if self.kind_of(place) not in MEMBERS)
         seen = tuple(place for place in shown if self._is_seen(facts, place, at))
         if seen:
             return self.sure(seen, certain=not self._is_assigned(facts, number, name))
         brought = [each for each in facts.bound.get(name, ()) if facts.scopes.get(each.start_byte) == number]
         if brought:
-            # `if fast: from a import f` / `else: from b import f` means both.
+            # After `if fast: from a import f` / `else: from b import f` the name may mean either.
             led = [self.names.leads_to(facts.path, each) for each in brought]
             places = tuple(sorted({place for each in led for place in each.places}))
             sure = not self._is_assigned(facts, number, name)
@@ -204,39 +214,42 @@ class Scopes:
         return None
 
     def _is_assigned(self, facts: Facts, number: int, name: str) -> bool:
-        """`maker = self.maker` before `if maker is None: from m import Maker as maker`: either may be meant."""
+        """Whether a function also assigns to a name that it defines or imports, so that the name may mean either value.
+
+        For instance `maker = self.maker` before `if maker is None: from m import Maker as maker`.
+        """
         symbol = facts.symbols[number]
         header = symbol.name_byte - symbol.start_byte + len(symbol.name.encode())
         return facts.traits.rebinds and assigns(facts.text[symbol.start_byte : symbol.end_byte], name, header)
 
     def at_top(self, facts: Facts, name: str) -> Bound:
-        """What a name means at the top of a file; most names of a file are asked for again and again."""
+        """Bind a name at the top of a file; the result is kept, because most names of a file are used often."""
         return self._tops((facts.path, name))
 
     def _look_at_top(self, facts: Facts, name: str) -> Bound:
         places = [place for place in self.names.at_top(facts, name) if place.number not in facts.sunken]
         if facts.traits.includes and name in facts.bound and not places:
-            # `using a::b` names what some include has brought.
+            # `using a::b` of C++ names a definition of a file that is included.
             used = (each.module.split("::") for each in facts.bound[name] if each.name == name)
             brought = {place for path in used for place in self._under(facts, path, name)}
             return self.sure(tuple(sorted(brought))) or UNBOUND
         outside = unknown = False
         for imported in facts.bound.get(name, ()):
             if imported.start_byte not in facts.scopes:
-                # `import a.b` gives a name to `a`.
+                # `import a.b` of Python binds the name `a`.
                 is_path = facts.traits.import_binds_first and not imported.name and not imported.alias
                 led = self.names.leads_to(facts.path, imported._replace(module=name) if is_path else imported)
                 places += led.places
                 outside, unknown = outside or led.outside, unknown or not (led.places or led.outside)
         if places:
-            # `try: from fast import f` / `except ImportError: def f()` means both.
+            # After `try: from fast import f` / `except ImportError: def f()` the name may mean either.
             return self.sure(tuple(sorted(set(places))), certain=not (outside or unknown)) or UNBOUND
         if outside or unknown:
             return UNBOUND if unknown else ELSEWHERE
         return self._around(facts, name) or self._by_wildcard(facts, name)
 
     def _around(self, facts: Facts, name: str) -> Bound | None:
-        """Names that files share without an import: those of a package, or what a C file includes."""
+        """Bind a name that needs no import: a definition of the same package, or of a file that a C file includes."""
         if facts.traits.includes:
             files = self.names.defining(self.names.reached(facts.path), name)
         elif facts.traits.packages:
@@ -248,7 +261,7 @@ class Scopes:
         return self.sure(tuple(places))
 
     def in_namespace(self, facts: Facts, path: list[str], name: str) -> Bound | None:
-        """What C++ calls `path::name`, in the file or in one that it includes."""
+        """Bind `path::name` of C++ to a definition in the file or in a file that it includes."""
         return self.sure(self._under(facts, path, name)) if facts.traits.namespaces else None
 
     def _under(self, facts: Facts, path: list[str], name: str) -> tuple[Place, ...]:
@@ -265,14 +278,17 @@ class Scopes:
         for imported in facts.wildcards:
             if imported.start_byte in facts.scopes or facts.traits.includes:
                 continue
-            # What one of them has led to is not walked again: two hundred files that import all of each other.
+            # `seen` is shared, so that two hundred files that import everything from each other are walked once.
             found = self.names.in_wildcard(facts.path, imported, name, seen)
             places += found
             certain = certain and bool(self.names.target(facts.path, imported).files)
         return self.sure(tuple(sorted(set(places))), certain) or UNBOUND
 
     def class_around(self, facts: Facts, scope: int) -> Place | None:
-        """The class that `self` is one of; for a method that is written outside of it, by the name before its own."""
+        """Return the class whose instance `self` is in this scope; None outside of classes.
+
+        For a method that is written outside of its class, the class is found by the name before the method's own.
+        """
         number = scope
         while number >= 0:
             symbol = facts.symbols[number]
@@ -286,27 +302,30 @@ class Scopes:
         return None
 
     def is_outside_its_class(self, facts: Facts, number: int) -> bool:
-        """A method of Go, or one of C++ that is written after its class."""
+        """Whether a method is written outside of its class, as in Go, or after the class, as in C++."""
         symbol = facts.symbols[number]
         return symbol.kind in ("method", "constructor") and (
             symbol.parent < 0 or facts.symbols[symbol.parent].kind not in CLASSES
         )
 
     def as_type(self, bound: Bound) -> Bound:
-        """Where a type is named only types are meant, whatever else has that name."""
+        """Return the binding without places that are no types."""
         places = [place for place in bound.places if self.kind_of(place) not in _NO_TYPES]
         return bound._replace(places=tuple(places)) if places or not bound.places else UNBOUND
 
     def kind_of(self, place: Place) -> str:
-        """The kind of a definition; a file is a module."""
+        """Return the kind of a definition; a file is a module."""
         return self.names.facts(place.path).symbols[place.number].kind if place.number >= 0 else "module"
 
     def sure(self, places: tuple[Place, ...], certain: bool = True) -> Bound | None:
-        """Proven when all places are one definition (overloads are), else likely; None without any."""
+        """Return a binding to these places: `proven` when all are one definition, else `likely`; None without places.
+
+        Overloads of a function are one definition.
+        """
         if not places:
             return None
         entities = {self.names.entity(place) for place in places}
-        # Which of all extension functions of a name is meant depends on the type of what it is called on.
+        # Which extension function of a name is called depends on the type of the receiver, which is not known.
         certain = certain and not any(self._is_extension(place) for place in places)
         return Bound(Tier.PROVEN if certain and len(entities) == 1 else Tier.LIKELY, places)
 

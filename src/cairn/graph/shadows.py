@@ -1,7 +1,7 @@
-"""Does a function bind this name itself? Then a use in it means nothing outside.
+"""Check whether a function binds a name itself, so that a use inside it means nothing outside the function.
 
-Parameters and local variables are not in the index, so the text is asked, place by place, with a bounded look around.
-When in doubt the answer is yes: the use is then counted by its name only, and never shown as an edge.
+Parameters and local variables are not in the index, so the text around each occurrence of the name is examined, within
+limits. When in doubt the answer is yes: the use is then counted as `name_only` and never shown as an edge.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cairn.syntax.resolver import Resolver
 
 _BEFORE = 200
 _AFTER = 160
-# A name that stands more often in one function than this, or a function longer than this, is not looked into.
+# A function that is longer, or that contains the name more often, is not examined: the name counts as bound.
 _MOST_PLACES = 400
 _MOST_BYTES = 200_000
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$")
@@ -26,9 +26,9 @@ _TYPE_PARAMETER = re.compile(r"(?:^|,)\s*(?:(?:const|in|out|reified|class|typena
 
 
 def binds(rules: type[Resolver], text: bytes, name: str, header: int) -> bool:
-    """Whether this function's text makes `name` its own, by the rules of its language.
+    """Whether the text of a function binds `name`, by the rules of its language.
 
-    `header` is where the function's own name ends: parameters follow.
+    `header` is where the function's own name ends and its parameters follow.
     """
     if len(text) > _MOST_BYTES:
         return True
@@ -51,7 +51,7 @@ def binds(rules: type[Resolver], text: bytes, name: str, header: int) -> bool:
 
 
 def assigns(text: bytes, name: str, header: int) -> bool:
-    """Whether a function has the name as a parameter or assigns to it, beside defining or importing it inside."""
+    """Whether a function has a parameter of this name or assigns to the name."""
     if len(text) > _MOST_BYTES:
         return True
     word = re.escape(name).encode()
@@ -63,7 +63,7 @@ _EDGES = frozenset(bytes([byte]) for byte in _WORD)
 
 
 def _closing(text: bytes, start: int) -> int:
-    """Where the parentheses that open next are closed, within a bounded look."""
+    """Return the byte after the next pair of parentheses; the search ends at `{`, at a line end or at a limit."""
     depth = 0
     for at in range(start, min(len(text), start + 4_000)):
         if text[at] == 0x28:
@@ -78,12 +78,12 @@ def _closing(text: bytes, start: int) -> int:
 
 
 def type_parameters(signature: str, name: str) -> frozenset[str]:
-    """The names of types that a definition makes for itself: `T` of `class Box<T>` and of `func Map[T any]`."""
-    # As a word: `on` of `function on<T>` is not that of `function`.
+    """Return the type parameters of a definition: `T` of `class Box<T>` and of `func Map[T any]`."""
+    # Only as a whole word: in `function on<T>` the name `on` must not be found inside `function`.
     word = re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", signature)
     at = word.start() if word else -1
     rest = signature[at + len(name) :].lstrip() if at >= 0 else ""
-    # `<T>` of `public <T> void put`, but not of `public Box<T> put`, which only uses a type.
+    # `<T>` of `public <T> void put` declares a type parameter; `<T>` of `public Box<T> put` only uses one.
     own = _OWN_PARAMETERS.search(signature[:at])
     found: set[str] = set()
     for text in (rest, signature[own.end() - 1 : at] if own else ""):
@@ -93,7 +93,7 @@ def type_parameters(signature: str, name: str) -> frozenset[str]:
 
 
 def _flat(text: str) -> str:
-    """What stands before the closing bracket, without what is in brackets itself."""
+    """Return the text up to the closing bracket, without the contents of nested brackets."""
     depth, kept = 1, []
     for letter in text:
         depth += (letter in "<[(") - (letter in ">])")
@@ -104,7 +104,7 @@ def _flat(text: str) -> str:
     return "".join(kept)
 
 
-# --- Names that callbacks and blocks bind, told by how the lines are indented.
+# --- Names that callbacks and blocks of a script bind. Blocks are told apart by indentation.
 
 
 _LOOK = 400
@@ -120,27 +120,27 @@ _NAMED = re.compile(r"\s*(?:[?,:)}\]]|=(?!=)|$)")
 
 
 class Spot(NamedTuple):
-    """A place that binds a name, and how deep the lines are indented that can see it."""
+    """A place that binds a name, and the least indentation of the lines that can see the name."""
 
     at: int
     depth: int
 
 
 def depth_at(text: bytes, at: int) -> int:
-    """How deep the line of this place is indented; 0 is the top of a file."""
+    """Return the indentation of the line of this place; 0 is the top of a file."""
     begin = text.rfind(b"\n", 0, at) + 1
     indented = _INDENTED.match(text, begin)
     return indented.end() - begin if indented else 0
 
 
 def is_in_reach(text: bytes, spot: Spot, used: int) -> bool:
-    """Whether no line between the two leaves the block that the first is in."""
+    """Whether the place `used` can see the name that `spot` binds: no line between them leaves the block of `spot`."""
     if spot.depth == 0:
         return True
     first, last = sorted((spot.at, used))
     begin = text.find(b"\n", first, last) + 1
     if begin == 0:
-        # On one line: what follows may see it.
+        # Both places are on one line: only what follows the binding can see the name.
         return used > spot.at
     if spot.at > used:
         begin = text.rfind(b"\n", 0, used) + 1
@@ -157,8 +157,8 @@ def _shallower(depth: int) -> re.Pattern[bytes]:
 
 
 def words(text: bytes, word: bytes, before: frozenset[int] = _LETTERS) -> Iterator[int]:
-    """Where a word stands that is no part of another; none of the bytes of `before` may stand before it."""
-    # No pattern: to make one for each of thousands of names takes longer than to look.
+    """Yield where a whole word stands in a text; no byte of `before` may come directly before it."""
+    # A regular expression is not used: compiling one for each of thousands of names takes longer than this search.
     at = text.find(word) if word else -1
     while at >= 0:
         end = at + len(word)
@@ -169,7 +169,7 @@ def words(text: bytes, word: bytes, before: frozenset[int] = _LETTERS) -> Iterat
 
 
 def bound_in_blocks(text: bytes, name: str) -> tuple[Spot, ...]:
-    """Where callbacks and blocks make this name their own; what stands at the top of the file is left out."""
+    """Return where callbacks and blocks bind this name; bindings at the top of the file are left out."""
     found: list[Spot] = []
     wanted = name.encode()
     for at in islice(words(text, wanted, _MEMBER), _MOST_PLACES):
@@ -179,7 +179,7 @@ def bound_in_blocks(text: bytes, name: str) -> tuple[Spot, ...]:
         depth = depth_at(text, at)
         declared = _DECLARES.search(before)
         if declared is not None:
-            # The name of a pattern of several lines stands deeper than its statement.
+            # In `const {` over several lines the name is indented deeper than its statement.
             depth = min(depth, depth_at(text, at - len(before[declared.start() :].encode())))
             if depth and not _RENAMED.match(after):
                 found.append(Spot(at, depth))
@@ -192,6 +192,6 @@ def _is_parameter(before: str, after: str) -> bool:
     if not _NAMED.match(after) and not _ARROW.match(after):
         return False
     if before.rstrip()[-1:] not in tuple("(,{[."):
-        # `name => …` alone.
+        # A parameter without parentheses: `name => …`.
         return after.lstrip().startswith("=>")
     return bool(_FUNCTION.search(before) or (_PARAMETERS.search(before) and _ARROW.match(after)))

@@ -1,4 +1,4 @@
-"""One page of the uses of a definition, in order: who imports it, then who uses it, each with its line and its tier."""
+"""Return one page of the uses of a definition: imports first, then other uses, each with its line and its tier."""
 
 from __future__ import annotations
 
@@ -85,7 +85,10 @@ class Uses:
 
 
 def uses_of(graph: Graph, place: Place, *, min_tier: Tier, offset: int, limit: int, question: str = "") -> Uses:
-    """The uses of a definition that are at least as sure as this, in order of path and place, after the imports."""
+    """Return a page of the uses of a definition whose tier is at least `min_tier`.
+
+    Imports come first; the other uses are in order of path and place.
+    """
     found = graph.references(place, list_name_only=min_tier is Tier.NAME_ONLY)
     sure_enough = _SURE_ENOUGH[min_tier]
     imports = [(_tier_of(graph, site), site) for site in found.imports]
@@ -110,7 +113,7 @@ def uses_of(graph: Graph, place: Place, *, min_tier: Tier, offset: int, limit: i
 
 
 def _tier_of(graph: Graph, site: ImportSite) -> Tier:
-    """`likely` when the import may lead to something else as well."""
+    """Return the tier of an import: `likely` when the import may lead to another definition as well."""
     bound = graph.binder.scopes.sure(graph.names.leads_to(site.path, site.imported).places)
     return bound.tier if bound else Tier.LIKELY
 
@@ -118,7 +121,7 @@ def _tier_of(graph: Graph, site: ImportSite) -> Tier:
 def _definitions(graph: Graph, place: Place, found: SymbolUses) -> tuple[Definition, ...]:
     written = [(each.path, each.symbol) for each in found.definitions]
     if graph.names.facts(place.path).traits.includes:
-        # A prototype in a header is written of it too.
+        # A prototype in a header is a declaration of the definition too.
         name = written[0][1].name
         for path in sorted({path for path, _ in graph.view.symbols_named(name)} - {place.path}):
             places = [each for each in graph.places(path, name) if graph.importers.same(place, each)]
@@ -143,29 +146,28 @@ def _use(graph: Graph, tier: Tier, site: Site | ImportSite, semantic: Set[tuple[
 
 
 def _indexed(text: bytes, path: str, at: int, semantic: Set[tuple[str, int]]) -> int:
-    """Where an import has the name by what an indexer says: there, or further on its line; else where it is."""
+    """Return the first byte from `at` to the end of its line that an indexer knows as a use, else `at`."""
     end = text.find(b"\n", at)
     known = [byte for file, byte in semantic if file == path and at <= byte < (end if end >= 0 else len(text) + 1)]
     return min(known, default=at)
 
 
 def shown_line(data: bytes, at: int) -> tuple[int, str]:
-    """The column of a place, and its line; of a very long one the part that holds the place."""
+    """Return the column of a byte and the text of its line; of a very long line the part around the byte."""
     first = data.rfind(b"\n", 0, at) + 1
     last = data.find(b"\n", at)
-    # What is no UTF-8 is never indexed.
+    # Only UTF-8 is indexed, so nothing is replaced unless the store is damaged.
     before = data[first:at].decode("utf-8", "replace")
     text = before + data[at : last if last >= 0 else len(data)].decode("utf-8", "replace").removesuffix("\r")
     begins = max(0, len(before) - MAX_SHOWN_LINE_CHARS // 2) if len(text) > MAX_SHOWN_LINE_CHARS else 0
     return len(before) + 1, text[begins : begins + MAX_SHOWN_LINE_CHARS]
 
 
-# --- The local names of one function as answers show them: each place with its line, its column and what is
-# done there.
+# --- The local names of one function, each place with its line, its column and its role.
 
 
 class Binding(NamedTuple):
-    """A local name by bytes: where its scope begins, and its places with their roles."""
+    """A local name: the byte at which its scope begins, and its places as (byte, role)."""
 
     name: str
     scope: int
@@ -174,7 +176,7 @@ class Binding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LocalUse:
-    """A place that names something local; `column` counts characters from 1."""
+    """A place of a local name; `column` counts characters from 1."""
 
     line: int
     column: int
@@ -185,7 +187,7 @@ class LocalUse:
 
 @dataclass(frozen=True, slots=True)
 class LocalVariable:
-    """A local name, the line on which its scope begins, and where it stands."""
+    """A local name, the line on which its scope begins, and its places."""
 
     name: str
     scope_line: int
@@ -194,14 +196,14 @@ class LocalVariable:
 
 @dataclass(frozen=True, slots=True)
 class Locals:
-    """A function and its local names, in the order in which they first stand."""
+    """A function and its local names, in the order of their first places."""
 
     definition: Definition
     names: tuple[LocalVariable, ...]
 
 
 def locals_of(definition: Definition, text: bytes, found: Iterable[Binding]) -> Locals:
-    """The local names of a function of this text."""
+    """Return the local names of a function, with lines and columns from the text of its file."""
     names = []
     for name, scope, places in found:
         shown = tuple(_local_use(text, at, role) for at, role in places)
