@@ -1,8 +1,9 @@
-r"""What matches? Questions to one snapshot, answered by words, by meaning, by name, by path and by pattern.
+r"""What matches a query? Searches of one snapshot by words, by meaning, by name, by path and by pattern.
 
-`searcher.Searcher` answers a `types.SearchRequest` about one open view with a page of hits. `query` reads the question,
-`lexical` and `nearness` score chunks, `signals` and `rank` put files in order; `exact`, `symbols` and `paths` are the
-modes that look at everything. The package sees an engine over a pinned snapshot and nothing below it.
+The way in is `searcher.Searcher`, which answers a `types.SearchRequest` on one open view with a page of hits. `query`
+parses the query, `lexical` and `nearness` score chunks, `signals` and `rank` order files, and `snippets` chooses the
+lines that are shown. `exact`, `symbols` and `paths` are the exhaustive modes. The package reads the rows of a pinned
+snapshot through an engine.
 
     >>> import os, pathlib
     >>> import cairn
@@ -13,11 +14,10 @@ modes that look at everything. The package sees an engine over a pinned snapshot
     >>> from cairn.embedding.choose import choose
     >>> from cairn.search.searcher import Searcher
     >>> from cairn.search.types import Mode, SearchRequest
-    >>> from cairn.store.disk import Disk
-    >>> from cairn.store.read.snapshot import open_view
+    >>> from cairn.store import Home, Store
     >>> home = os.environ["CAIRN_HOME"]
-    >>> [store] = os.listdir(f"{home}/data")
-    >>> with Disk.at(home, f"data/{store}") as disk, open_view(disk, store) as view:
+    >>> [name] = os.listdir(f"{home}/data")
+    >>> with Home(home).open_store(f"data/{name}") as disk, Store(disk).view() as view:
     ...     searcher = Searcher(view, choose(EmbeddingConfig(), environ={}))
     ...     ranked = searcher.search(SearchRequest("who settles an account"))
     ...     exact = searcher.search(SearchRequest(r"settle\(\d\)", mode=Mode.REGEX))

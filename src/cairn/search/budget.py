@@ -1,4 +1,4 @@
-"""How many tokens of a language model a text is, estimated without one, and what fits into so many.
+"""Estimate how many tokens of a language model a text has, and keep the results that fit into a budget.
 
 The estimator is called `cairn-1`. Its weights were fitted to a real tokenizer on code of many languages; measured on
 other repositories it is within a tenth of the real count in every language (docs/benchmarks/tokens.json).
@@ -13,15 +13,15 @@ from typing import Protocol, TypeVar
 
 ESTIMATOR = "cairn-1"
 UNITS = 100
-"""So many units are one token. They are whole numbers, and those of a text are those of its lines together."""
+"""How many units make one token. Units are whole numbers, so the units of a text are the sum of those of its lines."""
 
-# A word goes up to the next capital; the ends of it, signs and blanks are what a tokenizer cuts at.
+# A tokenizer cuts at capitals, signs and blanks, so a word here ends before the next capital.
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _DIGITS = re.compile(r"[0-9]{1,3}")
 _SIGNS = re.compile(r"[\x00-\x08\x0b-\x1f!-/:-@\[-`{-\x7f]+")
 _BLANKS = re.compile(r"[ \t]{2,}")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
-# Longer words are mostly put together from several.
+# A longer word is mostly made of several tokens.
 _LONG = 8
 _PER_WORD, _PER_LETTER_BEYOND, _PER_DIGITS = 97, 21, 143
 _PER_SIGNS, _PER_FURTHER_SIGN = 72, 14
@@ -29,7 +29,7 @@ _PER_LINE, _PER_BLANKS, _PER_CHARACTER_BEYOND = 37, 113, 57
 
 
 class Shown(Protocol):
-    """A result, as far as its size goes."""
+    """The fields of a result that count for its size."""
 
     @property
     def path(self) -> str: ...
@@ -43,7 +43,7 @@ S = TypeVar("S", bound=Shown)
 
 
 def token_units(text: str) -> int:
-    """About how many hundredths of a token a text is: as many as its lines are, newlines included."""
+    """Return the estimated size of a text in hundredths of a token; equals the sum over its lines with newlines."""
     words = _WORD.findall(text)
     signs = _SIGNS.findall(text)
     return (
@@ -59,11 +59,11 @@ def token_units(text: str) -> int:
 
 
 def tokens_in(text: str) -> int:
-    """About how many tokens of a language model a text is, rounded up; an estimate."""
+    """Return the estimated size of a text in tokens, rounded up."""
     return -(-token_units(text) // UNITS)
 
 
 def fit(results: Sequence[S], most: int) -> Sequence[S]:
-    """The first results that fit into so many tokens together: whole ones, so there may be none."""
+    """Return the first results that together fit into `most` tokens; only whole results, so perhaps none."""
     sizes = accumulate(tokens_in(result.path + result.symbol + result.text) for result in results)
     return results[: sum(size <= most for size in sizes)]

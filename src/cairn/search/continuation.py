@@ -1,7 +1,7 @@
-"""A short token that names the next page of an answer: of the same question, on the same snapshot.
+"""Write and read the continuation token, which names the next page of an answer to one question on one snapshot.
 
-It is canonical JSON with the start of its digest, in the alphabet of URLs, after one letter. Whoever changes it is told
-so; it is no secret and opens nothing: all it can do is to skip results.
+A token is canonical JSON after the start of its digest, in URL-safe base64 after the letter `p`. A changed token is
+refused. A token is no secret and grants nothing: it can only skip results.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from cairn.errors import BadContinuation
 _VERSION = 1
 _SEAL_BYTES = 9
 _QUESTION_CHARS = 16
-# One in 64 would begin with a hyphen, which a command line takes for an option.
+# Without a first letter one token in 64 would begin with a hyphen, which a command line takes for an option.
 _FIRST = "p"
 _TOKEN = re.compile(rf"{_FIRST}[A-Za-z0-9_-]+")
-# Bound to this purpose: the seal of another document is not one of ours.
+# Part of the digest, so that the digest of another kind of document is never valid here.
 _PURPOSE = b"cairn continuation\0"
 
 
 class Continuation(NamedTuple):
-    """From where an answer goes on: after `offset` results of this question on this snapshot."""
+    """The point at which an answer continues: after `offset` results of this question on this snapshot."""
 
     snapshot: str
     question: str
@@ -37,18 +37,21 @@ class Continuation(NamedTuple):
 
 
 def question_digest(*parts: Canonical) -> str:
-    """Names a question: its text and whatever else decides the order of its results. Page size and context do not."""
+    """Return a digest of a question: of its text and all that decides its results and their order.
+
+    Page size and context lines are no part of the question.
+    """
     return sha256(canonical_json(parts).encode("utf-8", "surrogatepass")).hexdigest()[:_QUESTION_CHARS]
 
 
 def encode(at: Continuation) -> str:
-    """The token of a place in an answer."""
+    """Return the token of a continuation."""
     body = canonical_json([_VERSION, *at]).encode()
     return _spelled(_seal(body) + body)
 
 
 def decode(token: str, snapshot: str, question: str) -> int:
-    """The offset that a token names. `BadContinuation` when it is damaged, or of another snapshot or question."""
+    """Return the offset in a token; raises `BadContinuation` for a damaged token or another snapshot or question."""
     at = _opened(token)
     if at.question != question:
         raise BadContinuation(why="it belongs to another query")
@@ -58,7 +61,7 @@ def decode(token: str, snapshot: str, question: str) -> int:
 
 
 def snapshot_of(token: str) -> str:
-    """The snapshot that a token names, so that just that one can be opened."""
+    """Return the snapshot in a token, so that this snapshot can be opened; raises `BadContinuation`."""
     return _opened(token).snapshot
 
 
@@ -71,7 +74,7 @@ def _opened(token: str) -> Continuation:
     except binascii.Error:
         raise BadContinuation(why="it is damaged") from None
     seal, body = data[:_SEAL_BYTES], data[_SEAL_BYTES:]
-    # The last character of base64 has bits that are not read: two spellings of one token would be two tokens.
+    # Base64 ignores some bits of its last character, so only the one spelling that `encode` writes is accepted.
     if not compare_digest(seal, _seal(body)) or _spelled(data) != token:
         raise BadContinuation(why="it is damaged")
     version, *fields = json.loads(body)

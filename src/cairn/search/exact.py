@@ -1,4 +1,4 @@
-"""Every place where a text or a regex matches: counted whole, shown line by line, files in order of their paths."""
+"""Find every match of a text or a regex: all matches are counted, lines are shown in order of path and place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cairn.errors import QueryTimeout
 from cairn.search.types import Coverage, ExactFound, FileMatches, LineMatch
 
 Within = Callable[[str, str], bool]
-"""Whether a file is to be searched, by its path and its language."""
+"""A function that says by path and language whether a file is searched."""
 
 _BEFORE_CHARS = MAX_SHOWN_LINE_CHARS // 3
 _MAX_CHARACTER_BYTES = 4
@@ -24,7 +24,10 @@ _MAX_CHARACTER_BYTES = 4
 def deadline(
     files: int, seconds: float = QUERY_TIMEOUT_MS / 1_000, clock: Clock = SYSTEM_CLOCK
 ) -> Callable[[int], None]:
-    """To be called with the number of files that are done; raises `QueryTimeout` when so many seconds have passed."""
+    """Return a function that raises `QueryTimeout` once so many seconds have passed.
+
+    Call the function with the number of files that are done.
+    """
     started = clock.monotonic()
 
     def tick(done: int) -> None:
@@ -45,10 +48,10 @@ def exact(
     seconds: float = QUERY_TIMEOUT_MS / 1_000,
     clock: Clock = SYSTEM_CLOCK,
 ) -> ExactFound:
-    """All matches in the chosen files: exact totals, and `limit` lines from `offset` on. `QueryTimeout` when too late.
+    """Return the exact number of matches in the chosen files, and `limit` matching lines from `offset` on.
 
-    A line counts where a match begins. The answer is never a part of the truth: it is whole, or it is an error.
-    With `lines_per_file`, `limit` and `offset` count files, of each of which at most so many lines are shown.
+    A line matches when a match begins on it. The answer is complete, or `QueryTimeout` is raised. With
+    `lines_per_file`, `limit` and `offset` count files, and at most so many lines of each file are shown.
     """
     tick = deadline(len(texts), seconds, clock)
     chosen = chosen_files(texts, within)
@@ -78,14 +81,14 @@ def exact(
 
 
 def chosen_files(texts: Texts, within: Within | None) -> NDArray[np.bool_]:
-    """The files that are to be searched."""
+    """Return for each file whether it is searched."""
     if within is None:
         return np.ones(len(texts), np.bool_)
     return np.fromiter(map(within, texts.paths, texts.languages), np.bool_, len(texts))
 
 
 def coverage_of(texts: Texts, chosen: NDArray[np.bool_]) -> Coverage:
-    """How much of the tree an answer from these files speaks for."""
+    """Return what part of the tree an answer from the chosen files covers."""
     return Coverage(int(chosen.sum()), int(texts.sizes[chosen].sum()), texts.view.manifest.skipped)
 
 
@@ -93,7 +96,7 @@ def _line_match(path: str, text: memoryview, line: LineSpans) -> LineMatch:
     start, end = line.spans[0]
     over = bytes(text[start:end]).count(b"\n")
     ends_at = end - (bytes(text[start:end]).rfind(b"\n") + 1 + start if over else line.start)
-    # A hostile line has megabytes: no more of it is touched than can be shown.
+    # A hostile line has megabytes, so only the bytes that can be shown are read.
     first = max(line.start, start - _MAX_CHARACTER_BYTES * _BEFORE_CHARS)
     lead = bytes(text[first:start]).decode("utf-8", "ignore")[-_BEFORE_CHARS:]
     first = start - len(lead.encode())

@@ -1,4 +1,4 @@
-"""Which files a query may find: by language, by globs of paths, and by scope."""
+"""Decide which files a query may find: by language, by globs of paths, and by scope."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cairn.search.query import Query
 
 
 class FileFilter:
-    """Made once for a query; asked for one file, or for all files of a view at once."""
+    """The files that one query may find, asked for one file or for all files of a view at once."""
 
     def __init__(self, query: Query) -> None:
         self._languages = frozenset(query.languages)
@@ -31,7 +31,7 @@ class FileFilter:
 
     @property
     def takes_all(self) -> bool:
-        """Nothing is left out, so nobody need be asked."""
+        """Whether every file may be found."""
         return not (self._languages or self._include or self._exclude) and self._scope is SearchScope.ALL
 
     @property
@@ -39,7 +39,7 @@ class FileFilter:
         return bool(self._languages)
 
     def __call__(self, path: str, language: str) -> bool:
-        """Say whether this file may be found."""
+        """Whether this file may be found."""
         if self._languages and language not in self._languages:
             return False
         if self._include and not self._include.matches(path):
@@ -49,9 +49,10 @@ class FileFilter:
         return bool(in_scope(np.array([place_of(path)], np.uint8), self._scope)[0])
 
     def keep(self, table: PathTable, languages: Sequence[str] = (), known: Places | None = None) -> Flags:
-        """For each path, whether its file may be found.
+        """Return for each path of the table whether its file may be found.
 
-        `languages` go with the paths and may be left out unless `asks_language`; `known` are the places of the table.
+        `languages` are those of the paths, and needed only when `asks_language`. `known` are the roles of the files,
+        if the caller has them.
         """
         kept = np.ones(len(table.paths), np.bool_)
         if self._languages:
@@ -66,7 +67,7 @@ class FileFilter:
 
 
 def file_filter(query: Query) -> FileFilter:
-    """The files that this query may find."""
+    """Return the filter of a query."""
     return FileFilter(query)
 
 

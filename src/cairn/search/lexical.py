@@ -1,6 +1,6 @@
-"""How well the words of a query fit a chunk: BM25 over several fields, with the statistics of the live rows.
+"""Score chunks by the words of a query: BM25 over several fields, with the statistics of the live rows.
 
-Each row's score is made of its own numbers in a fixed order of terms, so it does not depend on what lies around it.
+The terms of a row are added in a fixed order, so its score does not depend on the rows around it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NORMS: WeakKeyDictionary[LocalEngine, dict[str, Scores]] = WeakKeyDictionary()
 
 
 def idf(rows: int, holding: int) -> np.float32:
-    """How much a term says: much when few rows hold it."""
+    """Return the inverse document frequency of a term: great when few rows contain the term."""
     return np.float32(np.log(1 + (rows - holding + 0.5) / (holding + 0.5)))
 
 
@@ -37,7 +37,10 @@ def bm25(
     weights: Mapping[str, float],
     shares: Sequence[float] | None = None,
 ) -> Scores:
-    """The score of each row, the fields weighted into one count before it saturates; `shares` make terms count less."""
+    """Return the BM25 score of each row; the counts of all fields are weighted and added before they saturate.
+
+    `shares` are factors on the terms, in order.
+    """
     scores = np.zeros(engine.rows, np.float32)
     for place, match in enumerate(matches):
         rows, counts = _weighted(engine, match, weights)
@@ -48,7 +51,7 @@ def bm25(
 
 
 def _weighted(engine: LocalEngine, match: Mapping[str, Match], weights: Mapping[str, float]) -> tuple[Rows, Scores]:
-    """The rows that hold a term in one of these fields, and its weighted count in each."""
+    """Return the rows that contain a term in one of these fields, and its weighted count in each row."""
     found = []
     for field, weight in weights.items():
         if field in match and weight:
@@ -66,7 +69,7 @@ def _weighted(engine: LocalEngine, match: Mapping[str, Match], weights: Mapping[
 
 
 def _norms(engine: LocalEngine, field: str) -> Scores:
-    """What the counts of each row are divided by, for its length; made once for an engine."""
+    """Return the divisor of each row's counts for the length of the row; made once for an engine."""
     known = _NORMS.get(engine)
     if known is None:
         known = _NORMS[engine] = {}
@@ -76,7 +79,7 @@ def _norms(engine: LocalEngine, field: str) -> Scores:
 
 
 def each_once(several: Iterable[Rows], count: int) -> Rows:
-    """The rows of several lists in order, each once; by marks, which take less time than a sort."""
+    """Return the rows of several lists in order, each once; marking rows is faster than sorting them."""
     marks = np.zeros(count, np.bool_)
     for rows in several:
         marks[rows] = True
@@ -84,7 +87,7 @@ def each_once(several: Iterable[Rows], count: int) -> Rows:
 
 
 def best_of_files(engine: LocalEngine, scores: Scores, falling: Sequence[float]) -> Scores:
-    """Each file's best rows summed with falling weights."""
+    """Return for each file the sum of its best rows, with falling weights."""
     files = np.zeros(len(engine.paths), np.float32)
     if len(rows := _scored(scores)):
         owners, begins = _runs(engine, rows)
@@ -93,7 +96,7 @@ def best_of_files(engine: LocalEngine, scores: Scores, falling: Sequence[float])
 
 
 def best_rows(engine: LocalEngine, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The best row of each file."""
+    """Return for each file the score of its best row."""
     files = np.zeros(len(engine.paths))
     if len(rows := _scored(scores)):
         owners, begins = _runs(engine, rows)
@@ -102,34 +105,34 @@ def best_rows(engine: LocalEngine, scores: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def _scored(scores: NDArray[Any]) -> Rows:
-    # By marks: numpy looks through those ten times as fast as through numbers.
+    # numpy searches booleans ten times as fast as numbers.
     return np.flatnonzero(scores > 0)
 
 
 def _runs(engine: LocalEngine, rows: Rows) -> tuple[Rows, Rows]:
-    """The files of these ascending rows, each once, and where the rows of each begin."""
+    """Return the files of these ascending rows, each once, and the index at which the rows of each file begin."""
     owners = engine.file_of_row[rows]
     begins = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1])))
     return owners[begins], begins
 
 
 def falling_sums(values: Scores, begins: Rows, falling: Sequence[float]) -> Scores:
-    """The largest numbers of each run summed with falling weights; none of the numbers is negative.
+    """Return for each run of values the sum of its greatest values, with falling weights.
 
-    Runs begin at these places, one after the other, and none is empty.
+    `begins` are the ascending indexes at which the runs begin. No run may be empty and no value negative.
     """
     if not len(values):
         return np.zeros(0, np.float32)
     sizes = np.append(begins[1:], len(values)) - begins
     several = sizes > 1
     if 2 * np.count_nonzero(several) < len(sizes):
-        # Most are alone in their run, and need not be put in order.
+        # Most runs have one value and need no sorting.
         sums = np.float32(falling[0]) * values[begins]
         own = sizes[several]
         sums[several] = falling_sums(values[np.repeat(several, sizes)], np.cumsum(own) - own, falling)
         return sums
     runs = np.repeat(np.arange(len(begins)), sizes)
-    # Bits of numbers that are not negative stand in the order of the numbers: one sort of runs and bits together.
+    # The bits of floats that are not negative are ordered like the floats, so one sort orders runs and values together.
     ordered = (runs << _BITS) - values.view(np.int32)
     ordered.sort()
     sums = np.zeros(len(begins), np.float32)

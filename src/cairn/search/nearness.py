@@ -1,8 +1,8 @@
-"""How near the vectors of rows are to a query's, and which files may be among the best by it.
+"""Score files by how near the vectors of their rows are to the vector of a query.
 
-Every row has a vector, so this is the one signal that says something of every file. Most of what it says is never
-looked at: of each file the nearest row is known at once, which bounds the rest; the whole is found out for those files
-only that can still come first.
+Every row has a vector, so this signal says something about every file, and most of it is never needed. The nearest row
+of each file is known at once and bounds the file's score; the score itself is computed only for files that can still be
+among the best.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ from numpy.typing import NDArray
 from cairn.engine.local import Candidates, LocalEngine
 from cairn.search.lexical import Rows, Scores, falling_sums
 
-# From so many numbers on, the middle ones are looked for between two that a sample says they are between.
+# Of more numbers than this, the median is searched only between two bounds that a sample suggests.
 _MANY = 1 << 14
 _SAMPLED = 1 << 13
-# Bounds are compared with sums that were rounded in another order.
+# A margin, because bounds are compared with sums that were rounded in another order.
 _ROUNDING = 1 + 1e-6
 
 
 class Nearness:
-    """From 0 for the row in the middle to 1 for the nearest: most are near to nothing."""
+    """How near each row is to a query, from 0 for the median row to 1 for the nearest one.
 
-    # Whether of some files no more is known than how near they are at most.
+    Rows below the median count as 0, because most rows have nothing to do with a query.
+    """
+
+    # Whether for some files only an upper bound is known.
     bounded = False
 
     def __init__(self, engine: LocalEngine, vector: NDArray[np.float32], falling: Sequence[float]) -> None:
@@ -37,28 +40,28 @@ class Nearness:
         self._middle, self._nearest = median(self._near), self._near.max()
         self.files = self._scaled(np.maximum.reduceat(self._near, engine.first_row[:-1]))
         if engine.rows <= _MANY:
-            # Few rows: to find out which of them matter would take longer.
+            # With few rows it is faster to score all files than to bound them.
             self._least = self._most = falling_sums(self._scaled(self._near), engine.first_row[:-1], falling)
             best = float(self._most.max())
         else:
-            # The most that a file with so many rows can have, for each of its nearest one.
+            # The greatest possible sum of a file in multiples of its nearest row, by its number of rows.
             most = np.cumsum([0.0, *falling])[np.minimum(np.diff(engine.first_row), len(falling))]
             self._least, self._most = self.files, self.files * most * _ROUNDING
-            # The nearest row alone makes a file as good as 1.
+            # Only a file whose bound reaches the nearest row of all can have the best sum.
             best = float(self._sums(np.flatnonzero(self._most >= self.files.max())).max())
         self._best = best if best > 0 else 1.0
 
     @property
     def bounds(self) -> tuple[NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
-        """For each file the least and the most that `of` can give for it."""
+        """For each file the least and the greatest value that `of` can return."""
         return self._least / (self._best * _ROUNDING), self._most * (_ROUNDING / self._best)
 
     def rows(self, rows: Rows) -> Scores:
-        """How near these rows are."""
+        """Return how near these rows are."""
         return self._scaled(self._near[rows])
 
     def of(self, files: Rows) -> NDArray[np.float64]:
-        """How near each of these files is by its nearest rows, 1 for the best of all files."""
+        """Return the score of each of these files by its nearest rows; 1 for the best of all files."""
         sums = self._most[files] if self._most is self._least else self._sums(files)
         return sums.astype(np.float64) / self._best
 
@@ -77,13 +80,13 @@ class Nearness:
 
 
 def median(numbers: Scores) -> np.float32:
-    """What `np.median` gives, in a third of its time: the mean of the two in the middle, or the one that is."""
+    """Return the median, as `np.median` does, in a third of the time."""
     count = len(numbers)
     places = sorted({(count - 1) // 2, count // 2})
     below = 0
     if count > _MANY:
         sample = np.sort(numbers[:: count // _SAMPLED])
-        # Far enough apart that the middle is all but never outside.
+        # The bounds are so far apart that the median is almost never outside; if it is, all numbers are searched.
         low, high = sample[[len(sample) * 15 // 32, len(sample) * 17 // 32]]
         between = numbers[np.flatnonzero((numbers >= low) & (numbers <= high))]
         below = int(np.count_nonzero(numbers < low))
@@ -92,12 +95,11 @@ def median(numbers: Scores) -> np.float32:
     return np.float32(np.partition(numbers, places)[places].mean())
 
 
-# --- Nearness where a server names the nearest rows: the same numbers for the same files, without a look at all
-# rows.
+# --- Nearness where a search server names the nearest rows; the scores are the same, without reading all rows.
 
 
 class Nearby(Nearness):
-    """From 0 for the row in the middle to 1 for the nearest, of the rows that were named."""
+    """How near the rows are that a search server named, from 0 for the median row to 1 for the nearest one."""
 
     bounded = True
 
@@ -108,7 +110,7 @@ class Nearby(Nearness):
         self._middle, self._nearest = found.middle, found.near.max()
         named = np.unique(engine.file_of_row[found.rows])
         others = np.zeros(1, np.float32) if found.others is None else self._scaled(np.array([found.others]))
-        # What was not named may be a result as well, up to the last that was.
+        # A file that was not named may be a result too; it is at most as near as the last row that was named.
         self.files: Scores = np.full(len(engine.paths), others[0], np.float32)
         self.files[named] = 0
         np.maximum.at(self.files, engine.file_of_row[found.rows], self._scaled(found.near))
@@ -118,14 +120,14 @@ class Nearby(Nearness):
         self._least[named] = self._most[named] = sums
         best = float(sums.max())
         if (beyond := np.flatnonzero(self._most > best)).size:
-            # Many rows that are all a little near can come to more than the nearest.
+            # Many rows of a file that are all a little near can add up to more than the nearest row.
             best = max(best, float(self._sums(beyond).max()))
         self._best = best if best > 0 else 1.0
 
     def rows(self, rows: Rows) -> Scores:
-        """How near these rows are."""
+        """Return how near these rows are."""
         return self._scaled(self._similarity(rows))
 
     def of(self, files: Rows) -> NDArray[np.float64]:
-        """How near each of these files is by its nearest rows, 1 for the best of all files."""
+        """Return the score of each of these files by its nearest rows; 1 for the best of all files."""
         return self._sums(files).astype(np.float64) / self._best

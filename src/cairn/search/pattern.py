@@ -1,7 +1,7 @@
-r"""A pattern as a person writes it, made ready for the scan; or one sentence that says what is wrong with it.
+r"""Compile a pattern that a person typed for the scan, or say in one sentence what is wrong with it.
 
-The language is RE2's: no back-references and no look-around, so that time grows with the text alone. A pattern is
-applied to each line by itself unless it is asked for across lines. `\w`, `\d`, `\s` and `\b` know ASCII only.
+The syntax is RE2's: no back-references and no look-around, so that search time is linear in the text. A pattern is
+applied to each line by itself, unless a multiline search is asked for. `\w`, `\d`, `\s` and `\b` know ASCII only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cairn.core.limits import MAX_QUERY_PATTERN_BYTES, PATTERN_MEMORY_BYTES
 from cairn.engine.scan import Joint, Wanted
 from cairn.errors import InvalidPattern
 
-# Quoted text, an escape (with what belongs to it), a class as a whole, the head of a group, or one character.
+# A piece of a regex: quoted text, an escape with its argument, a whole class, the head of a group, or one character.
 _PIECE = re.compile(
     r"\\Q.*?(?:\\E|\Z)|\\(?:[pP]\{[^}]*\}|x\{[^}]*\}|x[0-9A-Fa-f]{2}|.)"
     r"|\[\^?\]?(?:\\.|\[:[^\]]*:\]|[^\]\\])*\]|\(\?P?<\w*>|\(\?[a-zA-Z-]*[:)]|.",
@@ -28,12 +28,12 @@ _PIECE = re.compile(
 _NAMED_GROUP = re.compile(r"\(\?P?<\w*>")
 _FLAGS = re.compile(r"\(\?([a-zA-Z]*)-([a-zA-Z]*)([:)])")
 _SETS_FLAGS = re.compile(r"\(\?[a-zA-Z-]+[:)]")
-# A character that stands for itself: escaped, when it is one that would not.
+# A piece that matches just itself: a plain character, or an escaped sign.
 _PLAIN = re.compile(r"\\[^a-zA-Z0-9]|[^\\()\[\]{}.*+?^$|]")
 _SIMPLE_WORD = re.compile(r"\\b(\w+)\\b", re.ASCII)
-# Letters that another character than their ASCII capital is a form of: the long s, the sign of Kelvin.
+# Letters whose other cases are not all ASCII: ignoring case, `s` also matches the long s and `k` the Kelvin sign.
 _FOLDED_FROM_AFAR = re.compile("[ks]", re.IGNORECASE)
-# Plain characters, and choices between some: all that it can match is easy to see.
+# Plain characters, and choices between words: `(?:get|set)_name`.
 _CHOICE = re.compile(r"\((?:\?:)?(\w+(?:\|\w+)*)\)|(\w+)", re.ASCII)
 _CHOICES = re.compile(r"(?:\((?:\?:)?\w+(?:\|\w+)*\)|\w)*", re.ASCII)
 _RAREST_FIRST = "zqjxwvkybg_hpfmucdlisnrtoae"
@@ -53,7 +53,7 @@ _FOREIGN = (
 
 
 class Case(StrEnum):
-    """Whether upper and lower case differ; `smart`: only when the pattern has an upper-case letter."""
+    """Whether upper and lower case differ; `smart` means only when the pattern has an upper-case letter."""
 
     SMART = "smart"
     SENSITIVE = "sensitive"
@@ -63,7 +63,7 @@ class Case(StrEnum):
 def compiled(
     pattern: str, *, regex: bool = False, case: Case = Case.SMART, word: bool = False, multiline: bool = False
 ) -> Wanted:
-    """The pattern, ready to be looked for. `InvalidPattern` says what is wrong with it and where."""
+    """Return the compiled pattern; raises `InvalidPattern`, which says what is wrong and where."""
     data = _checked(pattern)
     if not multiline:
         _one_line(pattern, regex)
@@ -74,13 +74,13 @@ def compiled(
         if word:
             source = f"{_edge(pattern[0])}{source}{_edge(pattern[-1])}"
         plain = None if ignore and pattern.upper() != pattern.lower() else data
-        # What stands at its edges is no part of a word: then it is no word that begins and ends there.
+        # A text such as `->` has no word at its edges, so the fast search for whole words does not apply.
         whole = word and _edge(pattern[0]) == _edge(pattern[-1]) == r"\b"
         return Wanted(re2.compile(source, options), plain if whole == word else None, whole, None, multiline)
     if (place := _place_of(pattern, r"\C")) >= 0:
         raise InvalidPattern(why=rf"\C at position {place + 1} is not supported: it would split characters")
     try:
-        # By itself first: what is put around it must not mend an error in it.
+        # Compiled alone first, so that what is put around the pattern cannot repair an error in it.
         re2.compile(pattern, options)
     except re2.error as error:
         raise InvalidPattern(why=_why(error, pattern, options)) from None
@@ -130,9 +130,9 @@ def _has_upper(pattern: str, regex: bool) -> bool:
 
 
 def _piece(piece: str, multiline: bool) -> str:
-    """A piece of a pattern, with the start and the end of the text read as those of the line that it is applied to."""
+    """Return a piece of a pattern; unless `multiline`, the start and the end of the text become those of a line."""
     if _NAMED_GROUP.fullmatch(piece):
-        # Nobody asks for what is in it, and to keep it takes several times as long.
+        # The text of a group is never used, and capturing it takes several times as long.
         return "(?:"
     if multiline:
         return piece
@@ -148,14 +148,14 @@ def _piece(piece: str, multiline: bool) -> str:
 
 
 def _needed(pattern: str) -> str | None:
-    """The longest run of characters that every match holds, where that is easy to see; None when it is short."""
+    """Return the longest run of characters that every match contains; None when it is short or hard to tell."""
     runs, depth = [""], 0
     for match in _PIECE.finditer(pattern):
         piece = match.group()
         if (piece == "|" and not depth) or _SETS_FLAGS.fullmatch(piece):
             return None
         if depth or not _PLAIN.fullmatch(piece):
-            # A quantifier may take back the character before it.
+            # A quantifier may make the character before it optional.
             if piece in ("*", "?", "{"):
                 runs[-1] = runs[-1][:-1]
             runs.append("")
@@ -163,14 +163,15 @@ def _needed(pattern: str) -> str | None:
         elif not (runs[-1] == "" and _in_braces(pattern, match.start())):
             runs[-1] += piece.removeprefix("\\")
     longest = max(runs, key=len)
-    # What a pattern begins with is found as fast by the pattern itself.
+    # RE2 itself is as fast when the run is at the start of the pattern.
     return longest if len(longest) >= _SHORTEST_NEEDED and longest != runs[0] else None
 
 
 def _joint(pattern: str, ignore: bool) -> Joint | None:
-    """The rarest character that stands between two others in every match, for `(?:get|set)_(?:name|value)` and such.
+    """Return the rarest character that every match has between two known others; None when there is none.
 
-    Only where a choice comes first: what begins with plain characters is found as fast by the pattern itself.
+    An example is `_` in `(?:get|set)_(?:name|value)`. Only a pattern that begins with a choice is examined: RE2 itself
+    is as fast when plain characters come first.
     """
     if not (pattern.startswith("(") and _CHOICES.fullmatch(pattern)):
         return None
@@ -189,7 +190,7 @@ def _joint(pattern: str, ignore: bool) -> Joint | None:
 
 
 def _marked(characters: Iterable[str], ignore: bool, edge: int) -> NDArray[np.bool_]:
-    """The first (0) or the last (-1) bytes of all forms of these characters."""
+    """Return the marked first (`edge` 0) or last (-1) bytes of these characters in all their cases."""
     forms = {form for char in characters for form in ([char.lower(), char.upper()] if ignore else [char])}
     if ignore:
         forms |= {far for near, far in (("k", "\u212a"), ("s", "\u017f")) if near in forms}
@@ -204,7 +205,7 @@ def _in_braces(pattern: str, place: int) -> bool:
 
 
 def _edge(character: str) -> str:
-    # What stands outside is no part of a word, whatever stands inside.
+    # `\b` beside a letter and `\B` beside a sign both demand that no letter stands outside of the text.
     return r"\b" if re.match(r"\w", character, re.ASCII) else r"\B"
 
 
@@ -222,11 +223,11 @@ def _place_of(pattern: str, piece: str) -> int:
     return next((match.start() for match in _PIECE.finditer(pattern) if match.group() == piece), -1)
 
 
-# --- what is wrong with it --------------------------------------------------------------------------------------------
+# --- what is wrong with a pattern -------------------------------------------------------------------------------------
 
 
 def _why(error: Exception, pattern: str, options: Any) -> str:
-    """What RE2 says, with the place in the pattern; what only other engines can do is named."""
+    """Return RE2's error with the place in the pattern; names a feature that only other engines have."""
     said = _said(error)
     what, _, part = said.partition(": ")
     if not part:
@@ -248,7 +249,10 @@ def _said(error: Exception) -> str:
 
 
 def _first_failing(pattern: str, part: str, said: str, options: Any) -> int:
-    """Where the part that RE2 names stands, counted from 1: the first place up to which the same error comes."""
+    """Return the position (from 1) of the part that RE2 complains about.
+
+    That is the first occurrence up to which the pattern alone gives the same error.
+    """
     place = pattern.find(part)
     while (after := pattern.find(part, place + 1)) >= 0:
         try:
@@ -261,7 +265,7 @@ def _first_failing(pattern: str, part: str, said: str, options: Any) -> int:
 
 
 def _unpaired(pattern: str) -> int:
-    """The bracket that has no other, counted from 1."""
+    """Return the position (from 1) of the bracket without a partner."""
     opened: list[int] = []
     for match in _PIECE.finditer(pattern):
         piece = match.group()

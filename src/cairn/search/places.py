@@ -1,7 +1,7 @@
-"""What the path of a file says about its part in a project: a test, an example, a document, a setting, not its own.
+"""Tell the roles of a file by its path: a test, an example, a document, a setting, foreign or generated code.
 
-By names alone and for every language at once. One table of patterns, for one path or for all paths of a view; scopes
-and the penalties of the ranking both ask here. A file may be several of these things at once.
+One table of patterns holds for every language, for one path or for all paths of a view. Scopes and the penalties of the
+ranking both use it. A file may have several roles.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ import numpy as np
 import re2  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
-# --- All paths of a view as one text, so that a pattern is tried on sixty thousand of them in one pass of
-# linear time.
+# --- All paths of a view as one text, so that one pass matches a pattern against sixty thousand paths.
 
 
 Flags = NDArray[np.bool_]
 
 
 class PathPattern:
-    """What a whole path must look like, written after its leading slash; nothing in it may match a NUL."""
+    """A pattern of whole paths, written without the leading slash; no part of it may match a NUL."""
 
     def __init__(self, *bodies: str) -> None:
         body = "|".join(bodies)
-        # Neighbours that match are taken as one: a match costs a hundred times what a byte does.
+        # Neighbouring paths that match are one match, because a match costs a hundred times as much as a byte.
         self._runs = re2.compile(f"(?s)(?:\0/(?:{body}))+\0".encode())
 
     def matches(self, path: str) -> bool:
-        """Say whether this one path does."""
+        """Whether one path matches."""
         return self._runs.search(f"\0/{path}\0".encode()) is not None
 
     def spans(self, text: bytes) -> list[tuple[int, int]]:
@@ -39,7 +38,7 @@ class PathPattern:
 
 
 class PathTable:
-    """Paths, ready to be matched together. Make it once for a view."""
+    """Many paths, ready to be matched together; made once for a view."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
@@ -49,21 +48,22 @@ class PathTable:
         self._starts = np.cumsum(sizes) - sizes
 
     def matching(self, pattern: PathPattern) -> Flags:
-        """For each path, whether it matches."""
+        """Return for each path whether it matches."""
         edges = np.zeros(len(self.paths) + 1, np.int8)
         if spans := pattern.spans(self._text):
             ends = np.array(spans, np.int64)
             edges[np.searchsorted(self._starts, ends[:, 0])] += 1
-            # A run ends with the NUL that begins the path after it.
+            # A run ends with the NUL that begins the next path.
             edges[np.searchsorted(self._starts, ends[:, 1] - 1)] -= 1
         return np.cumsum(edges[:-1]) > 0
 
 
 def glob_pattern(*globs: str) -> PathPattern:
-    """The paths that one of these globs takes in, as people write them in a query.
+    """Return the pattern of the paths that match one of these globs, as people write them in a query.
 
-    `*` and `?` stay inside a name, `**` crosses folders, `[ab]` is one of these. Without a slash it is the name of a
-    file or a folder anywhere; a slash at its start ties it to the root. A folder stands for all that is in it.
+    `*` and `?` match inside a name, `**` also across folders, `[ab]` one of the characters. A glob without a slash
+    matches a file or a folder anywhere; a slash before or inside the glob ties it to the root. A folder matches all
+    files in it.
     """
     return PathPattern(*map(_glob, globs))
 
@@ -101,7 +101,7 @@ def _translated(written: str) -> str:
 
 
 def _one_of(members: str) -> str:
-    """A class of characters; `!` or `^` at its start takes all others, and `a-z` is a range when it is in order."""
+    """Return a class of characters; `!` or `^` at its start negates it, and `a-z` is a range if it is in order."""
     negated = members[0] in "!^" and len(members) > 1
     members = members[negated:]
     parts: list[str] = []
@@ -114,7 +114,7 @@ def _one_of(members: str) -> str:
         else:
             parts.append(_quoted(members[at]))
             at += 1
-    # A negated class must not cross a name's border, nor a path's.
+    # A negated class must not match a slash or the NUL between two paths.
     return f"[^/\\x00{''.join(parts)}]" if negated else f"[{''.join(parts)}]"
 
 
@@ -126,7 +126,7 @@ Places = NDArray[np.uint8]
 
 
 class FileRole(IntFlag):
-    """The parts a file can play."""
+    """The roles that a file can have."""
 
     TEST = 1
     EXAMPLE = 2
@@ -138,7 +138,7 @@ class FileRole(IntFlag):
 
 
 class SearchScope(StrEnum):
-    """Which files are searched: `runtime` are those that are neither tests, documents and examples, nor settings."""
+    """Which files are searched; `runtime` are all files but tests, documents, examples and settings."""
 
     RUNTIME = "runtime"
     TESTS = "tests"
@@ -155,17 +155,17 @@ _ENDINGS = r"(?:\.[^/.\x00]+)"
 
 
 def _folder(*words: str) -> str:
-    """Below a folder of such a name, at any depth; upper and lower case are the same."""
+    """Return a pattern of the files below a folder of such a name, at any depth, in upper or lower case."""
     return f"{_ANYWHERE}(?i:{'|'.join(words)})/[^\\x00]*"
 
 
 def _humped(*words: str) -> str:
-    """Below a folder whose name ends in one of these words, written with a capital: `androidTest`, `App.UnitTests`."""
+    """Return a pattern of the files below a folder whose name ends in such a capitalized word, as in `androidTest`."""
     return f"{_ANYWHERE}{_IN_NAME}[a-z0-9.](?:{'|'.join(words)})/[^\\x00]*"
 
 
 def _named(*names: str) -> str:
-    """A file of such a name, ending included."""
+    """Return a pattern of the files of such a name, ending included."""
     return f"{_ANYWHERE}(?:{'|'.join(names)})"
 
 
@@ -177,7 +177,7 @@ def _any_case(*names: str) -> str:
 
 
 class _Rule(NamedTuple):
-    """`sure` is enough; `likely` is, unless the file is prose or data: `tests.yml` sets up a run, `specs/` explain."""
+    """The patterns of one role. `likely` does not count for prose and data: `tests.yml` is a setting, not a test."""
 
     place: FileRole
     sure: PathPattern
@@ -294,11 +294,11 @@ _RULES = (
 )  # fmt: skip
 
 
-# --- asking it --------------------------------------------------------------------------------------------------------
+# --- asking the table -------------------------------------------------------------------------------------------------
 
 
 def places(table: PathTable) -> Places:
-    """For each path, the parts its file plays, as bits of `FileRole`."""
+    """Return for each path the roles of its file, as bits of `FileRole`."""
     found = np.zeros(len(table.paths), np.uint8)
     neither = ~table.matching(_PROSE_OR_DATA)
     for place, sure, likely in _RULES:
@@ -311,12 +311,12 @@ def places(table: PathTable) -> Places:
 
 @lru_cache(4096)
 def place_of(path: str) -> FileRole:
-    """The parts that one file plays."""
+    """Return the roles of one file."""
     return FileRole(int(places(PathTable([path]))[0]))
 
 
 def in_scope(found: Places, scope: SearchScope) -> Flags:
-    """Which of these files a scope takes in. Tests come first, then documents and examples, then settings."""
+    """Return which files a scope contains. Tests come first, then documents and examples, then settings."""
     tests = found & FileRole.TEST != 0
     docs = (found & (FileRole.DOC | FileRole.EXAMPLE) != 0) & ~tests
     config = (found & FileRole.CONFIG != 0) & ~tests & ~docs
@@ -331,11 +331,11 @@ def in_scope(found: Places, scope: SearchScope) -> Flags:
 
 
 def scope_of(path: str) -> SearchScope:
-    """The one scope, other than `all`, that takes this file in."""
+    """Return the scope, other than `all`, that contains a file."""
     found = np.array([place_of(path)], np.uint8)
     return next(scope for scope in SearchScope if in_scope(found, scope)[0])
 
 
 def is_test(path: str) -> bool:
-    """A test, or what only tests use: fixtures, mocks, helpers."""
+    """Whether a file is a test, or something that only tests use: fixtures, mocks, helpers."""
     return FileRole.TEST in place_of(path)

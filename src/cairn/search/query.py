@@ -1,9 +1,9 @@
-"""A question as people type it, taken apart: operators, phrases, words, and what kind of question it is.
+"""Parse a query as people type it: operators, phrases, words, and the kind of the query.
 
     lease renewal lang:python path:src/** -path:**/old must:steal not:mock kind:class scope:tests "as it stands"
 
-Only these operators are operators. `std::vector`, the address of a page and `key: value` are text, and so is all that
-stands in quotes or after `--`; a word that is one slip away from an operator is asked about.
+Everything but these operators is text: `std::vector`, a web address, `key: value`, and whatever stands in quotes or
+after `--`. A word that is one typing error away from an operator is refused, and the error names the operator.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from cairn.core.types import SymbolKind
 from cairn.errors import InvalidQuery
 from cairn.search.places import SearchScope
 
-# --- What kind of query a text is: a name, a qualified name, a path, a phrase, a pattern, a sentence, or a
-# mixture.
+# --- The kind of a query: a name, a qualified name, a path, a phrase, a regular expression, a sentence, or a mixture.
 
 
 class Kind(StrEnum):
-    """What a query looks like."""
+    """The kind of a query, told by its form."""
 
     IDENTIFIER = "identifier"
     QUALIFIED = "qualified"
@@ -38,9 +37,9 @@ class Kind(StrEnum):
 
 
 class Identifier(NamedTuple):
-    """A name as it was typed: `Store.open` has the container `Store` and the name `open`; parts joined by dots.
+    """A name in a query: `Store.open` has the container `Store` and the name `open`; containers are joined by dots.
 
-    `sure` when its shape cannot be a word of a sentence: a capital at the start of a word alone is not enough.
+    `sure` says that the name cannot be a word of a sentence; a capital at its start is not enough for that.
     """
 
     text: str
@@ -50,7 +49,7 @@ class Identifier(NamedTuple):
 
 
 class QueryShape(NamedTuple):
-    """The words of a query, sorted by what they look like; each list in the order of the query, without repetitions."""
+    """The words of a query by their form; each list is in the order of the query, without repetitions."""
 
     kind: Kind
     identifiers: tuple[Identifier, ...]
@@ -58,7 +57,7 @@ class QueryShape(NamedTuple):
     natural: tuple[str, ...]
 
 
-# What people put around a word in a sentence. A call's brackets go too, and say that it is a name.
+# Characters that people put around a word in a sentence. The brackets of a call are removed too, and mark a name.
 _OPENING = "\"'`([{<,;"
 _CLOSING = "\"'`)]}>,;:.?!"
 _CALL = re.compile(r"(?<=\w)\([^()]*\)[.,;:?!]*$")
@@ -72,7 +71,7 @@ _CAPITAL = re.compile(r"[A-Z][a-z]+[A-Za-z0-9]*")
 _ONLY_CODE = frozenset(("def", "fn", "func", "impl"))
 _DECLARES = _ONLY_CODE | {"class", "struct", "enum", "trait", "interface", "type", "function", "method"}
 
-# Endings that are as often the name of a method or a field: `list.map`, `this.props`, `self.log`.
+# File endings that are as often the name of a method or a field: `list.map`, `this.props`, `self.log`.
 _ENDINGS = (
     "am as bas bib cl cls cmd comp conf cr d desktop el env ex f for frag geom har in inl just log m make map mm mod"
     " org patch po pod pp prefs properties props r re res rest s sc service socket st star t targets text timer v vert"
@@ -83,7 +82,7 @@ _OR_WORDS = re.compile(r"[A-Z]{1,5}/[A-Z]{1,5}|(?i:and/or|either/or|i/o|n/a|w/o|
 _SLASH = re.compile(r"\w/|/\w")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
-# Signs that only a regular expression has. `java.util.*` is none, nor is `\data` in a path.
+# Signs that only a regular expression has; `java.util.*` and `\data` in a path are no such signs.
 _REGEX = re.compile(
     r"\.[*+]\??[^\s.,;]|(?<![\w*])\.[*+]|\\[wWdDsSbB](?![A-Za-z])|\\[.()\[\]{}+*?|^$]|\[\^|\[(?:\\?.-.)+\]|\(\?[:=!<iP]"
     r"|\{\d+,\d*\}|[\])][*+]|(?:^|\s)\^\w|\w\$$|\w\|\w+(?:\||\)|\s|$)|\(\w+\|"
@@ -91,12 +90,12 @@ _REGEX = re.compile(
 
 
 def looks_like_regex(text: str) -> bool:
-    """Say whether a text has signs that only a regular expression has."""
+    """Whether a text has signs that only a regular expression has."""
     return _REGEX.search(text) is not None
 
 
 def is_path_word(word: str) -> bool:
-    """Say whether a word is a path or the name of a file: it has a slash in it, or a known ending."""
+    """Whether a word is a path or the name of a file: it contains a slash, or has a known ending."""
     if _URL.match(word) or _OR_WORDS.fullmatch(word):
         return False
     if _SLASH.search(word):
@@ -106,7 +105,7 @@ def is_path_word(word: str) -> bool:
 
 
 def identifier_of(word: str, *, first: bool) -> Identifier | None:
-    """The name that a word is, or None; `first` says that a capital means nothing, for a sentence begins here."""
+    """Return the name that a word is, or None; the capital of a `first` word is no hint, as it may begin a sentence."""
     called = _CALL.search(word) is not None
     bare = (word[: word.index("(")] if called else word).lstrip(_OPENING)
     quoted = word.startswith("`") and len(word) > 2
@@ -115,7 +114,7 @@ def identifier_of(word: str, *, first: bool) -> Identifier | None:
     bare = bare.rstrip(_CLOSING)
     if _QUALIFIED.fullmatch(bare):
         parts = [part for part in _JOINTS.split(bare) if part]
-        # `e.g.`, `i.e.`
+        # `e.g.` and `i.e.` are no names.
         if max(map(len, parts)) > 1:
             return Identifier(bare, ".".join(parts[:-1]), parts[-1], sure=True)
     if not bare.isidentifier() or not bare.isascii():
@@ -126,7 +125,7 @@ def identifier_of(word: str, *, first: bool) -> Identifier | None:
 
 
 def shape(words: Sequence[str], phrases: Sequence[str]) -> QueryShape:
-    """Sort the words of a query, and say what it is as a whole."""
+    """Return the words of a query by their form, and the kind of the query."""
     identifiers: dict[str, Identifier] = {}
     paths: dict[str, None] = {}
     natural: dict[str, None] = {}
@@ -146,7 +145,10 @@ def shape(words: Sequence[str], phrases: Sequence[str]) -> QueryShape:
 
 
 def _name_the_last(word: str, before: str, identifiers: dict[str, Identifier], natural: dict[str, None]) -> None:
-    """`lease` alone and `def lease` ask for that name, whatever its shape; `type inference` is about types."""
+    """Make the last word a name if the query is that word alone, as `lease`, or declares it, as `def lease`.
+
+    `type inference` declares nothing: after a word such as `type` only a word that has the form of a name counts.
+    """
     bare = word.strip(_OPENING + _CLOSING)
     certain = word is before or before in _ONLY_CODE or bare in identifiers
     if not (certain and bare.isidentifier() and bare.isascii()):
@@ -185,7 +187,7 @@ def _set(words: str) -> frozenset[str]:
 
 _OPERATORS = ("lang", "language", "path", "kind", "must", "not", "scope")
 _ALSO = {"language": "lang"}
-# One slip away from an operator, and words of their own: `patch:v2` is no misspelt `path:`.
+# Real words that are one typing error away from an operator: `patch:v2` is no misspelt `path:`.
 _OTHER_WORDS = _set("patch paths part past pat long land lane king kid most mist mush musty scopes kinds")
 _KIND_NAMES = {
     "func": "function", "fn": "function", "def": "function", "var": "variable", "const": "constant", "ctor":
@@ -205,10 +207,12 @@ _SHOWN_CHARS = 40
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked. `text` is all but the operators, for a model to read; `terms` are the index's, each once.
+    """A parsed query.
 
-    `must` and `excluded` are words that a result holds, or does not; `include` and `exclude` are globs of paths. Empty
-    `languages` and `kinds` mean any. The three `wants` say that the question itself asks for such files.
+    `text` is the query without operators, for the embedding model; `terms` are its terms as the index writes them, each
+    once. A result must contain every word of `must` and none of `excluded`; `include` and `exclude` are globs of paths.
+    Empty `languages` and `kinds` allow all. `wants_tests`, `wants_examples` and `wants_docs` say that the query asks
+    for such files.
     """
 
     raw: str
@@ -240,9 +244,9 @@ def parse(
     exclude: Iterable[str] = (),
     scope: str | None = None,
 ) -> Query:
-    """Read a query; what comes as an option counts like its operator. `InvalidQuery` says what is wrong.
+    """Parse a query; an option counts like the operator of the same name. Raises `InvalidQuery`.
 
-    An operator in the text wins over the option for the scope, which is `all` when nothing says otherwise.
+    For the scope an operator in the text wins over the option; without either the scope is `all`.
     """
     if len(text) > MAX_QUERY_CHARS:
         raise InvalidQuery(problem=f"The query has {len(text):,} characters, and {MAX_QUERY_CHARS:,} are the most.")
@@ -284,14 +288,14 @@ def parse(
 
 # --- reading ----------------------------------------------------------------------------------------------------------
 
-# An operator with a quoted value, a phrase, or a word. A quote that is never closed is part of a word.
+# An operator with a quoted value, a phrase, or a word. A quote without a closing one is part of a word.
 _PIECES = re.compile(r'(-?[a-z]+):"([^"]*)"(?!\S)|"([^"]*)"|(\S+)')
 _OPERATOR = re.compile(r"(-?)([A-Za-z]+):([^\s:/].*)")
 _NO_OPERATOR = re.compile(r"[0-9]|.*::")
 
 
 class _Read(NamedTuple):
-    """What stands in the text: `pieces` are words and phrases in order."""
+    """The parts of a query: `pieces` are its words and phrases in order."""
 
     words: list[str]
     phrases: list[str]
@@ -300,7 +304,7 @@ class _Read(NamedTuple):
 
 
 def _harmless(text: str) -> str:
-    """The text on one line: what cannot be printed becomes a blank, and a byte that was no UTF-8 a question mark."""
+    """Return a text on one line: unprintable characters become blanks, and bytes that are no UTF-8 are replaced."""
     if text.isprintable():
         return " ".join(text.split())
     text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") if _is_escaped(text) else text
@@ -309,7 +313,7 @@ def _harmless(text: str) -> str:
 
 
 def _is_escaped(text: str) -> bool:
-    """Whether the system's way to hand on bytes that are no UTF-8 was used, and nothing that it could not have made."""
+    """Whether every surrogate in a text stands for a byte that was no UTF-8, as Python passes arguments on."""
     return all(not "\ud800" <= char <= "\udfff" or "\udc80" <= char <= "\udcff" for char in text)
 
 
@@ -339,7 +343,7 @@ def _add(piece: str, *lists: list[str]) -> None:
 
 
 def _take(operator: str, value: str, operators: dict[str, list[str]]) -> bool:
-    """Note the value of an operator; False when this is text."""
+    """Record the value of an operator; False when the word is text. Raises `InvalidQuery` for a misspelt operator."""
     name = _ALSO.get(operator, operator)
     if name in operators and value:
         operators[name].append(value)
@@ -359,7 +363,7 @@ def _take(operator: str, value: str, operators: dict[str, list[str]]) -> bool:
 
 
 def _one_slip(typed: str, meant: str) -> bool:
-    """Whether one letter was left out, added or mistaken, or two were swapped."""
+    """Whether one letter was omitted, added or replaced, or two neighbours were swapped."""
     if typed == meant or abs(len(typed) - len(meant)) > 1:
         return False
     same = next((at for at, (one, other) in enumerate(zip(typed, meant, strict=False)) if one != other), len(typed))

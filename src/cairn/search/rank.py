@@ -1,7 +1,7 @@
-"""Which files answer a query best: the weighted sum of the signals, times the factor of each file.
+"""Rank the files of a snapshot for a query: the weighted sum of the signals, times the factor of each file.
 
-Equal scores stand in canonical order, by path. The score of a result is the sum of its parts: each signal's share, and
-under `penalties` what the file's factor takes away.
+Files with equal scores are in order of their paths. The score of a result is the sum of its parts: the share of each
+signal and, as the negative part `penalties`, what the file's factor takes away.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from cairn.search.signals import SIGNALS, TYPES, FileEvidence, Signal, factors
 from cairn.search.weights import WEIGHTS, WITHOUT_NAMES
 
 RANKING_VERSION = "1"
-# 1: first shipped form. Whatever changes a score or an order is a new version: it is part of a query's fingerprint.
+# 1: first shipped form. Every change of a score or an order needs a new version; it is part of the query fingerprint.
 
 PENALTIES = "penalties"
 GROUPS: Mapping[str, frozenset[str]] = {
     "filename": frozenset({"name_said", "name_matched", "name_in_text", "folder", "named_so", "path"}),
     "dense": frozenset({"meaning"}),
 }
-# Says something about a file whatever the query is: alone it makes no file a result.
+# Signals that do not depend on the query; alone they make no file a result.
 _STANDING = frozenset({"used"})
 _ROUNDING = 1 + 1e-9
 
@@ -36,7 +36,7 @@ Parts = tuple[tuple[str, float], ...]
 
 
 class Ranked(NamedTuple):
-    """A file that was found: its place in the engine, its best row, and what each signal adds to its score."""
+    """A file that was found: its number in the engine, its score, its best row, and the parts of its score."""
 
     place: int
     score: float
@@ -45,7 +45,7 @@ class Ranked(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """One page of results, best first, each file once; `candidates` counts all files that fit in any way."""
+    """One page of results, best first, each file once; `candidates` counts all files that match in any way."""
 
     ranked: list[Ranked]
     candidates: int
@@ -62,9 +62,10 @@ def rank(
     limit: int = 10,
     offset: int = 0,
 ) -> Ranking:
-    """The best files for a query; of those that are `allowed`, when that is given.
+    """Return the best files for a query, among the `allowed` files if given.
 
-    `lexical` leaves the model out, `semantic` all but the model and the factors. `without` names signals or `GROUPS`.
+    The mode `lexical` leaves out the model; `semantic` uses only the model and the factors of files. `without` names
+    signals or `GROUPS` to leave out.
     """
     off = without.union(*(GROUPS.get(name, frozenset()) for name in without))
     by_name = "filename" not in without
@@ -75,7 +76,7 @@ def rank(
     given = {name: SIGNALS[name](seen) for name in names if name != "meaning"}
     shares = {name: weights[name] * signal for name, signal in given.items() if signal is not seen.nothing}
     factor = np.ones(1) if PENALTIES in off else factors(seen)
-    # No signal is negative: the sum is something where one of them is.
+    # No signal is negative, so the sum is above 0 exactly where a signal is.
     rest = sum((share for name, share in shares.items() if name not in _STANDING), seen.zeros())
     fits = by_words = rest > 0
     rest = sum((share for name, share in shares.items() if name in _STANDING), rest)
@@ -86,17 +87,17 @@ def rank(
         fits &= allowed
     likely = np.flatnonzero(fits)
     if near is not None:
-        # What may be among the best, before it is known how near it is.
+        # Keep only the files that can still be among the best, by the bounds of their nearness.
         low, high = ((rest + weights["meaning"] * bound) * factor for bound in near.bounds)
         if near.bounded:
-            # What is neither found by its words nor known to be near may turn out to be no result at all.
+            # A file without a matching word, and without a known near row, may turn out to be no result.
             low[~by_words & (near.bounds[0] <= 0)] = -1
         likely = _reaching(low, high, likely, offset + limit)
         shares["meaning"] = seen.zeros()
         shares["meaning"][likely] = weights["meaning"] * near.of(likely)
         if near.bounded:
             likely = likely[by_words[likely] | (shares["meaning"][likely] > 0)]
-    # In the order of the table: sums of rounded numbers depend on it.
+    # Added in the order of the table of weights, because the rounding of a sum depends on the order.
     shares = {name: shares[name] for name in names if name in shares}
     own = np.zeros(len(likely))
     for share in shares.values():
@@ -112,17 +113,17 @@ def rank(
 
 
 def _reaching(low: Signal, high: Signal, files: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The files that may be among the first so many, when the score of each lies between these two."""
+    """Return the files that can be among the first `count`, when each score lies between `low` and `high`."""
     if count >= len(files):
         return files
     least = np.partition(low[files], len(files) - count)[len(files) - count]
-    # Rounded in another order than the scores will be.
+    # A margin, because the bounds were rounded in another order than the scores.
     found: NDArray[np.int64] = files[high[files] * _ROUNDING >= least]
     return found
 
 
 def _best(scores: Signal, files: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """The first so many of these files by score, equal ones in order."""
+    """Return the `count` files with the best scores; files with equal scores stay in order."""
     own = scores[files]
     if count < len(files):
         least = np.partition(own, len(own) - count)[len(own) - count]
@@ -132,9 +133,9 @@ def _best(scores: Signal, files: NDArray[np.int64], count: int) -> NDArray[np.in
 
 
 def _rows(seen: FileEvidence, files: NDArray[np.int64], defining: Signal | None) -> list[int]:
-    """The row of each file that shows best why it was found: where it defines what was named, if it does.
+    """Return the row of each file that best shows why it was found.
 
-    Else by words, names of definitions and meaning together.
+    That is the row that defines an identifier of the query, else the best row by words, names and meaning together.
     """
     firsts = seen.engine.first_row[files].tolist()
     afters = seen.engine.first_row[files + 1].tolist()
@@ -152,14 +153,14 @@ def _rows(seen: FileEvidence, files: NDArray[np.int64], defining: Signal | None)
 
 
 def _defined_at(seen: FileEvidence, place: int) -> int | None:
-    """The row where the file defines an identifier of the query: as a type rather than as a member of one."""
+    """Return the row in which a file defines an identifier of the query, types before members; None without one."""
     names = {identifier.name for identifier in seen.query.identifiers}
     found = [(kind not in TYPES, start) for name in names for kind, start in seen.engine.defined_in(place, name)]
     return seen.engine.row_at(place, min(found)[1]) if found else None
 
 
 def _parts(shares: Mapping[str, Signal], penalties: Signal, files: NDArray[np.int64]) -> list[Parts]:
-    """For each of these files what adds to its score, the most first; a penalty last."""
+    """Return the parts of each file's score, the greatest first, the penalty last."""
     columns = [[(name, part) for part in share[files].tolist()] for name, share in shares.items()]
     found = []
     for at, penalty in enumerate(penalties.tolist()):

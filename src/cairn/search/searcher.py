@@ -1,6 +1,6 @@
-"""From a question to results, in every mode, on one snapshot.
+"""Answer search requests of every mode on one snapshot.
 
-A searcher is made once for a view and asked many times; what a mode needs is built when it is first asked for.
+A searcher is made once for a view and used for many requests; the tables of a mode are built for its first request.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from cairn.engine.contract import RowSearch
 
 
-# --- Which rows are like a row: by the nearness of their vectors and by the words that they share, half each.
+# --- Rows similar to a row: half by the nearness of their vectors, half by the words that they share.
 
 
-# The words that say most; the others stand everywhere.
+# The most words of a row that are compared: the rarest say most.
 _MOST_TERMS = 64
 _FIELDS = {"symbol": 1.0, "comment": 1.0, "body": 1.0}
 
@@ -58,7 +58,7 @@ class Alike(NamedTuple):
 
 
 def alike(engine: LocalEngine, row: int, *, same_file: bool, limit: int) -> Alike:
-    """The rows most like this one, without itself; of its own file only with `same_file`."""
+    """Return the rows most similar to a row, without the row itself; rows of its own file only with `same_file`."""
     place = int(engine.file_of_row[row])
     words = _telling(engine, engine.passage(place, row).data.decode())
     scores = bm25(engine, engine.matches(words), _FIELDS)
@@ -72,7 +72,7 @@ def alike(engine: LocalEngine, row: int, *, same_file: bool, limit: int) -> Alik
 
 
 def _telling(engine: LocalEngine, text: str) -> tuple[str, ...]:
-    """The words of a text that fewest rows hold, each once."""
+    """Return the rarest words of a text, each once: those that the fewest rows contain."""
     every = sorted(set(terms(text)))
     matches = engine.matches(every)
     held = [max((len(match.rows) for match in fields.values()), default=0) for fields in matches]
@@ -81,7 +81,7 @@ def _telling(engine: LocalEngine, text: str) -> tuple[str, ...]:
 
 
 def _shares(values: NDArray[np.float32], row: int) -> NDArray[np.float64]:
-    """Each value as a share of the row's own, from 0 to 1."""
+    """Return each value as a share of the row's own value, from 0 to 1."""
     own = float(values[row])
     if own <= 0:
         return np.zeros(len(values))
@@ -91,16 +91,16 @@ def _shares(values: NDArray[np.float32], row: int) -> NDArray[np.float64]:
 Flags = NDArray[np.bool_]
 
 SIGNALS = frozenset({*WEIGHTS, *GROUPS, PENALTIES})
-# With `kind:` results are chosen among so many of the best.
+# Filters by kind, and groups other than files, are applied to so many of the best files.
 _KIND_CANDIDATES = 200
 _ROWS_PER_FILE = 5
-# A question is checked before it is asked, and asked again for its next page.
+# The most parsed queries that are kept: a query is parsed for its check, for its answer and for each further page.
 _QUERIES_KEPT = 16
 _PATH_SCORE = 1 << 20
 
 
 class Searcher:
-    """A view, ready for questions, with the model that its vectors were made by; `remote` does the scan elsewhere."""
+    """The search over one view, with the model that made its vectors; `remote` searches the rows on a server."""
 
     def __init__(self, view: SnapshotView, embedder: Embedder, remote: RowSearch | None = None) -> None:
         self.view = view
@@ -108,7 +108,7 @@ class Searcher:
         self.remote = remote
 
     def search(self, request: SearchRequest) -> Found:
-        """One page of results. Raises an `InvalidQuery`, an `InvalidPattern` or a `QueryTimeout`."""
+        """Return one page of results. Raises `InvalidQuery`, `InvalidPattern` or `QueryTimeout`."""
         _known(request.without)
         ways = {Mode.REGEX: self._regex, Mode.SYMBOL: self._symbols, Mode.PATH: self._paths}
         return _budgeted(ways.get(request.mode, self._ranked)(request), request.max_tokens)
@@ -116,11 +116,11 @@ class Searcher:
     def symbols(
         self, name: str, *, kinds: Collection[str] = (), within: Within | None = None, limit: int = DEFAULT_RESULTS
     ) -> SymbolsFound:
-        """The definitions whose name fits this one, which is taken as it stands: nothing in it is an operator."""
+        """Return the definitions whose name matches; nothing in the given name is read as an operator."""
         return self._symbol_finder.find(name, kinds=kinds, within=within, limit=limit)
 
     def similar(self, path: str, line_byte: int, *, same_file: bool, limit: int) -> tuple[ChunkSpan, Found] | None:
-        """The chunk of a file that holds this byte, and the chunks most like it; None when the file has no chunk."""
+        """Return the chunk around a byte of a file, and the chunks most similar to it; None when the file has none."""
         engine = self._engine
         place = engine.find(path)
         if place is None:
@@ -136,11 +136,14 @@ class Searcher:
         return ChunkSpan(path, chunk.start_line, chunk.end_line), answer
 
     def files_used(self) -> dict[str, float]:
-        """For every file with text, how many others use a name that it defines, a shared name by its share."""
+        """Return for every file with text how many other files use a name that it defines.
+
+        A name that several files define counts for each of them by its share.
+        """
         return dict(zip(self._engine.paths, self._engine.in_degree.tolist(), strict=True))
 
     def names_used(self) -> dict[str, float]:
-        """For every name that is defined, how many files use it, shared among the files that define it."""
+        """Return for every defined name how many files use it, divided by the number of files that define it."""
         return {name.decode("utf-8", "replace"): uses for name, uses in self._engine.uses_of_names().items()}
 
     # --- what is built once -------------------------------------------------------------------------------------------
@@ -149,14 +152,14 @@ class Searcher:
     def _engine(self) -> LocalEngine:
         if self.remote is None:
             return LocalEngine(self.view)
-        # Only where a server searches, which most do without.
+        # Imported only where a search server is configured, which is rare.
         from cairn.engine.local import CandidateEngine  # noqa: PLC0415
 
         return CandidateEngine(self.view, self.remote)
 
     @property
     def engine_trouble(self) -> EngineError | None:
-        """Why the server was not of use for the last question, if it was to be."""
+        """Why the search server could not be used for the last request; None when nothing went wrong."""
         engine = self.__dict__.get("_engine")
         return engine.trouble if engine is not None else None
 
@@ -212,7 +215,7 @@ class Searcher:
         try:
             ranking = ranked(request.mode)
         except EmbeddingFailed:
-            # A remote model that is away takes the meaning with it, not the words; who asked for meaning alone is told.
+            # Without the model a hybrid search still answers by words; a search by meaning alone must fail.
             if request.mode is not Mode.HYBRID:
                 raise
             ranking, by_words_alone = ranked(Mode.LEXICAL), True
@@ -237,9 +240,9 @@ class Searcher:
         return _hit_of(made, one.score, one.parts if request.explain else ())
 
     def _spread(self, ranked: Sequence[Ranked], query: Query, group: Group) -> list[Ranked]:
-        """Each file's best row, then the others of its rows that hold words of the query, best first.
+        """Return for each file its best row, then its other rows that contain words of the query, best first.
 
-        By symbol, a definition is shown once, by its best row; what stands in none is one place of its file.
+        Grouped by symbol, each definition has only its best row; rows outside of definitions count as one definition.
         """
         scores = bm25(self._engine, self._engine.matches(query.terms), dict.fromkeys(FIELDS, 1.0))
         spread = []
@@ -248,7 +251,7 @@ class Searcher:
             order = first + np.argsort(-scores[first:last], kind="stable")
             rows = [one.row, *(row for row in order.tolist() if row != one.row and scores[row] > 0)]
             if group is Group.SYMBOL:
-                # Of a long definition many rows may fit: not all of them are worth a look.
+                # Many rows may belong to one long definition, so more rows than are shown are examined, but not all.
                 rows = rows[: 2 * _ROWS_PER_FILE]
                 symbols = [self._snippet(one._replace(row=row), query, 0).symbol for row in rows]
                 rows = [row for at, row in enumerate(rows) if symbols[at] not in symbols[:at]]
@@ -256,7 +259,7 @@ class Searcher:
         return spread
 
     def _allowed(self, request: SearchRequest, query: Query) -> Flags | None:
-        """The files that may be found; None when that is all of them."""
+        """Return which files may be found; None when all may."""
         files = file_filter(query)
         if files.takes_all and not (request.below or query.must or query.excluded):
             return None
@@ -270,7 +273,7 @@ class Searcher:
         return allowed
 
     def _holding(self, word: str, tick: Callable[[int], None]) -> Flags:
-        """The files of the engine with this text, in any case."""
+        """Return which files of the engine contain this text, in upper or lower case."""
         texts = self._texts
         tally = texts.tally(compiled(word, case=Case.INSENSITIVE), np.ones(len(texts), np.bool_), tick)
         holding = {texts.paths[place] for place in np.flatnonzero(tally.matches).tolist()}
@@ -280,7 +283,7 @@ class Searcher:
 
     def _regex(self, request: SearchRequest) -> Found:
         wanted = compiled(request.query, regex=True)
-        # The pattern is no query: filters come from the options alone.
+        # A pattern contains no operators, so the filters come from the options alone.
         within = _within(request, file_filter(_parsed(replace(request, query="x"))))
         one_by_one = request.group is not Group.FILE
         per_file = None if one_by_one else MAX_MATCH_LINES
@@ -292,7 +295,7 @@ class Searcher:
         return Found(tuple(hits), total, request.offset, found.coverage.files, exhaustive=True)
 
     def _matching(self, file: FileMatches, request: SearchRequest, one_by_one: bool) -> list[Hit]:
-        """The lines of a file: each by itself, or those that fit into one snippet from the first on."""
+        """Return one hit for each matching line of a file, or one hit with the lines that fit into a snippet."""
         if one_by_one:
             return [self._excerpts.of_lines(file.path, [line], request.context) for line in file.lines]
         shown = [line for line in file.lines if line.line < file.lines[0].line + SNIPPET_LINES]
@@ -342,14 +345,14 @@ def _hit_of(made: Snippet, score: float, parts: Parts) -> Hit:
 
 
 def question_of(request: SearchRequest) -> str:
-    """Names all that decides which results there are, and their order; the page and its form do not."""
+    """Return a digest of all fields of a request that decide the results and their order, without page and form."""
     parts: list[Canonical] = [request.query, request.mode.value, request.scope, request.group.value]
     lists = (request.languages, request.include, request.exclude, request.below, sorted(request.without))
     return question_digest(*parts, *(list(one) for one in lists))
 
 
 def check(request: SearchRequest) -> None:
-    """Raise what is wrong with a question, without an index."""
+    """Check a request without an index; raises `InvalidQuery` or `InvalidPattern`."""
     _known(request.without)
     if request.mode is Mode.REGEX:
         compiled(request.query, regex=True)
@@ -385,7 +388,7 @@ def _within(request: SearchRequest, files: FileFilter) -> Within | None:
 
 
 def _budgeted(found: Found, most: int | None) -> Found:
-    """The page without the results that do not fit; of a first one that is too long the first lines."""
+    """Return the page with the results that fit into `most` tokens; a first result that is too long is shortened."""
     if most is None:
         return found
     kept = tuple(fit(found.hits, most))

@@ -1,7 +1,7 @@
-"""The signals of the ranking: each says of every file how well it fits the query, by one kind of evidence.
+"""The signals of the ranking: each scores every file by one kind of evidence for the query.
 
-A signal is a pure function from `FileEvidence` to one number for each file, 0 where there is no such evidence and about
-1 at best. What several of them need stands in the evidence and is computed once for a query, when somebody asks for it.
+A signal is a pure function from `FileEvidence` to one number for each file: 0 without such evidence, about 1 at best.
+What several signals need is in the evidence and is computed once for a query, when first needed.
 """
 
 from __future__ import annotations
@@ -26,18 +26,17 @@ from cairn.search.places import FileRole, PathPattern, PathTable, Places, Search
 from cairn.search.query import Query
 from cairn.search.weights import FALLING, PENALTIES, TEXT_FIELDS, VAGUE_SHARE, VAGUE_WORDS
 
-# --- What the names of files and folders say: which files have a word in their name, and in how many words it
-# is written.
+# --- The names of files and folders: which files have a word in their name, and how many words each name has.
 
 
 FileNumbers = NDArray[np.int64]
 
-# Terms that are remembered at once; a long session with ever new words starts again.
+# The most terms that are remembered; in a long session with ever new words the memory starts anew.
 _MOST_REMEMBERED = 1 << 12
 
 
 class Named(NamedTuple):
-    """The files with a word as a part of their name, those whose whole name it is, both, and those in such a folder."""
+    """The files named by a word: as a part of their name, as their whole name, either of these, or by a folder."""
 
     part: FileNumbers
     whole: FileNumbers
@@ -49,7 +48,7 @@ _NOBODY = Named(*(np.zeros(0, np.int64) for _ in Named._fields))
 
 
 class FileNames:
-    """The names of an engine's files. Make it once for an engine."""
+    """The names of the files of an engine, made once for an engine."""
 
     def __init__(self, engine: LocalEngine) -> None:
         self._engine = engine
@@ -58,7 +57,7 @@ class FileNames:
         self._sizes = np.zeros(len(engine.paths), np.int64)
 
     def named(self, term: str, match: Match | None) -> Named:
-        """The files that are named by a term, which stands in these rows of the path field."""
+        """Return the files that a term names; `match` are the rows with the term in their path, None without any."""
         if match is None:
             return _NOBODY
         found = self._known.get(term)
@@ -69,7 +68,7 @@ class FileNames:
         return found
 
     def sizes(self, files: FileNumbers) -> FileNumbers:
-        """How many words the names of these files have; only for files that were `named`."""
+        """Return how many words the names of these files have; only for files that `named` has returned."""
         return self._sizes[files]
 
     def _look(self, term: str, match: Match) -> Named:
@@ -95,18 +94,18 @@ class FileNames:
 
 
 def stem_of(name: str) -> str:
-    """The name of a file without its last ending: `a.test.js` is `a.test`, `.bashrc` stays."""
+    """Return the name of a file without its last ending: `a.test.js` is `a.test`, `.bashrc` stays."""
     return name.rpartition(".")[0] or name
 
 
 def parts_of(word: str) -> tuple[str, ...]:
-    """The terms of a word's parts; the whole is none of them, unless the word has only one part."""
+    """Return the terms of a word's parts, without the whole word unless it has only one part."""
     found = terms_of(word)
     return found[1:] if len(found) > 2 else found
 
 
 def _name_terms(name: str) -> tuple[str | None, frozenset[str]]:
-    """The term of a file's whole name, if it is one word, and the terms of its parts."""
+    """Return the term of a file's whole name (None if it has several words), and the terms of its parts."""
     found = words(stem_of(name))
     whole = terms_of(found[0])[:1] if len(found) == 1 else ()
     return (whole[0] if whole else None), frozenset(part for word in found for part in parts_of(word))
@@ -121,20 +120,20 @@ TYPES = frozenset(
     }
 )  # fmt: skip
 _OF_A_MEMBER, _OF_A_GUESS, _ELSEWHERE = 0.7, 0.6, 0.5
-# What is left behind but kept; the name of the file or of a folder says so.
+# Old code that is kept, by the name of the file or of a folder.
 _OLD = PathPattern(r"[^\x00]*(?i:compat|legacy|deprecated)[^\x00]*")
 _PAST = re.compile("compat|legacy|deprecat", re.IGNORECASE)
 _FOREIGN = re.compile("vendor|third.?party|generated", re.IGNORECASE)
 _SETTINGS = re.compile(r"config|\bsettings?\b", re.IGNORECASE)
 _LINE = re.compile(r":\d+(?::\d+)?$")
-# A name with more definitions than these is told apart by files and folders alone.
+# For a name with more definitions, containers are told apart by the names of files and folders alone.
 _MOST_INSIDE = 64
-# Files that are read to see whether they hold a phrase: those with the best text first.
+# The most files that are read for a phrase, those with the best text first.
 _MOST_READ = 400
 
 
 class FileTable:
-    """What does not depend on the query: the names, the parts in the project and the in-degree of each file."""
+    """What is known of the files whatever the query is: their names, their roles and how much they are used."""
 
     def __init__(self, engine: LocalEngine) -> None:
         self._engine = engine
@@ -154,7 +153,7 @@ class FileTable:
         return self._table.matching(_OLD)
 
     def factors(self, rarely_meant: tuple[str, ...]) -> Signal:
-        """The product of these penalties for each file; one array for all who ask for the same."""
+        """Return the product of these penalties for each file; equal calls return the same array."""
         found = self._factors.get(rarely_meant)
         if found is None:
             own = self.places
@@ -173,7 +172,10 @@ class FileTable:
 
     @cached_property
     def tested(self) -> Signal:
-        """The share of each file's chunks that define something called a test: what a test is without its path."""
+        """The share of each file's chunks that define something with `test` or `spec` in its name.
+
+        Tells tests apart where the names of files may not count.
+        """
         rows = np.zeros(self._engine.rows)
         for match in self._engine.matches(("test", "spec")):
             if "symbol" in match:
@@ -183,7 +185,7 @@ class FileTable:
 
     @cached_property
     def used(self) -> Signal:
-        """The logarithm of the in-degree, in steps of four standard deviations; 1 is the most."""
+        """The logarithm of how many files use each file, divided by four standard deviations, at most 1."""
         degree = np.log1p(self._engine.in_degree)
         spread = 4 * float(degree.std()) if len(degree) else 0.0
         return np.minimum(degree / spread, 1) if spread else np.zeros(len(degree))
@@ -193,16 +195,16 @@ _FILES: WeakKeyDictionary[LocalEngine, FileTable] = WeakKeyDictionary()
 
 
 def files_of(engine: LocalEngine) -> FileTable:
-    """What is known of an engine's files; made once for each engine."""
+    """Return the table of an engine's files, made once for each engine."""
     found = _FILES.get(engine)
     if found is None:
-        # By a proxy: what is kept for an engine must not keep the engine.
+        # A proxy, because the table is kept for the engine and must not keep the engine in memory.
         found = _FILES[engine] = FileTable(proxy(engine))
     return found
 
 
 class FileEvidence:
-    """A query and what the index says about it. `by_name` is False when no word of a path may count."""
+    """A query and the evidence for it in the index. `by_name` is False when no word of a path may count."""
 
     def __init__(self, engine: LocalEngine, query: Query, embedder: Embedder | None, *, by_name: bool = True) -> None:
         self.engine = engine
@@ -215,7 +217,7 @@ class FileEvidence:
 
     @cached_property
     def matches(self) -> list[dict[str, Match]]:
-        """Where each term stands; without the words of paths when those may not count."""
+        """The rows of each term by field; without the path field when paths may not count."""
         found = self.engine.matches(self.query.terms)
         if not self.by_name:
             for match in found:
@@ -224,12 +226,12 @@ class FileEvidence:
 
     @cached_property
     def shares(self) -> list[float]:
-        """How much each term counts: words that say what is done to code, not what it is about, count less."""
+        """How much each term counts: words that say what is done rather than what the code is about count less."""
         return [VAGUE_SHARE if term in _VAGUE else 1.0 for term in self.query.terms]
 
     @cached_property
     def worth(self) -> list[float]:
-        """How much each term says, by how many rows hold it anywhere."""
+        """The weight of each term: its share, times how rare its rows are."""
         return [
             share * float(idf(self.engine.rows, self._rows_with(match)))
             for share, match in zip(self.shares, self.matches, strict=True)
@@ -245,7 +247,7 @@ class FileEvidence:
 
     @cached_property
     def holding(self) -> list[NDArray[np.bool_]]:
-        """For each term the files that hold it, by their text alone."""
+        """For each term the files that contain it in their text, paths aside."""
         found = []
         for match in self.matches:
             files = np.zeros(len(self.engine.paths), np.bool_)
@@ -271,7 +273,7 @@ class FileEvidence:
 
     @cached_property
     def nearness(self) -> Nearness | None:
-        """How near each row is; None without a model, or without a row."""
+        """How near each row is to the query; None without a model or without rows."""
         if self.embedder is None or not self.engine.rows:
             return None
         vector = self.embedder.embed_query(self.query.text)
@@ -287,13 +289,13 @@ class FileEvidence:
 
     @cached_property
     def named(self) -> list[Named]:
-        """For each term the files and folders with that word in their name."""
+        """For each term the files that have it in their name or in the name of a folder."""
         pairs = zip(self.query.terms, self.matches, strict=True)
         return [self.files.names.named(term, match.get("path")) for term, match in pairs]
 
     @cached_property
     def name_said(self) -> Signal:
-        """How much of each file's name the query says."""
+        """The share of each file's name that the query contains."""
         if not any(len(one.either) for one in self.named):
             return self.nothing
         found = self.zeros()
@@ -305,12 +307,12 @@ class FileEvidence:
 
     @cached_property
     def name_held(self) -> Signal:
-        """How much of the query each file's name holds, by what each word says."""
+        """The share of the query that each file's name contains, by the weights of the terms."""
         return _share(self, [one.either for one in self.named])
 
     @cached_property
     def nothing(self) -> Signal:
-        """What a signal gives that says nothing of any file: this very array, so that nobody need look at it."""
+        """The result of a signal without any evidence: always the same array, so that `is` tells it apart."""
         return self.zeros()
 
     def zeros(self) -> Signal:
@@ -321,17 +323,17 @@ class FileEvidence:
 
 
 def text(seen: FileEvidence) -> Signal:
-    """The words stand in the text: the best chunks by BM25."""
+    """Return how well the words match the text: the best chunks by BM25."""
     return seen.text
 
 
 def meaning(seen: FileEvidence) -> Signal:
-    """The text is about the same: the best chunks by the model."""
+    """Return how near the text is in meaning: the best chunks by the model."""
     return seen.zeros() if seen.nearness is None else seen.nearness.of(np.arange(len(seen.engine.paths)))
 
 
 def coverage(seen: FileEvidence) -> Signal:
-    """How much of the query stands together in one chunk, by what each word says."""
+    """Return the greatest share of the query that one chunk of each file contains, by the weights of the terms."""
     together = np.zeros(seen.engine.rows)
     for match, worth in zip(seen.matches, seen.worth, strict=True):
         fields = [rows for field, (rows, _) in match.items() if field != "path"]
@@ -344,45 +346,51 @@ def coverage(seen: FileEvidence) -> Signal:
 
 
 def symbols(seen: FileEvidence) -> Signal:
-    """The words are in names of what is defined there."""
+    """Return how well the words match the names of the definitions."""
     if not any("symbol" in match for match in seen.matches):
         return seen.nothing
     return _of_best(best_of_files(seen.engine, seen.symbol_rows, FALLING))
 
 
 def joined(seen: FileEvidence) -> Signal:
-    """Neighbours in the query stand there as one name: `event loop` as `EventLoop`."""
+    """Return how well neighbouring words of the query, joined to one, match the text: `event loop` as `EventLoop`."""
     pairs = [one + other for one, other in pairwise(_plain_words(seen.query.text)) if one and other]
     matches = seen.engine.matches(tuple(dict.fromkeys(map(stem, pairs))))
     return _of_best(best_of_files(seen.engine, bm25(seen.engine, matches, {"body": 1.0}), FALLING))
 
 
 def name_said(seen: FileEvidence) -> Signal:
-    """How much of the file's name the query says."""
+    """Return the share of each file's name that the query contains."""
     return seen.name_said
 
 
 def name_matched(seen: FileEvidence) -> Signal:
-    """The same, times how much of the query that is: one common word of a long question names no file."""
+    """Return the share of the file's name in the query, times the share of the query in the name.
+
+    One common word of a long question names no file.
+    """
     if seen.name_held is seen.nothing:
         return seen.nothing
     return seen.name_said * seen.name_held
 
 
 def name_in_text(seen: FileEvidence) -> Signal:
-    """How much of the query the name holds, where the text agrees: a name alone may be another's."""
+    """Return the share of the query in the file's name, times how well the words match the text.
+
+    A name alone may mean something else.
+    """
     if seen.name_held is seen.nothing:
         return seen.nothing
     return seen.name_held * seen.text
 
 
 def folder(seen: FileEvidence) -> Signal:
-    """How much of the query the names of the folders hold."""
+    """Return the share of the query that the names of the folders contain."""
     return _share(seen, [one.folder for one in seen.named])
 
 
 def named_so(seen: FileEvidence) -> Signal:
-    """The file has the name that the query gives as an identifier."""
+    """Return 1 for files whose whole name is an identifier of the query; less for an identifier that is not sure."""
     found = seen.zeros() if seen.query.identifiers else seen.nothing
     for identifier in seen.query.identifiers:
         for term in terms_of(identifier.name)[:1]:
@@ -392,7 +400,10 @@ def named_so(seen: FileEvidence) -> Signal:
 
 
 def definition(seen: FileEvidence) -> Signal:
-    """The file defines an identifier of the query: types more than their members; with the container that was named."""
+    """Return a score for files that define an identifier of the query.
+
+    Types count more than members, and definitions in the named container more than others.
+    """
     found = seen.zeros() if seen.query.identifiers else seen.nothing
     for identifier in seen.query.identifiers:
         around = identifier.container.rpartition(".")[2].lower()
@@ -407,12 +418,12 @@ def definition(seen: FileEvidence) -> Signal:
 
 
 def used(seen: FileEvidence) -> Signal:
-    """Other files use what is defined there."""
+    """Return how much other files use what each file defines."""
     return seen.files.used
 
 
 def phrase(seen: FileEvidence) -> Signal:
-    """The file holds the quoted phrases, word by word; a share of them where there are several."""
+    """Return the share of the quoted phrases that each file contains, word by word."""
     found = seen.zeros() if seen.query.phrases else seen.nothing
     for one in seen.query.phrases:
         plain = re.findall(r"\w+", one)
@@ -428,13 +439,13 @@ def phrase(seen: FileEvidence) -> Signal:
 
 
 def path(seen: FileEvidence) -> Signal:
-    """The path ends like a path in the query, or has it inside."""
+    """Return 1 for files whose path ends with a path of the query, less for files that have it elsewhere."""
     found = seen.zeros() if seen.query.path_words else seen.nothing
     for word in seen.query.path_words:
         wanted = "/" + _LINE.sub("", word).removeprefix("./").strip("/").lower()
         likely = np.ones(len(found), np.bool_)
         for term in terms(wanted):
-            # The name of a language at the end of a word may have been taken apart in another way.
+            # Only terms of the query have rows here; a language's name at the end of a word may be cut differently.
             if term in seen.query.terms and (match := seen.matches[seen.query.terms.index(term)].get("path")):
                 holding = np.zeros(len(found), np.bool_)
                 holding[seen.engine.file_of_row[match.rows]] = True
@@ -456,10 +467,10 @@ SIGNALS: Mapping[str, Callable[[FileEvidence], Signal]] = {
 
 
 def factors(seen: FileEvidence) -> Signal:
-    """What each score is multiplied by: less than 1 for tests, examples, prose, settings, and others' or old code.
+    """Return the factor of each file's score: below 1 for tests, examples, docs, settings, and foreign or old code.
 
-    A query that asks for such files, by its words or its scope, lifts that. Where no name may count, tests are known by
-    what they define, and nothing else is.
+    A query that asks for such files, by its words or its scope, has no penalty for them. Where names of files may not
+    count, tests are known by what they define, and nothing else has a penalty.
     """
     query = seen.query
     if not seen.by_name:
@@ -480,18 +491,18 @@ _VAGUE = frozenset(term for word in VAGUE_WORDS.split() for term in terms_of(wor
 
 
 def _of_best(scores: Scores) -> Signal:
-    """Divided by the best."""
+    """Return the scores divided by the best one."""
     best = float(scores.max(initial=0))
     return scores.astype(np.float64) / (best if best > 0 else 1.0)
 
 
 def _plain_words(text: str) -> list[str]:
-    """The words without their joints, empty for one that the index does not hold: `a-b c_d` are `ab` and `cd`."""
+    """Return the words without `-` and `_`, so `a-b c_d` are `ab` and `cd`; empty for a word without terms."""
     return [re.sub("[-_]", "", word).lower() if terms_of(word) else "" for word in words(text)]
 
 
 def _share(seen: FileEvidence, files: Iterable[NDArray[Any]]) -> Signal:
-    """For each file, how much is said by the terms that it is among the files of."""
+    """Return the share of the query for each file; `files` are the files of each term, in order."""
     said = [(own, worth) for own, worth in zip(files, seen.worth, strict=True) if len(own)]
     if not said:
         return seen.nothing
@@ -503,7 +514,7 @@ def _share(seen: FileEvidence, files: Iterable[NDArray[Any]]) -> Signal:
 
 
 def _around(seen: FileEvidence, place: int) -> tuple[str, ...]:
-    """What a file is a container by: its name, and that of its folder; nothing when names may not count."""
+    """Return the names by which a file can be a container: its own and its folder's; none when names may not count."""
     if not seen.by_name:
         return ()
     *folders, name = seen.engine.paths[place].lower().split("/")

@@ -1,7 +1,6 @@
-"""What is shown of a result: the lines that answer, where they stand, and which words in them were asked for.
+"""Choose the lines that are shown of a result, and mark the words of the query in them.
 
-`text` is the only field that holds text of the repository. Words are compared as the index compares them, so a query
-for `reads` marks `read` and `readOnly`.
+Words are compared as the index compares them, so a query for `reads` marks `read` and `readOnly`.
 """
 
 from __future__ import annotations
@@ -25,29 +24,29 @@ from cairn.engine.local import LocalEngine
 from cairn.search.types import Hit, LineMatch, Mark
 from cairn.store import Outline, Reach, SnapshotView
 
-# Runs of what can be part of a word: everything but ASCII signs and blanks. Cut finer by the tokens themselves.
+# A run of characters that can be part of a word: all but ASCII signs and blanks. `cairn.core.tokens` cuts them further.
 _PIECE = re.compile(r"[^\x00-,./:-@\[-^`{-\x7f]+")
 _CUT = "…"
 _PLUS_ONE = (1).__add__
 _MOST_REMEMBERED = 1 << 16
-# Rows whose words are kept: the same few are shown again and again.
+# The most rows whose words are kept: the same few rows are shown often.
 _ROWS_KEPT = 1 << 9
-# What can stand beside such a run: one of the others, or nothing.
+# What can stand directly beside such a run: any other character, or nothing at an end of the text.
 _BORDERS = frozenset(["", *(chr(code) for code in range(128) if not _PIECE.match(chr(code)))])
 _BLANKED = {ord(sign): " " for sign in _BORDERS if sign}
 
 
 Word = tuple[int, int, int]
-"""A word that was asked for: where it starts and ends in its line, and which of the terms it gives, as bits."""
+"""A word of the query in a line: where it starts, where it ends, and the query terms that it stands for, as bits."""
 
 Found = dict[int, list[Word]]
 
 
 class Snippet(NamedTuple):
-    """Some lines of one file. `symbol` is the path of the definition around them, with dots, and `kind` what it is.
+    """Some lines of one file. `symbol` is the dotted name of the definition around them, and `kind` its kind.
 
-    Where no definition is, `symbol` is empty and `kind` is the chunk's. Lines are cut to what is around their first
-    mark when they are long, so `text` need not be in the file as it is.
+    Without a definition `symbol` is empty and `kind` is the kind of the chunk. `text` is text of the repository; a long
+    line is cut to the part around its first mark, so `text` need not occur in the file as it is.
     """
 
     path: str
@@ -63,7 +62,7 @@ class Snippet(NamedTuple):
 
 
 class Snippets:
-    """Makes the snippets of one view. The rows that were shown last are kept, and what terms a word stands for."""
+    """The snippets of one view. Keeps the rows that were shown last, and the terms that each word stands for."""
 
     def __init__(self, engine: LocalEngine) -> None:
         self._engine = engine
@@ -72,10 +71,10 @@ class Snippets:
     def make(
         self, place: int, row: int, wanted: Collection[str], *, context: int = 0, lines: int = SNIPPET_LINES
     ) -> Snippet:
-        """What to show of a file, given its best row and the terms that were asked for.
+        """Return the snippet of a file, given its best row and the wanted terms.
 
-        At most `lines` lines of the chunk, those with most of the terms; `context` adds as many before and after, also
-        from beyond the chunk.
+        A snippet has at most `lines` lines of the row's chunk, those with most of the terms. `context` adds as many
+        lines before and after, also from beyond the chunk.
         """
         if len(self._written.known) > _MOST_REMEMBERED:
             self._forget()
@@ -111,12 +110,12 @@ class Snippets:
 
     def _forget(self) -> None:
         self._written = _Written()
-        # Bound to the engine, not to this object: a ring would keep both until somebody looks for rings.
+        # Bound to the engine and not to `self`: a reference cycle would keep both in memory until garbage collection.
         self._row = lru_cache(_ROWS_KEPT)(partial(_Row, self._engine))
 
 
 class _Row:
-    """A row of a file, read and taken apart once."""
+    """A row of a file, read and split into words once."""
 
     def __init__(self, engine: LocalEngine, place: int, row: int) -> None:
         self._engine, self._place = engine, place
@@ -127,9 +126,9 @@ class _Row:
         self._outlines: dict[int, Outline] = {}
 
     def around(self, first: int, last: int) -> Outline | None:
-        """The innermost definition that holds all of these lines of the chunk; else the innermost that holds the first.
+        """Return the innermost definition around these lines of the chunk, else the innermost around the first line.
 
-        A comment belongs to the definition below it: the next one, when no blank line is between.
+        A comment belongs to the definition below it when no blank line is between them.
         """
         if not self.nested and self._first_from(self.byte_start) is None:
             return None
@@ -146,7 +145,7 @@ class _Row:
 
     @cached_property
     def _near(self) -> list[Reach]:
-        """The definitions that reach the first line of the chunk, or begin on one of its lines."""
+        """The definitions that reach into the first line of the chunk, or begin on one of its lines."""
         return self._engine.reaching(self._place, self._starts[-1], self._starts[0])
 
     def _first_from(self, byte: int) -> Reach | None:
@@ -163,12 +162,15 @@ class _Row:
 
     @cached_property
     def _starts(self) -> list[int]:
-        """Where each line begins in its file: the first perhaps before the chunk, the one behind the last after it."""
+        """The byte at which each line of the chunk begins, and the byte after the last line.
+
+        The first line may begin before the chunk, and the last line may end after it.
+        """
         lines = self.data.split(b"\n")
         starts = _line_starts(lines[:-1], self.byte_start)
         starts[0] = self._engine.line_start(self._place, self.byte_start)
         if not self.data.endswith(b"\n"):
-            # The chunk was cut inside its last line.
+            # The chunk ends inside its last line.
             rest = bytes(self._engine.text(self._place)[self.byte_end :])
             starts.append(self.byte_end + 1 + (rest.find(b"\n") if b"\n" in rest else len(rest)))
         return starts
@@ -185,21 +187,24 @@ _NONE: frozenset[str] = frozenset()
 
 
 class _Written:
-    """Which words were seen in texts, and by which of them each term is written."""
+    """The words that were seen in texts, and the words that stand for each term."""
 
     def __init__(self) -> None:
         self.known: set[str] = set()
         self._by_term: dict[str, set[str]] = {}
 
     def learn(self, words: set[str]) -> None:
-        """Take in words, of which some may be known."""
+        """Add words, of which some may be known."""
         for word in words - self.known:
             for term in _terms(word):
                 self._by_term.setdefault(term, set()).add(word)
         self.known |= words
 
     def among(self, words: set[str], wanted: Collection[str]) -> dict[str, int]:
-        """Those of these words, which were learned, that stand for a wanted term, each with its terms as bits."""
+        """Return the words among `words` that stand for a wanted term, each with its terms as bits.
+
+        All of `words` must have been learned.
+        """
         found: dict[str, int] = {}
         for number, term in enumerate(wanted):
             for word in words & self._by_term.get(term, _NONE):
@@ -208,12 +213,12 @@ class _Written:
 
 
 def _line_starts(lines: Sequence[str | bytes], first: int = 0) -> list[int]:
-    """Where each line begins, and what is behind the last one; each has a newline after it."""
+    """Return where each line begins, and where a line after the last would begin; every line ends with a newline."""
     return list(accumulate(map(_PLUS_ONE, map(len, lines)), initial=first))
 
 
 def _lines(text: str) -> list[str]:
-    """The lines as the index counts them: by newlines alone, a carriage return before one left out."""
+    """Return the lines as the index counts them: split at newlines only, without a carriage return before a newline."""
     lines = text.split("\n")
     if len(lines) > 1 and not lines[-1]:
         lines.pop()
@@ -221,7 +226,7 @@ def _lines(text: str) -> list[str]:
 
 
 class _Words:
-    """Lines, and the words that stand in them."""
+    """Some lines, and the words in them."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
@@ -230,7 +235,7 @@ class _Words:
         self._is_learned = False
 
     def found(self, written: _Written, wanted: Collection[str]) -> Found:
-        """The words that were asked for, by the number of their line; always with the same `written`."""
+        """Return the places of words that stand for wanted terms, by line; call it always with the same `written`."""
         if not self._is_learned:
             written.learn(self._words)
             self._is_learned = True
@@ -239,7 +244,7 @@ class _Words:
             at = text.find(word)
             while at >= 0:
                 end = at + len(word)
-                # The end of a longer word is not this one.
+                # A part of a longer word is not the word.
                 if text[at - 1 : at] in _BORDERS and text[end : end + 1] in _BORDERS:
                     places.append((at, end, held))
                 at = text.find(word, end)
@@ -257,17 +262,17 @@ class _Words:
 
 
 def _pieces(text: str) -> set[str]:
-    # Half as fast again as the pattern, which knows blanks beyond ASCII as parts of words.
+    # Faster than the pattern, but only for ASCII: the pattern takes blanks beyond ASCII as parts of words.
     return set(text.translate(_BLANKED).split()) if text.isascii() else set(_PIECE.findall(text))
 
 
 def _terms(piece: str) -> Sequence[str]:
-    # What is not ASCII may be written in several ways, and holds signs that end a word.
+    # Text beyond ASCII may be written in several Unicode forms, and may contain signs that end a word.
     return terms_of(piece) if piece.isascii() else terms(piece)
 
 
 def _window(count: int, found: Found, most: int) -> tuple[int, int]:
-    """The first and the last of the lines to show: with the most different terms, then the most of them, then early."""
+    """Return the first and the last line to show: the window with most different terms, then most words, then first."""
     if count <= most or not found:
         return 0, min(count, most) - 1
     lines = list(found)
@@ -280,10 +285,10 @@ def _window(count: int, found: Found, most: int) -> tuple[int, int]:
         if worth > best:
             best, chosen = worth, range(number, after)
         if after == len(lines):
-            # Those from a later line on hold no more than this one.
+            # A window that begins later contains no further lines with words.
             break
     first, last = lines[chosen[0]], lines[chosen[-1]]
-    # What comes after a line explains it more often than what is before it.
+    # A third of the spare lines goes before the match: what follows a line explains it more often.
     start = max(0, min(first - (most - 1 - last + first) // 3, count - most))
     return start, start + most - 1
 
@@ -297,7 +302,7 @@ def _without_blank_edges(lines: Sequence[str], first: int, last: int) -> tuple[i
 
 
 def _beyond(text: memoryview, chunk: _Row, count: int) -> tuple[list[str], list[str]]:
-    """The lines of the file before and after a chunk, as many as these. None where it was cut inside a line."""
+    """Return up to `count` lines of the file before and after a chunk; none on a side where a line was cut."""
     before = bytes(text[: chunk.byte_start])
     after = bytes(text[chunk.byte_end :])
     above, below = [], []
@@ -308,11 +313,11 @@ def _beyond(text: memoryview, chunk: _Row, count: int) -> tuple[list[str], list[
     return above, below
 
 
-# --- how they are shown -----------------------------------------------------------------------------------------------
+# --- how lines are shown ----------------------------------------------------------------------------------------------
 
 
 def _clipped(lines: Sequence[str], begin: int, found: Found) -> tuple[str, tuple[Mark, ...]]:
-    """The text, each line cut to what is around its first mark when it is long, and the marks that are left in it."""
+    """Return the text, with long lines cut to the part around their first mark, and the marks that remain in it."""
     if max(map(len, lines), default=0) <= MAX_SHOWN_LINE_CHARS:
         return "\n".join(lines), tuple([Mark(number, at, to) for number, words in found.items() for at, to, _ in words])
     shown = list(lines)
@@ -332,7 +337,7 @@ def _clipped(lines: Sequence[str], begin: int, found: Found) -> tuple[str, tuple
     return "\n".join(shown), tuple(marks)
 
 
-# --- Results that are no chunk: matching lines, a definition, a file. Their text is that of the snapshot.
+# --- Results that are no chunk: matching lines, a definition, a file.
 
 
 _FILES_KEPT = 100
@@ -341,29 +346,29 @@ _UTF8_BYTES = 4
 
 
 class Excerpts:
-    """Makes results of one view. Definitions of files shown before are kept."""
+    """The results of one view that are no chunks. Keeps the definitions of the files that were shown last."""
 
     def __init__(self, view: SnapshotView) -> None:
         self._view = view
         self._symbols: Callable[[str], list[Symbol]] = lru_cache(_FILES_KEPT)(view.symbols)
         self._file: Callable[[str], StoredFile | None] = lru_cache(_FILES_KEPT)(view.file)
-        # Of one file: its lines are shown one after the other.
+        # Kept for one file only, because the lines of a file are shown one after the other.
         self._borders: Callable[[str], NDArray[np.int64]] = lru_cache(1)(partial(_borders, view))
 
     def of_lines(self, path: str, lines: Sequence[LineMatch], context: int) -> Hit:
-        """The lines from the first match to the last one, with what is around them."""
+        """Return a hit with the lines from the first match to the last, and `context` lines around them."""
         first, last = lines[0].line, max(line.end_line for line in lines)
         around = self._innermost(path, first)
         shown = {line.line: line for line in lines}
         start, texts = self._lines(path, first - context, min(last, first + SNIPPET_LINES - 1) + context)
-        # A line that matches is cut to what is around the match.
+        # A long line that matches is cut to the part around the match.
         texts = [shown[number].text if number in shown else text for number, text in enumerate(texts, start)]
         marks = tuple(Mark(line.line, *span) for line in lines for span in line.marks)
         hit = self._hit(path, start, texts, around.kind if around else "text", _qualified(around), 1.0)
         return replace(hit, match_lines=tuple(shown), marks=marks)
 
     def of_symbol(self, path: str, symbol: Symbol, score: float, context: int) -> Hit:
-        """The first lines of a definition."""
+        """Return a hit with the first lines of a definition."""
         last = min(symbol.end_line, symbol.start_line + SNIPPET_LINES - 1)
         start, texts = self._lines(path, symbol.start_line - context, last + context)
         named = symbol.start_line
@@ -376,7 +381,7 @@ class Excerpts:
         return replace(hit, match_lines=(named,), marks=marks)
 
     def of_file(self, path: str, score: float) -> Hit:
-        """A file as a whole, without its text."""
+        """Return a hit for a whole file, without its text."""
         return self._hit(path, 1, [""], "file", "", score)
 
     def _hit(self, path: str, start: int, lines: Sequence[str], kind: str, symbol: str, score: float) -> Hit:
@@ -392,11 +397,11 @@ class Excerpts:
 
     def _innermost(self, path: str, line: int) -> Symbol | None:
         holding = [symbol for symbol in self._symbols(path) if symbol.start_line <= line <= symbol.end_line]
-        # Of two on the same lines the one that comes later, for it is inside the other.
+        # Of two definitions of equal length, the later one in the list is inside the earlier one.
         return min(reversed(holding), key=lambda symbol: symbol.end_byte - symbol.start_byte, default=None)
 
     def _lines(self, path: str, first: int, last: int) -> tuple[int, list[str]]:
-        """The number of the first line that is there, and the text of the lines, long ones cut."""
+        """Return the number of the first line, and the lines as far as the file has them; long lines are cut."""
         text = self._view.text(path)
         assert text is not None, "a result names a file that is not in its snapshot"
         first = max(first, 1)
@@ -406,16 +411,16 @@ class Excerpts:
 
 
 def _borders(view: SnapshotView, path: str) -> NDArray[np.int64]:
-    """What stands before the first line of a file, and behind each of them: newlines, or the end of the file."""
+    """Return the bytes that separate the lines of a file: -1, each newline, and the end of a last line without one."""
     array = np.frombuffer(view.text(path) or b"", np.uint8)
     newlines = np.flatnonzero(array == _NEWLINE)
-    # Behind the last newline there is no line.
+    # A newline at the end of the file begins no further line.
     ends_so = len(newlines) > 0 and int(newlines[-1]) == len(array) - 1
     return np.concatenate(([-1], newlines, [] if ends_so else [len(array)])).astype(np.int64)
 
 
 def shortened_to(hit: Hit, fits: Callable[[Hit], bool]) -> Hit:
-    """The same hit with as many of its first lines as fit, perhaps none."""
+    """Return a hit with as many of its first lines as fit, perhaps none."""
     lines = hit.text.split("\n")
     low, high = 0, len(lines)
     while low < high:

@@ -1,6 +1,6 @@
-"""Definitions by their name: whole, in another case, from its start, by a few of its letters, or with one slip.
+"""Find definitions by name: exactly, in another case, by prefix, by a few letters, or with one typing error.
 
-The better the way in which a name fits, the higher it stands; then what is visible outside, then the weightier kind.
+Results are ordered by the way in which the name matches, then exported definitions first, then by kind.
 """
 
 from __future__ import annotations
@@ -22,20 +22,19 @@ from cairn.search.exact import Within, chosen_files, coverage_of
 from cairn.search.types import SymbolMatch, SymbolsFound
 from cairn.store import LivePart, live_parts
 
-# --- How a few typed letters fit many names at once: as they stand, in order with gaps, or with one slip of the
-# finger.
+# --- Match a few typed letters against many names at once: as one piece, in order with gaps, or with one typing error.
 
 
 Numbers = NDArray[np.int64]
-# Points of one letter: for standing right behind the one before it, and at the start of a word. Gaps cost nothing by
-# themselves: long names lose the tie.
+# The points of one letter that follows the letter before it directly, and of one that begins a word. Gaps cost nothing:
+# of two names with equal points the shorter one wins.
 _NEXT, _WORD_START = 8, 10
 _MAX_SLIP_CHARS = 64
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 class NameFit(IntEnum):
-    """In which way a name fits, the best first."""
+    """The ways in which a name matches, the best first."""
 
     EXACT = 0
     CASE = 1
@@ -46,17 +45,17 @@ class NameFit(IntEnum):
 
 
 class Fit(NamedTuple):
-    """The names that hold the letters in order, by number, and how well."""
+    """The numbers of the names that contain the letters in order, and their points."""
 
     names: Numbers
     scores: Numbers
 
 
 class NameTable:
-    """Names, ready to be looked through."""
+    """Many names, ready to be searched together."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        # A name with a line end in it would look like two.
+        # Names are joined with line ends, so a name that contains one would count as two.
         raw = [name.encode("utf-8", "surrogatepass").replace(b"\n", b" ") for name in names]
         typed = b"\n".join([*raw, b""])
         self._lower = typed.lower()
@@ -70,7 +69,7 @@ class NameTable:
         self._firsts: dict[tuple[int, bool], tuple[Numbers, Numbers]] = {}
 
     def pieces(self, part: str) -> tuple[Numbers, Numbers]:
-        """Every place where these letters stand in one piece, and the name it is in."""
+        """Return the name and the byte of every place where these letters stand in one piece."""
         wanted = part.encode("utf-8", "surrogatepass").lower()
         width, size = len(wanted), len(self._array)
         often = self._often[list(wanted)]
@@ -81,11 +80,11 @@ class NameTable:
         return np.searchsorted(self.ends, places), places
 
     def byte(self, places: Numbers) -> NDArray[np.uint8]:
-        """What stands at these places; behind the last byte of a name it is a newline."""
+        """Return the bytes at these places; after the last byte of a name there is a newline."""
         return self._array[places]
 
     def matching(self, source: str) -> Numbers:
-        """The names that are wholly matched by this regex."""
+        """Return the names that this regex matches wholly."""
         options = re2.Options()
         options.never_capture, options.never_nl, options.log_errors = True, True, False
         regexp = re2.compile(f"(?m)^(?:{source})$", options)
@@ -93,9 +92,9 @@ class NameTable:
         return np.searchsorted(self.ends, ends)
 
     def letters(self, wanted: str, names: Numbers, at: Numbers, *, camel: bool = False, initials: bool = False) -> Fit:
-        """Those of these names that hold these letters in this order, looking in each from its place `at` on.
+        """Return the names among `names` that contain these letters in this order, each searched from its byte `at` on.
 
-        With `camel` the first letter and every capital must stand at the start of a word, with `initials` all must.
+        With `camel` the first letter and every capital must begin a word; with `initials` every letter must.
         """
         scores = np.zeros(len(names), np.int64)
         before = at - 2
@@ -119,7 +118,7 @@ class NameTable:
         return Fit(names, scores)
 
     def _first(self, letter: int, starts_word: bool) -> tuple[Numbers, Numbers]:
-        """The names that hold a letter, and its first place in each: looked for once, every question begins so."""
+        """Return the names that contain a letter, and its first byte in each; kept, because every search needs this."""
         found = self._firsts.get((letter, starts_word))
         if found is None:
             places = self._where(letter, starts_word)
@@ -129,7 +128,7 @@ class NameTable:
         return found
 
     def _where(self, letter: int, starts_word: bool) -> Numbers:
-        """Every place of a letter, or those where a word starts: looked for once, questions share their letters."""
+        """Return every place of a letter, or only those that begin a word; kept, because searches share letters."""
         found = self._known.get((letter, starts_word))
         if found is None:
             fits = self._array == letter
@@ -138,17 +137,17 @@ class NameTable:
 
 
 def folded(text: str) -> str:
-    """With small letters for capitals, in ASCII only: so it keeps its length."""
+    """Return a text with its ASCII capitals in lower case; the text keeps its length."""
     return re.sub("[A-Z]+", lambda match: match.group().lower(), text)
 
 
 def one_slip(word: str) -> str | None:
-    """A regex for what is one letter away: left out, put in, another one, or two that changed places.
+    """Return a regex for all words that are one letter away: one omitted, added or replaced, or two swapped.
 
-    None for what is too short to be told apart, too long to be typed, or no text.
+    None for a word that is too short for this to mean anything, too long to be typed, or not UTF-8.
     """
     word = folded(word)
-    # Bytes that are no UTF-8 come from a shell as halves of characters.
+    # Python passes on bytes of the command line that are no UTF-8 as surrogates.
     if not 4 <= len(word) <= _MAX_SLIP_CHARS or _HALF.search(word):
         return None
     ways = set()
@@ -164,7 +163,7 @@ def one_slip(word: str) -> str | None:
 
 
 def _word_starts(array: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Where a word begins: behind what is no letter or digit, and at a capital behind a small letter."""
+    """Return where words begin: after a sign, at a capital after no capital, and at a digit after no digit."""
     upper = (array >= 65) & (array <= 90)
     small = ((array >= 97) & (array <= 122)) | (array >= 128)
     digit = (array >= 48) & (array <= 57)
@@ -175,7 +174,7 @@ def _word_starts(array: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 _PARTS = re.compile(r"::|->|[./#\\]")
-# Names of files that stand for their folder.
+# Names of files that represent their folder.
 _FOLDER_FILES = frozenset({"__init__", "index", "lib", "main", "mod"})
 _KINDS: tuple[SymbolKind, ...] = (
     SymbolKind.CLASS,
@@ -208,7 +207,7 @@ _WEIGHT: dict[str, int] = {kind.value: place for place, kind in enumerate(_KINDS
 
 
 class _Hit(NamedTuple):
-    """A definition that fits; the order of its fields is the order of the answer."""
+    """A definition that matches; hits are sorted by their fields in this order."""
 
     way: int
     farness: int
@@ -220,14 +219,14 @@ class _Hit(NamedTuple):
 
 
 class SymbolFinder:
-    """All definitions of a snapshot, ready to be found by name. Keep it for as long as its texts."""
+    """All definitions of a snapshot, ready to be found by name. Keep a finder for as long as its texts."""
 
     def __init__(self, texts: Texts) -> None:
         self._texts = texts
         self._parts: tuple[LivePart, ...] = live_parts(texts.view)
         self._places = {path: place for place, path in enumerate(texts.paths)}
         self._files = [{number: self._places[path] for path, _, number in part.with_text()} for part in self._parts]
-        # A name stands in many segments: it is looked at once.
+        # The same name may be in many segments and is matched once.
         self._numbers: dict[str, list[tuple[int, int]]] = {}
         for index, part in enumerate(self._parts):
             for number, name in part.defined_names():
@@ -238,7 +237,10 @@ class SymbolFinder:
     def find(
         self, query: str, *, kinds: Collection[str] = (), within: Within | None = None, limit: int = 50
     ) -> SymbolsFound:
-        """The best of all definitions whose name fits, and how many there are. `a.b`, `a::b`, `a/b#c` are qualified."""
+        """Return the best definitions whose name matches, and how many match.
+
+        The name may be qualified: `a.b`, `a::b`, `a/b#c`. Raises `InvalidPattern` when it is empty or too long.
+        """
         if len(query.encode("utf-8", "surrogatepass")) > MAX_QUERY_PATTERN_BYTES:
             raise InvalidPattern(why=f"it has more than {MAX_QUERY_PATTERN_BYTES:,} bytes")
         around, name = qualified_parts(query)
@@ -269,7 +271,7 @@ class SymbolFinder:
         return SymbolMatch(path, language, self._symbol(hit), NameFit(hit.way).name.lower())
 
     def _ways(self, wanted: str) -> list[tuple[str, int, int]]:
-        """Every name that fits, in the best way it does, and how far it is from what was typed."""
+        """Return every name that matches, its best way of matching, and its distance from what was typed."""
         table = self._table
         best: dict[int, tuple[int, int]] = {}
         fit = table.letters(wanted, np.arange(len(self._names)), table.starts, camel=True)
@@ -290,19 +292,23 @@ class SymbolFinder:
 
 
 def qualified_parts(query: str) -> tuple[tuple[str, ...], str]:
-    """What stands around a name, outermost first, and the name; a query that is nothing but marks is a name itself."""
+    """Return the containers of a qualified name, outermost first, and the name itself.
+
+    A query of signs only, or one with blanks, is a name as a whole.
+    """
     query = query.strip()
     parts = [part for part in _PARTS.split(query) if part]
-    # An operator, or a heading with a dot at its end, is no qualified name.
+    # `operator ==` and a heading such as `Version 1.2` are no qualified names.
     if not parts or " " in query:
         return (), query
     return tuple(folded(part) for part in parts[:-1]), parts[-1]
 
 
 def is_inside(around: tuple[str, ...], path: str, symbol: Symbol, by_file: bool) -> bool:
-    """Whether these names stand around a definition in this order, folders and file too, the last of them nearest.
+    """Whether a definition is inside containers of these names, in this order; folders and the file count too.
 
-    With `by_file` the last may be the file, whatever else the definition is in.
+    The last name must be the innermost container. With `by_file` it may also be the file, whatever else the definition
+    is in.
     """
     *folders, file = folded(path).split("/")
     stem = file.partition(".")[0]

@@ -1,4 +1,4 @@
-"""What is asked of a search and what it gives back: plain values, the same for every mode."""
+"""The values of a search: the request, and the results of every mode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RESULT_TOKENS = Number(1, None, "number of tokens")
 
 
 class Mode(StrEnum):
-    """How is searched. The last three look at everything, so that what they do not find is not there."""
+    """How a search matches. `symbol`, `regex` and `path` are exhaustive: what they do not find is not there."""
 
     HYBRID = "hybrid"
     SEMANTIC = "semantic"
@@ -32,9 +32,9 @@ class Mode(StrEnum):
 
 
 class Group(StrEnum):
-    """Whether a file is shown once, each definition in it that fits, or every place in it.
+    """What a result is: a file, a definition, or every place that matches.
 
-    Who looks for a pattern asks for lines: of a definition, too, each of them is shown.
+    In the mode `regex` results are files, or, for both other groups, lines.
     """
 
     FILE = "file"
@@ -44,9 +44,10 @@ class Group(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A question. `below` are folders or files of the codebase to stay in; `without` names signals to leave out.
+    """A search request.
 
-    `offset` counts the results of the pages before. `InvalidQuery` when a number is out of its bounds.
+    `below` are the folders or files of the codebase to search; `without` names signals to leave out; `offset` counts
+    the results on the pages before. Raises `InvalidQuery` when a number is out of its range.
     """
 
     query: str
@@ -108,10 +109,9 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One page of an answer: `hits` begin at `offset` of `total`; `files` of the snapshot were looked at.
+    """One page of an answer: `hits` begin at `offset` of `total` results; `files` files of the snapshot were searched.
 
-    `total` counts what fits the question. `shortened` says that of the one hit not all lines are shown, and
-    `by_words_alone` that the model did not answer.
+    `shortened` says that the only hit does not show all its lines, and `by_words_alone` that the model did not answer.
     """
 
     hits: tuple[Hit, ...]
@@ -125,20 +125,19 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class ChunkSpan:
-    """A piece of a file, by its lines."""
+    """The lines of a chunk of a file."""
 
     path: str
     start_line: int
     end_line: int
 
 
-# --- What the exhaustive modes find: plain values, in an order that depends on the snapshot and the question
-# alone.
+# --- Results of the exhaustive modes, in an order that depends on the snapshot and the request alone.
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What was looked at: all of it. `skipped` counts the files of the tree that are not in the index, by reason."""
+    """How much was searched. `skipped` counts the files of the tree that are not in the index, by reason."""
 
     files: int
     bytes: int
@@ -148,10 +147,11 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class LineMatch:
-    """A line on which at least one match begins; columns count bytes from 0, and the first match is the one named.
+    """A line on which at least one match begins.
 
-    `text` is the line, cut to what is around the first match when it is long; `marks` are the matches in that text, in
-    characters. `matches` counts all that begin on the line. A match that goes over line ends has a later `end_line`.
+    `column`, `end_line` and `end_column` are those of the first match; columns count bytes from 0, and a match over
+    several lines has a later `end_line`. `text` is the line, or the part of a long line around the first match; `marks`
+    are the matches in `text`, in characters. `matches` counts all matches that begin on the line.
     """
 
     path: str
@@ -176,9 +176,9 @@ class FileMatches:
 
 @dataclass(frozen=True, slots=True)
 class ExactFound:
-    """Every match, counted; shown are the lines from `offset` on, files in order of their paths.
+    """The counts of all matches, and the shown lines from `offset` on, in order of path and place.
 
-    `more` says that there are lines after the last one shown.
+    `more` says that there are lines after the last shown one.
     """
 
     files: tuple[FileMatches, ...]
@@ -192,7 +192,7 @@ class ExactFound:
 
 @dataclass(frozen=True, slots=True)
 class PathMatch:
-    """A path that fits, in which way, and how well."""
+    """A path that matches, the way in which it matches, and its score."""
 
     path: str
     language: str
@@ -202,7 +202,7 @@ class PathMatch:
 
 @dataclass(frozen=True, slots=True)
 class PathsFound:
-    """The best of all paths that fit, and how many there are."""
+    """The best paths that match, and how many match."""
 
     paths: tuple[PathMatch, ...]
     total: int
@@ -211,7 +211,7 @@ class PathsFound:
 
 @dataclass(frozen=True, slots=True)
 class SymbolMatch:
-    """A definition whose name fits, and in which way."""
+    """A definition whose name matches, and the way in which it matches."""
 
     path: str
     language: str
@@ -221,7 +221,7 @@ class SymbolMatch:
 
 @dataclass(frozen=True, slots=True)
 class SymbolsFound:
-    """The best of all definitions that fit, and how many there are."""
+    """The best definitions that match, and how many match."""
 
     symbols: tuple[SymbolMatch, ...]
     total: int
@@ -229,7 +229,7 @@ class SymbolsFound:
 
 
 class Mark(NamedTuple):
-    """A word that was asked for: its line, and where it stands in that line of the snippet's text, in characters."""
+    """A word of the query in a snippet: its line, and its start and end in that line of the text, in characters."""
 
     line: int
     start: int

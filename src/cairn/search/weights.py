@@ -1,4 +1,4 @@
-"""How much each signal counts: the one table of the ranking.
+"""The weights of the ranking: how much each signal counts.
 
 Fitted on 2026-11-15 by random ascent on the development halves of two benchmarks together: 631 questions about 32
 public repositories, and 725 commit subjects of 29 others, plain and with the words of the right name taken out (679).
@@ -25,12 +25,12 @@ WEIGHTS: Final = MappingProxyType(
         "definition": 0.458,
         "used": 0.096,
         "coverage": 0.324,
-        # By hand: who quotes a phrase or gives a path means it.
+        # Set by hand: a quoted phrase or a given path is meant exactly.
         "phrase": 1.000,
         "path": 1.000,
     }
 )
-# Where no name of a file may count, others have to say more.
+# The weights when no name of a file may count (`without` the group `filename`).
 WITHOUT_NAMES: Final = MappingProxyType(
     {
         "text": 0.200,
@@ -44,15 +44,15 @@ WITHOUT_NAMES: Final = MappingProxyType(
     }
 )
 
-# Factors on the score of files that are rarely meant.
+# Factors on the scores of files that are rarely wanted.
 PENALTIES: Final = MappingProxyType({"tests": 0.37, "docs": 0.37, "vendored": 0.37, "config": 0.61, "old": 0.74})
 
-# How much the words of a field count in the text of a chunk.
+# How much a word counts by the field of the chunk that it is in.
 TEXT_FIELDS: Final = MappingProxyType({"body": 1.0, "path": 2.0})
-# A file is as good as its best chunks: the best one, half of the next, and so on.
+# The score of a file is the sum of its best chunks: the best one, half of the next, and so on.
 FALLING: Final = (1.0, 0.5, 0.25, 0.125)
 
-# Words that say what is done or asked, hardly what it is about; they count by this share.
+# Words that say what is done or asked rather than what the code is about; they count by this share.
 VAGUE_SHARE: Final = 0.4
 VAGUE_WORDS: Final = (
     "fix fixes fixed add adds added remove removes removed removing improve improves improved improving refactor"
