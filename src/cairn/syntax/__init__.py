@@ -1,8 +1,9 @@
-r"""Which facts does a file hold? Pure functions: bytes in; definitions, uses, imports and chunks out.
+r"""Which facts does a file contain? Pure functions from bytes to definitions, uses, imports and chunks.
 
-`analyze.analyze` is the way in. `languages.load` loads a grammar with its query, `symbols.extract` runs the query and
-makes facts of what matched, and `chunks.split` cuts the file into pieces that tile it. A syntax error is no failure:
-the lines that could not be parsed are named, and a file that cannot be parsed at all is cut by lines.
+The way in is `analyze.analyze`. `languages.load` loads a grammar with its query, `symbols.extract` runs the query and
+turns its matches into facts, and `chunks.split` cuts the file into chunks. A syntax error is no failure: the lines that
+could not be parsed are named, and a file that cannot be parsed at all is cut by lines. `occurrences.local_names` finds
+the local names of one function on request. Everything that differs between languages is in a folder of `languages`.
 
 The package runs in worker processes, so nothing here may import numpy or open a file of the repository.
 

@@ -1,4 +1,4 @@
-"""One file's bytes → everything the syntax layer knows of it. The tree is made once and thrown away here."""
+"""Read the facts and chunks of one file from its bytes; the syntax tree is made once and not kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cairn.syntax.symbols import extract
 
 
 def analyze(data: bytes, language: str) -> tuple[Syntax, tuple[Chunk, ...]]:
-    """Facts and chunks of a file. Never fails: what cannot be parsed is cut by lines, and `state` says so."""
+    """Return the facts and chunks of a file. A file that cannot be parsed is cut by lines, and `state` says so."""
     grammar = load(language)
     tree = parse(data, grammar) if grammar is not None else None
     if grammar is None or tree is None:
@@ -36,5 +36,5 @@ def analyze(data: bytes, language: str) -> tuple[Syntax, tuple[Chunk, ...]]:
 
 
 def cut_by_lines(data: bytes, language: str) -> tuple[Syntax, tuple[Chunk, ...]]:
-    """The fallback: no facts, and chunks at line borders. Also what a file gets whose parse killed a worker."""
+    """Return no facts, and chunks at line borders; also used for a file whose parse killed a worker."""
     return Syntax(language, ParseState.LINES), split(data, None, ())

@@ -1,9 +1,9 @@
-"""A file cut into chunks: whole definitions where they fit, and every byte in exactly one chunk.
+"""Cut a file into chunks: whole definitions where they fit, and every byte in exactly one chunk.
 
-Three steps. The tree says where the file can be cut, going down only into what is too large for one chunk; lines say it
-where there is no tree, or no help in it. Each place has a cost: the deeper in the tree, the dearer. Then one pass from
-the top takes, for each chunk, the cheapest place at which it can end, the latest of equals; small neighbours come
-together by that alone.
+There are three steps. The tree shows where the file can be cut; only nodes that are too large for one chunk are opened.
+Where the tree is missing or shows no cut, lines do. Each cut has a cost, which grows with the depth in the tree. Then
+one pass from the top takes for each chunk the cheapest cut at which it can end, the latest of equal ones, so that small
+neighbours share a chunk.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-# --- Where a file can be cut, and what each piece weighs.
+# --- The rows of a file, between which it can be cut, and their weights in characters without blanks.
 
 
-# A chunk may pass the target by this much where that saves a definition from a cut, or ends at a better place.
+# A chunk may exceed the target up to this limit when that keeps a definition whole or gives a better end.
 CHUNK_LIMIT_CHARS = CHUNK_TARGET_CHARS + CHUNK_MIN_CHARS
 
 MAX_ROWS = 250_000
 _COARSE_ROW_BYTES = 1024
 _BLANKS = b" \t\r\v\f"
 
-# What a cut at a line costs, beside its indentation; smaller is better.
+# The costs of a cut before a line, in addition to its indentation; smaller is better.
 _AFTER_TEXT = 1
 _BEFORE_CLOSER = 400
 _MAX_INDENT = 150
@@ -40,16 +40,17 @@ _CLOSERS = (b")", b"]", b"}", b"end\n", b"end\r", b"*/", b'"""', b"'''")
 
 
 class Rows(NamedTuple):
-    """Row `i` begins at byte `starts[i]`, and `weights[i]` is the weight of all rows before it.
+    """The rows of a file: row `i` begins at byte `starts[i]`, and all rows before it together weigh `weights[i]`.
 
-    Both lists have one entry more than there are rows, for the end of the file.
+    A row is a line, a piece of a very long line, or several lines of a file with very many. Both lists have one entry
+    more than there are rows, for the end of the file.
     """
 
     starts: list[int]
     weights: list[int]
 
     def fit(self, first: int, end: int) -> bool:
-        """Say whether the rows from `first` up to, but without, `end` make a chunk of a permitted size."""
+        """Whether the rows from `first` up to, but without, `end` fit into one chunk."""
         return (
             self.weights[end] - self.weights[first] <= CHUNK_LIMIT_CHARS
             and self.starts[end] - self.starts[first] <= MAX_LINE_BYTES
@@ -58,7 +59,7 @@ class Rows(NamedTuple):
 
 def measure(data: bytes, lines: list[int] | None = None) -> Rows:
     """Find where the rows of a file begin and what they weigh. `lines` is the table of line starts, if known."""
-    # This runs over every byte of a repository: whole-file operations only, nothing per line but in C.
+    # This runs over every byte of a repository, so it uses only operations on the whole file that run in C.
     if len(data) > MAX_ROWS and data.count(b"\n") > MAX_ROWS:
         return _rows_at(data, _wrapped(data, _coarse_starts(data)))
     starts = _starts_and_end(data) if lines is None else lines
@@ -69,16 +70,16 @@ def measure(data: bytes, lines: list[int] | None = None) -> Rows:
     newlines_kept = _without_returns(data).translate(None, _BLANKS).splitlines()
     weights = list(accumulate(map(len, newlines_kept), initial=0))
     if len(weights) < len(starts):
-        # The last line has no newline and is blank, so it vanished with its blanks.
+        # A last line of blanks without a newline has vanished with its blanks.
         weights.append(weights[-1])
     return Rows(starts, weights)
 
 
 def line_starts(data: bytes) -> list[int]:
-    """Offset of the first byte of every line; `bisect_right(line_starts, offset)` is the 1-based line of an offset.
+    """Return the first byte of every line; `bisect_right(line_starts, offset)` is the 1-based line of an offset.
 
-    Lines come from here and never from `Node.start_point`: tree-sitter 0.26.0 frees the points it hands out once too
-    often, and after some thousand of them the interpreter dies.
+    Never use `Node.start_point` for lines: tree-sitter 0.26.0 frees its points once too often, and after some thousand
+    points the interpreter dies.
     """
     starts = _starts_and_end(data)
     if len(starts) > 1 and not data.endswith(b"\n"):
@@ -91,12 +92,12 @@ def _starts_and_end(data: bytes) -> list[int]:
 
 
 def _without_returns(data: bytes) -> bytes:
-    # `splitlines` would end a line at a carriage return as well.
+    # `splitlines` would also split at a carriage return.
     return data.replace(b"\r", b" ") if b"\r" in data else data
 
 
 def _may_have_a_long_line(data: bytes) -> bool:
-    # A line of more than twice the step covers one step from end to end; looking at those costs nearly nothing.
+    # A line of more than two steps covers a whole step, so it is enough to look for a step without a newline.
     step = MAX_LINE_BYTES // 2
     return any(data.find(b"\n", at, at + step) < 0 for at in range(0, len(data) - step, step))
 
@@ -111,10 +112,10 @@ def _coarse_starts(data: bytes) -> list[int]:
 
 
 def _wrapped(data: bytes, starts: list[int]) -> list[int]:
-    """Add cuts inside the rows that are too long, each between two characters."""
+    """Return the starts with further cuts inside rows that are too long, each between two characters."""
     wrapped = [0]
     for end in starts[1:]:
-        # The newline does not count, so that it never stands alone.
+        # The newline does not count, so that it never becomes a row of its own.
         while end - 1 - wrapped[-1] > MAX_LINE_BYTES:
             wrapped.append(_character_start(data, wrapped[-1] + MAX_LINE_BYTES))
         wrapped.append(end)
@@ -125,7 +126,7 @@ def _character_start(data: bytes, at: int) -> int:
     for start in range(at, at - 4, -1):
         if data[start] & 0xC0 != 0x80:
             return start
-    # Four continuation bytes in a row are not UTF-8, so there is no character to keep whole.
+    # Four continuation bytes in a row are no UTF-8, so no character is cut.
     return at
 
 
@@ -135,9 +136,9 @@ def _rows_at(data: bytes, starts: list[int]) -> Rows:
 
 
 def line_cost(data: bytes, rows: Rows, row: int) -> int:
-    """Tell how bad it is to cut before this row when only its looks are known; smaller is better.
+    """Return the cost of a cut before a row, by its text alone; smaller is better.
 
-    Best is a line with little indentation after a blank one; worst is one that is blank or closes a bracket.
+    The best row has little indentation and follows a blank line; the worst is blank or closes a bracket.
     """
     start = rows.starts[row]
     line = data[start : min(start + _MAX_INDENT, rows.starts[row + 1])]
@@ -150,25 +151,25 @@ def line_cost(data: bytes, rows: Rows, row: int) -> int:
 
 KIND = "text"
 
-# Costs of a cut. Depth in the tree counts from 0 to MAX_NESTING; these come on top, each above all that precede it.
+# Costs of a cut in addition to its depth in the tree (0 to MAX_NESTING), each above all costs before it.
 _SHARED_ROW = 2 * MAX_NESTING
 _BY_LINE = 4 * MAX_NESTING
 _RUNT = 6 * MAX_NESTING
 _AFTER_LEADER = 12 * MAX_NESTING
 
-# A node with more children than this per row (a table on one line) has no cut to offer that lines do not.
+# A node with more children per row than this (a table on one line) offers no better cuts than lines.
 _DENSE = 100
 
-# What the name of a node's type tells about cuts, in all our grammars.
+# The types of nodes that matter for cuts, by the beginnings and ends of their names in all grammars.
 _BODIES = ("block", "body", "body_statement", "list", "compound_statement", "statements")
-# `@doc` of Elixir is a unary operator to its grammar.
+# In the grammar of Elixir `@doc` is a unary operator.
 _LEADERS = ("comment", "attribute", "decorator", "annotation", "signature", "template_parameter", "unary_operator")
-# Plain numbers: looking up the member of an Enum costs more than the rest of a node's turn.
+# Plain numbers, because looking up the member of an Enum costs more than all other work on a node.
 _ORDINARY, _BODY, _LEADER = range(3)
 
 
 class Cuts(NamedTuple):
-    """Rows before which a file may be cut, ascending, with the cost of each; the first is 0, the last the end."""
+    """The rows before which a file may be cut, ascending, and the cost of each cut."""
 
     rows: list[int]
     costs: list[int]
@@ -177,15 +178,15 @@ class Cuts(NamedTuple):
 def split(
     data: bytes, root: Node | None, symbols: Sequence[Symbol], lines: list[int] | None = None
 ) -> tuple[Chunk, ...]:
-    """Cut a file into its chunks, in order; without a tree it is cut by its lines.
+    """Return the chunks of a file, in order; without a tree the file is cut by lines.
 
-    Concatenated they give the file back, and none but a single long line is above the limit. A definition within the
-    limit that has its lines to itself is never cut, and its leading comments stay with it where both fit.
+    The chunks, joined, are the file, and no chunk but a single long line is above the limit. A definition within the
+    limit that shares no line with others is never cut, and its leading comments stay with it if both fit.
     """
     if not data:
         return ()
     borders = [0, len(data)]
-    # What has so few bytes has no more characters: many files end here.
+    # So few bytes are no more characters than fit into one chunk, which holds for many files.
     if len(data) > CHUNK_TARGET_CHARS:
         rows = measure(data, lines)
         cuts = Cuts([0], [0]) if root is None else _cuts_by_tree(root, rows)
@@ -194,20 +195,20 @@ def split(
 
 
 def _cuts_by_tree(root: Node, rows: Rows) -> Cuts:
-    """Find the rows that begin a node and lie inside nothing that is small enough to keep whole."""
+    """Find the rows that begin a node and are inside no node that is small enough to keep whole."""
     starts, weights = rows
     end = len(starts) - 1
     found, costs = [0], [0]
     covered = -1  # the last row of what is kept whole so far
     led = -1  # the weight before what follows a comment or an attribute, for blank lines in between do not count
-    # A stack of our own: a hostile tree is deeper than Python can recurse.
+    # An explicit stack, because a hostile tree is deeper than Python can recurse.
     stack = [(node, 0) for node in reversed(root.named_children)]
     while stack:
         node, depth = stack.pop()
         first = bisect_right(starts, node.start_byte, 0, end) - 1
         last = bisect_left(starts, node.end_byte, first + 1, end) - 1
         role = _role(node.type)
-        # A body comes up only when what it belongs to is too large; then the cut must not fall between it and its head.
+        # A body is visited only when its definition is too large; then no cut may separate the body from its header.
         whole = role != _BODY and weights[last + 1] - weights[first] <= CHUNK_LIMIT_CHARS
         whole = whole and starts[last + 1] - starts[first] <= MAX_LINE_BYTES
         opened = not whole and last > first and depth < MAX_NESTING and _can_open(node, last - first)
@@ -220,7 +221,7 @@ def _cuts_by_tree(root: Node, rows: Rows) -> Cuts:
             if role == _LEADER and not opened:
                 led = weights[last + 1]
         elif first == covered and last > first > found[-1]:
-            # `}, function () {`: a cut here takes a bracket from the first, one in the middle would take more.
+            # In `}, function () {` a cut before the line takes a bracket from the first function; later cuts take more.
             found.append(first)
             costs.append(depth + _SHARED_ROW)
         if opened:
@@ -232,10 +233,10 @@ def _cuts_by_tree(root: Node, rows: Rows) -> Cuts:
 
 @cache
 def _role(node_type: str) -> int:
-    """Tell what a node of this type is to its neighbours.
+    """Return the role of a node of this type for cuts.
 
-    A leader stays with what follows it. A body begins inside what it belongs to, so its second child makes the first
-    good cut.
+    A leader stays with the node after it. A body stays with its header, so the first good cut is before the body's
+    second child.
     """
     if node_type.startswith(_LEADERS) or node_type.endswith(_LEADERS):
         return _LEADER
@@ -247,7 +248,7 @@ def _can_open(node: Node, rows: int) -> bool:
 
 
 def _with_lines(data: bytes, rows: Rows, cuts: Cuts) -> Cuts:
-    """Add the end of the file, and every line of the pieces that are still too large."""
+    """Return the cuts with the end of the file, and with every row of the pieces that are still too large."""
     end = len(rows.starts) - 1
     full = Cuts([], [])
     for row, following, cost in zip(cuts.rows, [*cuts.rows[1:], end], cuts.costs, strict=True):
@@ -262,7 +263,7 @@ def _with_lines(data: bytes, rows: Rows, cuts: Cuts) -> Cuts:
 
 
 def _choose(rows: Rows, cuts: Cuts) -> Iterator[int]:
-    """Yield the rows at which chunks begin, and the end."""
+    """Yield the rows at which chunks begin, and the end of the file."""
     weights = [rows.weights[row] for row in cuts.rows]
     offsets = [rows.starts[row] for row in cuts.rows]
     here, end = 0, len(cuts.rows) - 1
@@ -270,16 +271,16 @@ def _choose(rows: Rows, cuts: Cuts) -> Iterator[int]:
     while here < end:
         by_weight = bisect_right(weights, weights[here] + CHUNK_LIMIT_CHARS, here)
         by_bytes = bisect_right(offsets, offsets[here] + MAX_LINE_BYTES, here)
-        # One row above the limit is a chunk of its own.
+        # A single row above the limit becomes a chunk of its own.
         reach = max(min(by_weight, by_bytes) - 1, here + 1)
         here = _cheapest(weights, cuts.costs, here, reach)
         yield cuts.rows[here]
 
 
 def _cheapest(weights: list[int], costs: list[int], here: int, reach: int) -> int:
-    """Pick the place to end the chunk that begins at `here`: the latest of the cheapest within the target.
+    """Return the cut at which the chunk that begins at `here` ends: the latest of the cheapest within the target.
 
-    One beyond the target, up to `reach`, is taken when it is cheaper than all within.
+    A cut beyond the target, up to `reach`, is taken when it is cheaper than all cuts within the target.
     """
     runts = bisect_left(weights, weights[here] + CHUNK_MIN_CHARS, here + 1, reach + 1)
     target = bisect_right(weights, weights[here] + CHUNK_TARGET_CHARS, here + 1, reach + 1)
@@ -295,7 +296,7 @@ def _cheapest(weights: list[int], costs: list[int], here: int, reach: int) -> in
 
 
 def _chunks(data: bytes, borders: list[int], symbols: Sequence[Symbol]) -> Iterator[Chunk]:
-    # The extractor gives them in this order already; then sorting costs one look at each.
+    # Symbols mostly come in this order already, and then sorting is cheap.
     order = sorted(range(len(symbols)), key=[symbol.start_byte for symbol in symbols].__getitem__)
     begins = [symbols[index].start_byte for index in order]
     view = memoryview(data)
@@ -319,7 +320,7 @@ def _chunks(data: bytes, borders: list[int], symbols: Sequence[Symbol]) -> Itera
 
 
 def _innermost(symbols: Sequence[Symbol], index: int, at: int) -> int:
-    """Find the definition around a byte, given the last that begins before it: that one, a parent of it, or none."""
+    """Return the definition around a byte, given the last definition that begins before it; -1 when there is none."""
     for _ in range(MAX_NESTING):
         if index < 0 or symbols[index].end_byte > at:
             return index

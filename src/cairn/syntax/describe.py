@@ -1,4 +1,4 @@
-"""What a reader sees of a definition without its body: the doc comment above it, and its signature on one line."""
+"""Describe a definition without its body: by the doc comment above it, and by its signature on one line."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from tree_sitter import Node
 from cairn.core.limits import MAX_DOC_CHARS, MAX_SIGNATURE_CHARS
 from cairn.syntax.languages import HeaderFields
 
-# The marks that open or close a comment line in any of our languages.
+# The marks at the start of a comment line, in all languages.
 _LINE_START = re.compile(
     r"(?:/\*+!?|//+!?|\*+/|\*(?!\*)|#+[!:]?|--\[=*\[|\]=*\]$|"
     r"--+(?:[ \t]*[|^])?|\{-(?:[ \t]*[|^])?|;+|<!--|=begin|=end)[ \t]?"
 )
 _LINE_END = re.compile(r"(?:\*+/|-\}|-->)$")
 _CLOSERS = ("*/", "-}", "-->")
-# Elixir's `@doc "..."` and the tags around the text of a C# doc comment.
+# `@doc "..."` of Elixir, and the tags in a doc comment of C#.
 _DOC_ATTRIBUTE = re.compile(r"^@(?:module|type)?doc[ \t]+")
 _DOC_TAG = re.compile(r"</?(?:summary|remarks|returns|value|para)>")
 _QUOTES = re.compile(r'^[rRbBuUfFsS~]*("""|\'\'\'|"|\')')
 
 
 class CommentIndex:
-    """Finds the comment block that ends on the line right above a definition, through attributes and decorators."""
+    """The comments of a file, by the line on which they end.
+
+    Attributes and decorators between a comment and its definition are passed over.
+    """
 
     def __init__(
         self, data: bytes, comments: list[tuple[int, int]], attached: list[tuple[int, int]], lines: list[int]
@@ -42,14 +45,14 @@ class CommentIndex:
         self._ends = sorted(self._comment_ends + self._attached_ends) if attached else self._comment_ends
 
     def doc_above(self, line: int) -> str:
-        """The cleaned text of the comments above the definition that starts on this line; empty when there are none."""
+        """Return the text of the comments directly above a definition that starts on this line; empty without any."""
         lines, ends = self._lines, self._ends
         last = bisect_right(ends, lines[line - 1]) - 1
         if line < 2 or last < 0 or ends[last] <= lines[line - 2]:
             return ""  # nothing ends on the line above: most definitions
         known = self._doc_by_line.get(line)
         if known is None:
-            # Many names may stand on one line below a long comment.
+            # Kept, because many definitions may start on one line below a long comment.
             known = self._doc_by_line[line] = self._read_above(line)
         return known
 
@@ -71,21 +74,21 @@ class CommentIndex:
         return clean(b"\n".join(reversed(parts))) if parts else ""
 
     def _last_on(self, line: int, ends: list[int]) -> int:
-        """Index of the last span that ends on a line, or -1.
+        """Return the index of the last span that ends on a line; -1 when there is none.
 
-        Some grammars let a line comment run over its newline: the last byte decides the line, not the end.
+        The last byte of a span decides its line, because in some grammars a comment includes its newline.
         """
         index = bisect_right(ends, self._lines[line]) - 1
         return index if index >= 0 and ends[index] > self._lines[line - 1] else -1
 
     def _alone_on_its_line(self, start: int) -> bool:
-        """`x = 1  # why` belongs to its own line, not to the definition below."""
+        """Whether nothing stands before a comment on its line: `x = 1  # why` is no doc of the definition below."""
         line_start = self._lines[bisect_right(self._lines, start) - 1]
         return not self._data[line_start:start].strip()
 
 
 def clean(comment: bytes) -> str:
-    """A comment or doc string as plain text, bounded."""
+    """Return a comment or doc string as plain text, bounded."""
     text = comment.decode("utf-8", "replace")
     if "@" in text or "<" in text:
         text = _DOC_ATTRIBUTE.sub("", _DOC_TAG.sub("", text))
@@ -107,13 +110,12 @@ def _without_marks(line: str) -> str:
     return line.strip()
 
 
-# --- What a caller sees of a definition, on one line: everything before its body or its value, without
-# comments.
+# --- The signature of a definition: everything before its body or its value, on one line, without comments.
 
 
-# A heading, a key or a rule is its own text; its section is not part of it.
+# Kinds whose signature is their first line; the section below a heading is no part of it.
 _FIRST_LINE_ONLY = frozenset({"heading", "key", "rule", "element", "table"})
-# A header is short; what a hostile file puts there (30,000 names in one declaration) is not read to its end.
+# The most bytes of a header that are read: a hostile file has 30,000 names in one declaration.
 _LONG_HEADER = 4_000
 _WIDE_NODE = 1_000
 _COMMENT_MARK = re.compile(rb"//|/\*|#|--|\{-")
@@ -149,17 +151,17 @@ def signature(
     stop: int = 0,
     part: tuple[int, int, int] | None = None,
 ) -> str:
-    """The header of a definition with its white space folded, cut at a fixed length.
+    """Return the header of a definition with its white space folded, cut at a fixed length.
 
-    `start` is before the node when something is wrapped around it. `stop` is where the query says that the header
-    ends; `part` is (end of the shared head, start, end) of one name of several.
+    `start` is before the node when a wrapper is around it. `stop` is where the header ends according to the query;
+    `part` is (end of the shared head, start, end) of one name of several.
     """
     if part is not None:
         text = _visible(data, node, start, part[0]) + b" " + _visible(data, node, part[1], stop or part[2])
     elif kind in _FIRST_LINE_ONLY:
         text = data[start : min(node.end_byte, start + _LONG_HEADER)].split(b"\n", 1)[0]
     else:
-        # What a type alias stands for is all there is to see of it.
+        # The signature of a type alias includes the type that it stands for.
         text = _visible(data, node, start, stop or (node.end_byte if kind == "type" else _header_end(node, fields)))
     folded = b" ".join(text.split()).rstrip(b"{(:=;,\\").rstrip()
     return folded.decode("utf-8", "replace")[:MAX_SIGNATURE_CHARS]
@@ -173,7 +175,7 @@ def _visible(data: bytes, node: Node, start: int, end: int) -> bytes:
 
 
 def _header_end(node: Node, fields: HeaderFields) -> int:
-    """Offset where the body, the value or the first block of this definition begins."""
+    """Return the offset at which the body, the value or the first block of a definition begins."""
     while True:
         start = node.start_byte
         for field in fields.ends:
@@ -183,7 +185,7 @@ def _header_end(node: Node, fields: HeaderFields) -> int:
         for child in node.children:
             if child.type in _BODY_TYPES:
                 return child.start_byte
-        # A wrapper (a decorated function, `export default`, a template): the header ends where the inner one's does.
+        # The header of a wrapper (a decorated function, `export default`, a template) ends where the inner header ends.
         inner = _inner(node, fields)
         if inner is None or not inner.child_count:
             return node.end_byte
@@ -191,14 +193,14 @@ def _header_end(node: Node, fields: HeaderFields) -> int:
 
 
 def _inner(node: Node, fields: HeaderFields) -> Node | None:
-    """What a wrapper holds; what has parameters is a header itself."""
+    """Return the node inside a wrapper; None for a node with parameters, which is a header itself."""
     if any(node.child_by_field_id(field) is not None for field in fields.parameters):
         return None
     return next((inner for field in fields.inner if (inner := node.child_by_field_id(field)) is not None), None)
 
 
 def _without_comments(data: bytes, node: Node, start: int, end: int) -> bytes:
-    """The bytes of the header with every comment node inside it left out. Rare, so it may walk the nodes."""
+    """Return the bytes of a header without its comments; walks the nodes, which is slow but rarely needed."""
     cuts: list[tuple[int, int]] = []
     pending = [node]
     while pending:

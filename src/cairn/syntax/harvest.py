@@ -1,22 +1,22 @@
-"""Tree → matches, filed under what they are: the one pass of a language's query over a file.
+"""Run the query of a language over the tree of a file, and sort the matches by their roles.
 
-A query names what it finds by capture. Each pattern has exactly one *role*:
+The captures of a query name what is found. Each pattern has exactly one *role*:
 
     @def.KIND    a definition; with @name, optionally @container (a receiver type, a qualifying scope), @value (where
-                 its signature stops), @lead and @part (in `int a, b`: the shared head, this name's own piece; a @lead
-                 alone only stands before it), @level
-                 (a header: the definition is what follows it), @clause (neighbours of one name are one definition)
-    @ref.KIND    a use of a name; optionally @receiver; KIND `none` is a word that only looks like one
+                 its signature ends), @lead and @part (in `int a, b` the shared head and the piece of one name; a @lead
+                 alone extends the definition to its start), @level (a header, whose definition is what follows it),
+                 @clause (neighbours of one name are one definition)
+    @ref.KIND    a use of a name; optionally @receiver; KIND `none` is a word that only looks like a use
     @import      one imported name; with @module, optionally @name and @alias, or @everything (any node)
-    @import.HOW  a whole import tree, taken apart by the language's own `import_tree`
-    @export      a name that the file says it exports
-    @exported    a name of this file that others see under another name (`export { a as b }` exports b, shows a)
-    @comment     a comment; the ones that end right above a definition are its doc
+    @import.HOW  a whole import statement, which the language's own `import_tree` takes apart
+    @export      a name that the file exports explicitly
+    @exported    a name of this file that others see under another name (`a` in `export { a as b }`, which exports `b`)
+    @comment     a comment; the comments that end directly above a definition are its doc
     @attached    something between a comment and its definition: an attribute, a decorator
-    @around      something that belongs to the span of the definition that is its @inner: `export`, `template <…>`
+    @around      something that belongs to the span of the definition in its @inner: `export`, `template <…>`
     @doc         a doc string inside the definition it belongs to
 
-Where two patterns name the same place, the one that stands first in the query wins.
+Where two patterns match the same place, the earlier one in the query wins.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from cairn.syntax.names import name_of
 from cairn.syntax.patterns import Captures, Pattern, passes
 from cairn.syntax.traits import Traits
 
-# --- Definitions that are more than one node: a section runs to the next heading, a function has many clauses.
+# --- Definitions of more than one node: a section reaches to the next heading, a function may have many clauses.
 
 
 _BLANK = b" \t\r\n"
@@ -43,10 +43,12 @@ Span = tuple[int, int]
 
 
 class FoundDefinition(NamedTuple):
-    """One definition as its query found it.
+    """One definition as the query found it.
 
-    `level` is above 0 for a header whose definition is what follows it; `clause` is above -1 for one of several
-    pieces of a definition, and counts what must be equal for two pieces to belong together.
+    `level` is above 0 for a header, whose definition is what follows it. `clause` is above -1 for a clause of a
+    function, in Elixir the number of its parameters: neighbours of equal name and number are one definition. `stop` is
+    where the signature ends, 0 when the query does not say; `part` is (end of the shared head, start, end) of one name
+    of several.
     """
 
     start: int
@@ -64,12 +66,15 @@ class FoundDefinition(NamedTuple):
 
 
 def level_of(marker: Node) -> int:
-    """The digit in the kind of a heading's marker (`atx_h2_marker`); 1 for a header that has none."""
+    """Return the digit in the kind of a heading's marker (`atx_h2_marker`); 1 for a header without one."""
     return next((int(letter) for letter in marker.type if letter.isdigit()), 1)
 
 
 def whole(found: Iterable[FoundDefinition], data: bytes, around: dict[Span, Span]) -> list[FoundDefinition]:
-    """The definitions in order, outermost first: wrapped, every header spread over its section, clauses joined."""
+    """Return the definitions in order, outermost first, with their full spans.
+
+    Wrappers are included, headers reach over their sections, and the clauses of a function are joined.
+    """
     definitions = [_wrapped(definition, around) for definition in found] if around else list(found)
     if any(map(_level, definitions)):
         definitions = _spread(definitions, len(data))
@@ -91,18 +96,18 @@ def _order(definition: FoundDefinition) -> tuple[int, int, int]:
 
 
 def _wrapped(definition: FoundDefinition, around: dict[Span, Span]) -> FoundDefinition:
-    """`export`, a decorator or `template <…>` belongs to what it stands before; one may stand in another."""
+    """Return a definition with the span of its wrappers: `export`, decorators, `template <…>`; wrappers may nest."""
     span = (definition.start, definition.end)
     if span not in around:
         return definition
-    # A wrapper whose own word is missing from broken text has the span of what is in it.
+    # In broken text a wrapper without its own word has the span of its contents, and the loop must end there.
     while (wider := around.get(span, span)) != span:
         span = wider
     return definition._replace(start=span[0], end=span[1])
 
 
 def _trimmed(definition: FoundDefinition, data: bytes) -> FoundDefinition:
-    """Where indentation ends a block, the grammar counts the blank lines below it as part of it."""
+    """Return a definition without the blank lines at its end, which grammars of indented languages count as part."""
     end = definition.end
     while end > definition.start and data[end - 1] in _BLANK:
         end -= 1
@@ -110,11 +115,11 @@ def _trimmed(definition: FoundDefinition, data: bytes) -> FoundDefinition:
 
 
 def _spread(definitions: list[FoundDefinition], end: int) -> list[FoundDefinition]:
-    """A header reaches to the next one that is not below it, or to the end of the file."""
+    """Return the definitions, each header extended to the next header that is not below it, or to the end."""
     result = [definition for definition in definitions if not definition.level]
     open_headers: list[FoundDefinition] = []
     for header in sorted((d for d in definitions if d.level), key=lambda d: d.start):
-        # `package a` and then `package b` open a.b; two namespaces or two headings of one level follow one another.
+        # `package a` and then `package b` of Scala nest; two namespaces or two headings of one level are siblings.
         while header.kind != SymbolKind.MODULE and open_headers and open_headers[-1].level >= header.level:
             result.append(open_headers.pop()._replace(end=header.start))
         open_headers.append(header)
@@ -123,7 +128,7 @@ def _spread(definitions: list[FoundDefinition], end: int) -> list[FoundDefinitio
 
 
 def _joined(definitions: list[FoundDefinition]) -> list[FoundDefinition]:
-    """The clauses of one function, side by side, become the first of them with the span of all."""
+    """Return the definitions, with neighbouring clauses of one function joined into one definition."""
     result: list[FoundDefinition] = []
     open_at: list[int] = []
     for definition in definitions:
@@ -144,7 +149,7 @@ def _same_function(first: FoundDefinition, second: FoundDefinition) -> bool:
 
 
 def innermost(symbols: Sequence[Symbol], at: int) -> int:
-    """Index of the innermost symbol that holds an offset, or -1."""
+    """Return the index of the innermost symbol around an offset; -1 when there is none."""
     low, high = 0, len(symbols)
     while low < high:
         middle = (low + high) // 2
@@ -159,7 +164,7 @@ def innermost(symbols: Sequence[Symbol], at: int) -> int:
 
 
 def _previous_outer(symbols: Sequence[Symbol], index: int, at: int) -> int:
-    """A top-level symbol that ended before `at`: only an earlier one with the same start could still hold it."""
+    """Return the symbol around `at` after a top-level symbol that ends before it: one with the same start, or -1."""
     start = symbols[index].start_byte
     while index > 0 and symbols[index - 1].start_byte == start:
         index -= 1
@@ -173,13 +178,13 @@ _new = tuple.__new__
 
 
 class Harvest:
-    """The matches of one file, sorted into their roles, before anything is related to anything else."""
+    """The matches of one file, sorted by their roles and not yet related to one another."""
 
     def __init__(self, data: bytes, traits: Traits) -> None:
         self.data = data
         self.traits = traits
         self.is_ascii = data.isascii()
-        # One character for each byte, so that offsets hold; what is not ASCII must be read through `between`.
+        # Latin-1 gives one character for each byte, so offsets hold; text beyond ASCII must be read through `between`.
         self.letters = data.decode("latin-1")
         self.definitions: dict[int, FoundDefinition] = {}
         self.references: dict[int, tuple[int, int, str, list[Node] | None]] = {}
@@ -193,26 +198,26 @@ class Harvest:
         self.around: dict[tuple[int, int], tuple[int, int]] = {}
 
     def text(self, node: Node) -> str:
-        """The text of a node."""
+        """Return the text of a node."""
         if self.is_ascii:
             return self.letters[node.start_byte : node.end_byte]
         return self.between(node.start_byte, node.end_byte)
 
     def between(self, start: int, end: int) -> str:
-        """The text from one byte to another."""
+        """Return the text between two bytes."""
         if self.is_ascii:
             return self.letters[start:end]
         return self.data[start:end].decode("utf-8", "replace")
 
     def before(self, start: int, name: int) -> str:
-        """What stands in front of a name, where the modifiers are; only both ends of it when it is long."""
+        """Return the text before a name, where the modifiers are; of a long text only both ends."""
         if name - start > _LONG_HEADER:
             half = _LONG_HEADER // 2
             return f"{self.between(start, start + half)} {self.between(name - half, name)}"
         return self.between(start, name)
 
     def take(self, grammar: Grammar, root: Node) -> None:
-        """Run the query once and file every match under its role."""
+        """Run the query and sort every match by its role."""
         self._file(QueryCursor(grammar.query, match_limit=MAX_MATCH_STATES).matches(root), grammar.patterns)
         if grammar.top_patterns:
             cursor = QueryCursor(grammar.top_query, match_limit=MAX_MATCH_STATES)
@@ -227,7 +232,7 @@ class Harvest:
                 continue
             node = captures[capture][0]
             if family == "ref":
-                # Half of all matches: filed here, without a call.
+                # Uses are half of all matches, so they are handled without a call.
                 start = node.start_byte
                 known = references.get(start)
                 if known is None or place < known[0]:
@@ -248,7 +253,7 @@ class Harvest:
         name = captures["name"][0]
         at, name_end = name.start_byte, name.end_byte
         known = self.definitions.get(at)
-        # The parser puts empty names where one is missing.
+        # Where a name is missing, the parser inserts an empty one.
         if at == name_end or (known is not None and known.pattern <= pattern):
             return
         called = name_of(name.type, self.between(at, name_end))
@@ -256,7 +261,7 @@ class Harvest:
             return
         start, end = node.start_byte, node.end_byte
         if len(captures) == 2:
-            # Nothing but a span and a name: most definitions. Without the frame of the constructor.
+            # Most definitions have only a span and a name; making the tuple directly saves the constructor's call.
             plain = (start, end, pattern, kind, called, at, "", node, None, 0, 0, -1)
             self.definitions[at] = _new(FoundDefinition, plain)
             return

@@ -1,4 +1,4 @@
-"""The name of a definition as people say it, whatever marks the language writes around it."""
+"""Turn the text of a name into the name that people use, without quotes and other marks of the language."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _LONG_ELEMENT = 2_000
 
 
 def name_of(node_type: str, text: str) -> str:
-    """`:size` is size, `size: ` is size, a heading loses its closing marks; folded to one line and bounded."""
+    """Return the name in the text of a node, on one line and bounded.
+
+    `:size` and `size: ` are `size`; a heading loses its closing marks.
+    """
     if len(text) < _LONG_NAME and text.isidentifier():
         return text  # nearly every name
     if node_type in ("simple_symbol", "atom"):
@@ -28,7 +31,7 @@ def name_of(node_type: str, text: str) -> str:
     elif node_type == "operator_cast":
         text = text.partition("(")[0].strip()
     elif node_type == "element":
-        # All the text of a heading, whatever is marked in it. One that is never closed holds the rest of the page.
+        # The text of a heading without its tags; bounded, as a heading that is never closed holds the rest of the page.
         text = " ".join(_TAG.sub(" ", text[:_LONG_ELEMENT]).split())
     elif node_type == "inline":
         text = _CLOSING_MARKS.sub("", text)
@@ -39,7 +42,7 @@ def name_of(node_type: str, text: str) -> str:
 
 
 def unquote(text: str) -> str:
-    """A string literal's inside, an angle-bracket include's inside, anything else as it is."""
+    """Return the inside of a string literal or of an include in angle brackets; any other text unchanged."""
     text = text.strip()
     if len(text) >= 2 and text[0] == text[-1] and text[0] in _QUOTE_PAIRS:
         return text[1:-1]
@@ -49,5 +52,5 @@ def unquote(text: str) -> str:
 
 
 def text_of(data: bytes, node: Node | None) -> str:
-    """The text of a node; empty where there is none."""
+    """Return the text of a node; empty without a node."""
     return data[node.start_byte : node.end_byte].decode("utf-8", "replace") if node is not None else ""

@@ -1,7 +1,8 @@
-"""Where names stand, found when somebody asks: the local names of one function, and one name in the code of a file.
+"""Find the local names of one function, and the places of one name in the code of a file.
 
-A local name belongs to the innermost scope around it that binds it. Names that nothing in the function binds are not
-local and are left out. A block that binds a name twice, as Rust allows, has one name.
+Both are found by parsing the file again, on request. A local name belongs to the innermost scope around it that binds
+it. Names that the function does not bind are not local and are left out. A block that binds a name twice, as Rust
+allows, counts as one name.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ _NOT_HERE = frozenset({"global_statement", "nonlocal_statement"})
 
 
 class LocalPlace(NamedTuple):
-    """Where a local name stands, and what is done with it there."""
+    """A place of a local name, and its role there."""
 
     start_byte: int
     role: str
 
 
 class LocalName(NamedTuple):
-    """A name and all its places, in order; `scope` is the byte at which the scope begins that it belongs to."""
+    """A local name and all its places, in order; `scope` is the byte at which its scope begins."""
 
     name: str
     scope: int
@@ -45,9 +46,9 @@ class _Use(NamedTuple):
 
 
 def local_names(data: bytes, language: str, start: int, end: int) -> tuple[LocalName, ...] | None:
-    """The local names of the function from this byte to that one, in the order in which they first stand.
+    """Return the local names of the function between two bytes, in the order of their first places.
 
-    None where the language has no `local_rules`, or there is no function or it cannot be parsed.
+    None when the language has no `local_rules`, when no function is there, or when the file cannot be parsed.
     """
     grammar = load(language)
     rules = grammar.traits.local_rules if grammar is not None else None
@@ -59,7 +60,7 @@ def local_names(data: bytes, language: str, start: int, end: int) -> tuple[Local
 
 
 def _function(node: Node | None, rules: LocalRules, start: int, end: int) -> Node | None:
-    """The outermost function in these bytes: a decorator, `export` or `const name =` may stand before it."""
+    """Return the outermost function between two bytes, after a decorator, `export` or `const name =`."""
     found = [node] if node is not None else []
     for each in found:
         if each.type in rules.functions and start <= each.start_byte and each.end_byte <= end:
@@ -70,7 +71,7 @@ def _function(node: Node | None, rules: LocalRules, start: int, end: int) -> Nod
 
 
 class _Walk:
-    """One walk over one function."""
+    """One walk over the nodes of one function."""
 
     def __init__(self, rules: LocalRules, data: bytes) -> None:
         self._rules, self._data = rules, data
@@ -122,7 +123,7 @@ class _Walk:
             while not self._is_function[scope]:
                 scope = self._parents[scope]
             role = DEFINITION
-        # A capital in a pattern of Rust is a constant or a variant.
+        # A capitalized name in a pattern of Rust is a constant or a variant of an enum.
         if role in (PARAMETER, DEFINITION) and not (name[:1].isupper() and "function_item" in self._rules.functions):
             self._bound[scope].add(name)
         elif role == WRITE and self._rules.writes_bind:
@@ -130,7 +131,7 @@ class _Walk:
         self._uses.append(_Use(name, node.start_byte, role, scope))
 
     def _binding(self, scope: int, node: Node) -> int:
-        """`:=` in a comprehension of Python binds in the function around it."""
+        """Return the scope in which a written name is bound; `:=` in a Python comprehension binds in the function."""
         around = node.parent
         if around is not None and around.type == "named_expression":
             while not self._is_function[scope]:
@@ -151,11 +152,10 @@ class _Walk:
         return self._data[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
-# --- Where a name stands in the code of a file: not in comments, not in texts, and not as part of a longer
-# word.
+# --- The places of a name in the code of a file: not in comments, not in strings, not as a part of a longer word.
 
 
-# What grammars call a name; most of them have several kinds (`property_identifier`).
+# Grammars call the nodes of names `identifier` or something longer, such as `property_identifier`.
 _NAME = "identifier"
 _OTHER_NAMES = frozenset({"constant", "name"})
 _SHORTHANDS = {
@@ -165,9 +165,9 @@ _SHORTHANDS = {
 
 
 def places_of_name(data: bytes, language: str, name: str) -> tuple[NamePlace, ...]:
-    """Where the name begins as a name of the code; where that cannot be told, wherever it stands.
+    """Return the places of a name in the code of a file; when the file cannot be parsed, every place of the word.
 
-    The modules that an import of Python comes from are left out: they are files, and no definition has that name.
+    The modules that Python imports are left out, because a module is a file and not a definition.
     """
     word = name.encode("utf-8", "surrogateescape")
     found = tuple(match.start() for match in whole_name(name).finditer(data))
@@ -192,7 +192,7 @@ def _shorthand(node: Node) -> Shorthand:
 
 
 def _is_module_taken_apart(node: Node) -> bool:
-    """`const { name } = require(...)`."""
+    """Whether a name is taken from a module, as in `const { name } = require(...)`."""
     around = node.parent.parent if node.parent is not None else None
     value = around.child_by_field_name("value") if around is not None else None
     made_by = value.child_by_field_name("function") if value is not None else None
@@ -200,7 +200,7 @@ def _is_module_taken_apart(node: Node) -> bool:
 
 
 def _is_held(node: Node) -> bool:
-    """A type of Go that is the name of its field too: `struct { Name }`, `struct { *other.Name }`."""
+    """Whether a type of Go is also the name of its field: `struct { Name }`, `struct { *other.Name }`."""
     around = node.parent
     if around is not None and around.type == "qualified_type":
         around = around.parent
@@ -209,7 +209,7 @@ def _is_held(node: Node) -> bool:
 
 
 def _is_module(node: Node) -> bool:
-    """`name` in `import name` and in `from .name import other`."""
+    """Whether a name is a module that Python imports: `import name`, `from .name import other`."""
     path = node.parent
     around = path.parent if path is not None and path.type == "dotted_name" else None
     if around is not None and around.type == "aliased_import":

@@ -1,8 +1,8 @@
-"""Bytes → tree, within a budget of time and memory, whatever the bytes are.
+"""Parse a file into a syntax tree within a budget of time and memory, whatever the bytes are.
 
 Some inputs make error recovery quadratic (100,000 times `<a>` in a .py file parses for minutes). The parser cannot be
-interrupted, but it asks for its input piece by piece; when the budget is spent it is told that the input has ended,
-comes back at once, and the half tree is thrown away.
+interrupted, but it reads its input piece by piece: when the budget is spent, the input ends, the parser returns at
+once, and the incomplete tree is discarded.
 """
 
 from __future__ import annotations
@@ -16,19 +16,20 @@ from cairn.core.limits import MAX_PARSE_BYTES, MAX_PARTIAL_RANGES, PARSE_CPU_SEC
 from cairn.syntax.chunks import line_starts
 from cairn.syntax.languages import Grammar
 
-# Error recovery can be cubic: 24 KiB of `x=>` in a .c file parse for 80 s. At this size that is a few milliseconds.
+# A file up to this size is parsed without a budget. Error recovery can be cubic (24 KiB of `x=>` in a .c file parse for
+# 80 s), which at this size is a few milliseconds.
 _SMALL_BYTES = 1024
 _SLICE_BYTES = 4 * 1024
 _MOST_BROKEN_NODES = 50_000
-# A query looks along all later siblings of a bare token: 100,000 times `[` in one error node cost ten seconds.
+# A query visits all later siblings of an anonymous token: 100,000 times `[` in one error node cost ten seconds.
 _WIDEST_ERROR = 20_000
-# A query over a chain of nested nodes is quadratic at best; over 100,000 (`@a ` in Ruby) it was not seen to end.
+# A query over a chain of nested nodes is quadratic at best; over 100,000 nodes (`@a ` in Ruby) it did not end.
 _DEEPEST = 5_000
 _DEPTH_STEP = 8 * 1024
 
 
 def parse(data: bytes, grammar: Grammar, *, clock: Clock = SYSTEM_CLOCK) -> Tree | None:
-    """The tree of a whole file, or None when it is too large or its parse would cost too much."""
+    """Return the tree of a whole file; None when the file is too large or parsing it costs too much."""
     overruns = grammar.traits.overruns
     if len(data) > MAX_PARSE_BYTES or (overruns is not None and overruns(data)):
         return None
@@ -49,9 +50,9 @@ def parse(data: bytes, grammar: Grammar, *, clock: Clock = SYSTEM_CLOCK) -> Tree
 
 
 def _is_too_deep(tree: Tree, size: int) -> bool:
-    """Is there a place so many levels down that a query would not come back?
+    """Whether a tree is so deep somewhere that a query over it would not end.
 
-    Asked at a few places only: a level takes at least a byte, so a deep chain is deep for thousands of bytes around.
+    Only a few places are tested: a level takes at least one byte, so a deep chain is deep over thousands of bytes.
     """
     for offset in range(0, size if size > _DEEPEST else 0, _DEPTH_STEP):
         cursor = tree.walk()
@@ -64,7 +65,7 @@ def _is_too_deep(tree: Tree, size: int) -> bool:
 
 
 def _has_wide_error(root: Node) -> bool:
-    """Is there an error node with so many bare tokens side by side that a query over it would never end?"""
+    """Whether an error node has so many anonymous tokens side by side that a query over it would not end."""
     if not root.has_error:
         return False
     pending = [root]
@@ -80,10 +81,9 @@ def _has_wide_error(root: Node) -> bool:
 
 
 def broken_lines(data: bytes, root: Node, lines: list[int] | None = None) -> tuple[tuple[int, int], ...]:
-    """The line ranges (1-based, inclusive) that the grammar could not make sense of; merged, in order, capped.
+    """Return the line ranges (1-based, inclusive) that could not be parsed: merged, in order, at most so many.
 
-    Only nodes with an error below them are looked at. In a file that is all errors the search stops after a while and
-    the rest is called broken as a whole.
+    In a file full of errors the search stops after a number of nodes, and every node that is left counts as broken.
     """
     if not root.has_error:
         return ()

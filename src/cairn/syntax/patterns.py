@@ -1,8 +1,8 @@
-"""Query text → its patterns, and the questions about text that we ask ourselves.
+"""Split the text of a query into patterns, and take out the conditions on text, which are tested here.
 
-The query engine could ask them (`#eq?`, `#match?`, `#any-of?`), but only of a tree that knows its bytes, and ours comes
-from a parse that can be stopped (see `parse.py`) and does not. So they are taken out of the text that the engine sees
-and asked of each match afterwards, which also costs less than the engine's way.
+The query engine can test such conditions (`#eq?`, `#match?`, `#any-of?`) only on a tree that has its bytes, and the
+trees of `parse.py` have none, because their parse can be stopped. So the conditions are removed from the text that the
+engine gets and tested on each match, which is also faster.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ _ESCAPE = re.compile(r"\\(.)")
 
 
 class TextQuestion(NamedTuple):
-    """What the text of a capture must be, or with `negated` must not be: one of `words`, like `regex`, as `other`."""
+    """A condition on the text of a capture: equal to one of `words`, matched by `regex`, or equal to capture `other`.
+
+    `negated` turns the condition around.
+    """
 
     capture: str
     negated: bool
@@ -38,10 +41,10 @@ class TextQuestion(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """One pattern of a query, by its place there; the earlier wins where two find the same.
+    """One pattern of a query and its place in the query; where two patterns match the same node, the earlier wins.
 
-    Its role is what its matches are: the capture that says so, before and behind the dot of its name. `text` is without
-    the questions, `root` the kind of node that it begins at.
+    `capture` is the capture that tells the role of the matches, such as `def.class`; `family` (`def`) and `kind`
+    (`class`) are its two parts. `text` is the pattern without conditions, `root` the kind of its outermost node.
     """
 
     place: int
@@ -54,13 +57,16 @@ class Pattern(NamedTuple):
 
 
 def patterns(query: str) -> list[Pattern]:
-    """The patterns of a query in their order. Refuses one without a role and a question that it does not know."""
+    """Return the patterns of a query in order.
+
+    Raises `ValueError` for a pattern without a role or with an unknown condition.
+    """
     texts = [text for text in _texts(query) if text.strip()]
     return [_pattern(place, text) for place, text in enumerate(texts)]
 
 
 def _texts(query: str) -> Iterator[str]:
-    """Each pattern reaches to the next bracket that stands in none; comments are left out."""
+    """Yield the text of each pattern, which reaches to the next bracket at the outermost level; without comments."""
     depth = at = 0
     pieces: list[str] = []
     for token in _TOKEN.finditer(query):
@@ -85,11 +91,11 @@ def _pattern(place: int, text: str) -> Pattern:
 
 
 def role_of(pattern: str) -> tuple[str, str, str]:
-    """The one telling capture of a pattern: its family, its whole name, its kind."""
+    """Return the capture that tells the role of a pattern, as family, whole name and kind; raises `ValueError`."""
     for capture in _CAPTURE.findall(_STRING.sub("", pattern)):
         family, _, kind = capture.partition(".")
         if family in _ROLES:
-            # Interned, comparing two of them looks at their addresses only.
+            # Interned strings are compared by their addresses.
             return intern(family), intern(capture), intern(kind)
     raise ValueError(f"a pattern without a role: {pattern}")
 
@@ -102,7 +108,7 @@ def _question(negated: str | None, how: str, capture: str, arguments: str) -> Te
 
 
 def passes(questions: tuple[TextQuestion, ...], captures: Captures, text: Callable[[Node], str]) -> bool:
-    """Whether every node of every capture asked for answers; a capture that is not there has nothing to say."""
+    """Whether the captures of a match meet all conditions; a capture without nodes meets every condition."""
     for capture, negated, words, regex, other in questions:
         for node in captures.get(capture, ()):
             found = text(node)

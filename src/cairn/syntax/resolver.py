@@ -1,4 +1,4 @@
-"""Where imports lead and what binds a name: what only code can say of a language, the same for all until one differs.
+"""The base class of resolvers, which find the files of imports and tell what binds a name in a language.
 
 A language's `resolver.py` holds one subclass of `Resolver`, called `RESOLVER`. It sees the files of a snapshot as
 `SnapshotFiles`: paths, languages, folders and, for settings, their text.
@@ -15,12 +15,12 @@ from typing import NamedTuple
 from cairn.core.limits import MAX_CONFIG_BYTES
 from cairn.core.types import Import
 
-# What one import may lead to; a package of more files is cut, so that a hostile tree cannot multiply the work.
+# The most files that one import leads to, so that a package of a hostile tree cannot multiply the work.
 MOST_FILES = 1_000
 
 
 class Lead(StrEnum):
-    """Where an import leads: into the snapshot, out of it, or nowhere that can be shown."""
+    """Where an import leads: into the snapshot, out of it, or unknown."""
 
     INSIDE = "inside"
     EXTERNAL = "external"
@@ -28,10 +28,10 @@ class Lead(StrEnum):
 
 
 class ImportTarget(NamedTuple):
-    """What an import leads to. `name` is to be found in one of `files`; empty means the files themselves.
+    """What an import leads to: the definition `name` in one of `files`, or the files themselves when `name` is empty.
 
-    `name` is `*` for everything, and dotted for what is inside a definition. `module` are the files that the name is
-    when it is a module of its own (`from package import module`).
+    `name` is `*` for a wildcard, and dotted for a member of a definition. `module` are the files of the name when it is
+    a module itself, as in `from package import module`.
     """
 
     lead: Lead
@@ -45,12 +45,12 @@ UNRESOLVED = ImportTarget(Lead.UNRESOLVED)
 
 
 def inside(files: tuple[str, ...], name: str = "", module: tuple[str, ...] = ()) -> ImportTarget:
-    """A target in the snapshot; one without any file is `UNRESOLVED`."""
+    """Return a target in the snapshot; `UNRESOLVED` without any file."""
     return ImportTarget(Lead.INSIDE, files[:MOST_FILES], name, module[:MOST_FILES]) if files or module else UNRESOLVED
 
 
 class SnapshotFiles:
-    """The paths of a snapshot and what can be asked of them. Nothing depends on the order in which they were given."""
+    """The files of a snapshot by path, folder and name; the order in which they are given does not matter."""
 
     def __init__(self, languages: Mapping[str, str], read: Callable[[str], bytes | None]) -> None:
         self.languages = {path: languages[path] for path in sorted(languages)}
@@ -61,7 +61,7 @@ class SnapshotFiles:
 
     @cached_property
     def folders(self) -> dict[str, tuple[str, ...]]:
-        """Every folder that holds a file at any depth, with the files that stand right in it; the root is empty."""
+        """Every folder that contains a file at any depth, with the files directly in it; the root is the empty path."""
         inner: dict[str, list[str]] = {"": []}
         for path in self.languages:
             folder = parent(path)
@@ -75,31 +75,31 @@ class SnapshotFiles:
 
     @cached_property
     def by_name(self) -> dict[str, tuple[str, ...]]:
-        """The files of every last name of a path."""
+        """The files by the last part of their path."""
         found: dict[str, list[str]] = {}
         for path in self.languages:
             found.setdefault(path.rpartition("/")[2], []).append(path)
         return {name: tuple(paths) for name, paths in found.items()}
 
     def settings(self, path: str) -> str | None:
-        """The text of a settings file; None when there is none, or when it is too large to be one."""
+        """Return the text of a settings file; None when there is no such file or it is too large."""
         if path not in self.languages:
             return None
         data = self._read(path)
         return None if data is None or len(data) > MAX_CONFIG_BYTES else data.decode("utf-8", "replace")
 
     def head(self, path: str, size: int) -> str:
-        """The beginning of a file."""
+        """Return the first `size` bytes of a file as text."""
         return (self._read(path) or b"")[:size].decode("utf-8", "replace")
 
 
 def parent(path: str) -> str:
-    """The folder of a path; empty for what stands in the root."""
+    """Return the folder of a path; empty for a file in the root."""
     return path.rpartition("/")[0]
 
 
 def above(folder: str) -> list[str]:
-    """A folder and those around it, the nearest first, the root last."""
+    """Return a folder and the folders around it, the nearest first, the root last."""
     found = [folder]
     while folder:
         folder = parent(folder)
@@ -108,12 +108,12 @@ def above(folder: str) -> list[str]:
 
 
 def below(folder: str, inner: str) -> str:
-    """The path of something in a folder."""
+    """Return the path of `inner` in a folder."""
     return f"{folder}/{inner}" if folder and inner else folder or inner
 
 
 def normal(folder: str, relative: str) -> str | None:
-    """The path that `relative` means in a folder; None when it leads out of the root or is no path."""
+    """Return the path that `relative` means in a folder; None when it leads out of the root."""
     parts = folder.split("/") if folder else []
     for part in relative.split("/"):
         if part == "..":
@@ -125,52 +125,55 @@ def normal(folder: str, relative: str) -> str | None:
     return "/".join(parts)
 
 
-# Names that `let`, `val` and their like declare, in whatever language.
+# Text before a name that `let`, `val` or a similar word declares, in any language.
 _DECLARED = re.compile(r"(?:\b(?:let|mut|val|var|auto|const|ref|final)\s+)$")
-# Between the bars of a closure, `|a, b: u8|`; after `||` and after the second bar names are used.
+# Text before a parameter of a closure, as in `|a, b: u8|`; after `||` and after the second bar names are used.
 _CLOSURE_BEFORE = re.compile(r"(?<!\|)\|[^|()\n]*$")
 _CLOSURE_AFTER = re.compile(r"\s*[,:|](?!\|)")
 _PARAMETER = re.compile(r"\s*[,:=)]")
 
 
 class Resolver:
-    """The default: imports lead nowhere, and names are bound as in most languages. One object serves one snapshot."""
+    """The default resolver: imports are unresolved, and names are bound as in most languages.
+
+    A resolver serves one snapshot.
+    """
 
     def __init__(self, files: SnapshotFiles) -> None:
         self._files = files
 
     def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> ImportTarget:
-        """Where an import of this file leads.
+        """Return where an import of this file leads.
 
-        `within` are the modules that are written inside the file around the import, outermost first.
+        `within` are the modules inside the file around the import, outermost first.
         """
         return UNRESOLVED
 
     def find(self, path: str, parts: list[str], within: tuple[str, ...]) -> ImportTarget:
-        """Where a path of names leads that begins with one of the language's `path_roots`."""
+        """Return where a path of names leads that begins with one of the language's `path_roots`."""
         return UNRESOLVED
 
     def child(self, path: str, name: str) -> tuple[str, ...]:
-        """The files of the module of this name that belongs to this file's own."""
+        """Return the files of the submodule `name` of the module that this file is."""
         return ()
 
     def beside(self, path: str) -> frozenset[str]:
-        """The files that share a scope with this one without any import, itself included."""
+        """Return the files that share a scope with this file without an import, this file included."""
         return frozenset({path})
 
     @staticmethod
     def local_name(module: str) -> str:
-        """The name that an import of a whole module gives it, when no other is written; empty for none."""
+        """Return the name that an import of a whole module binds when it has no alias; empty for none."""
         return ""
 
     @staticmethod
     def exported_as(text: bytes) -> dict[str, str]:
-        """What other files call the names of a file, where they have other names there; `WHOLE` for the file itself."""
+        """Return the local name for each exported name of a file that differs; `WHOLE` stands for the file itself."""
         return {}
 
     @classmethod
     def binds_here(cls, before: str, after: str, in_header: bool) -> bool:
-        """Whether a function makes a name its own at a place, by what stands before it and after it."""
+        """Whether a function binds a name at a place, by the text before and after the name."""
         return (in_header and cls.is_parameter(before, after)) or cls.declares(before, after)
 
     @classmethod
@@ -185,11 +188,11 @@ class Resolver:
 
 
 WHOLE = "="
-"""What a file that says `module.exports = a` exports in place of itself."""
+"""The exported name that stands for a whole file, as in `module.exports = a`."""
 
 
 def follows_a_type(before: str, after: str) -> bool:
-    """Whether a name in a header is a parameter as C and Java write it: `Type name`."""
+    """Whether a name in the header of a function is a parameter in the form `Type name` of C and Java."""
     last = before.rstrip()[-1:]
     return (last.isalnum() or last in "*&>]") and after.lstrip()[:1] in (",", ")", "[")
 
@@ -199,5 +202,5 @@ _LOCAL_AFTER = re.compile(r"\s*(?:=(?!=)|;)")
 
 
 def is_declared_by_type(before: str, after: str) -> bool:
-    """Whether a name in a body is declared as C and C# do it: `Type name = …` or `Type name;`."""
+    """Whether a name in the body of a function is declared as in C and C#: `Type name = …` or `Type name;`."""
     return bool(_LOCAL_BEFORE.search(before) and _LOCAL_AFTER.match(after))

@@ -1,6 +1,6 @@
-"""Matches → definitions, related to one another: parents, containers, docs, visibility.
+"""Turn the matches of a query into facts: symbols with parents, containers, docs and visibility; uses; imports.
 
-Positions are byte offsets; lines come from one table of line starts, because asking a node for its point costs more
+Positions are byte offsets. Lines come from one table of line starts, because asking a node for its point costs more
 than a bisection.
 """
 
@@ -35,7 +35,7 @@ _new = tuple.__new__
 
 
 def imports_of(harvest: Harvest, lines: list[int]) -> tuple[Import, ...]:
-    """Imports in order of place; `local x = require "y"` is one import, though the call alone would be another."""
+    """Return the imports in order of place; `local x = require "y"` is one import, not two."""
     if not harvest.imports:
         return ()
     found = [
@@ -47,7 +47,7 @@ def imports_of(harvest: Harvest, lines: list[int]) -> tuple[Import, ...]:
 
 
 def references_of(harvest: Harvest, symbols: tuple[Symbol, ...], lines: list[int]) -> tuple[Reference, ...]:
-    """Uses in order of place, each with the definition around it; one sweep over both sorted lists."""
+    """Return the uses in order of place, each with the definition around it, in one sweep over both sorted lists."""
     letters, between = harvest.letters, None if harvest.is_ascii else harvest.between
     found = harvest.references
     references: list[Reference] = []
@@ -58,12 +58,12 @@ def references_of(harvest: Harvest, symbols: tuple[Symbol, ...], lines: list[int
     begins.append(end_of_file)
     line = line_start = next_line = next_change = name_byte = 0
     scope = -1
-    # A name where it is defined is no use of it, and loading a file (`require "x"`) is an import, not a call.
+    # The name in a definition is no use, and `require "x"` is an import and not a call.
     told = harvest.definitions.keys() | {at for at, *_ in harvest.imports}
-    # This loop runs once for every use in a repository: what stays the same from one to the next is not asked again.
+    # This loop runs once for every use in a repository, so what stays the same from one use to the next is kept.
     for start in sorted(found)[:MAX_REFERENCES_PER_FILE]:
         _, end, kind, receiver = found[start]
-        # The parser puts an empty name where one is missing.
+        # Where a name is missing, the parser inserts an empty one.
         if start in told or start == end or kind == "none":
             continue
         if start >= next_change:
@@ -85,16 +85,16 @@ def references_of(harvest: Harvest, symbols: tuple[Symbol, ...], lines: list[int
         before = _receiver(receiver[0], letters, between) if receiver else ""
         owner = scope
         if start < name_byte:
-            # In `a = f(), b = g()` both names have the whole span: the use belongs to the last name before it.
+            # In `a = f(), b = g()` both definitions have the whole span; a use belongs to the last name before it.
             while owner > 0 and symbols[owner].name_byte > start and symbols[owner - 1][5:7] == symbols[owner][5:7]:
                 owner -= 1
-        # What the constructor of a NamedTuple does, less a frame: the most frequent value of all.
+        # Making the tuple directly saves the constructor's call; no other value is made as often.
         references.append(_new(Reference, (kind, name, before, start, line, start - line_start, owner)))
     return tuple(references)
 
 
 def _receiver(node: Node, letters: str, between: Callable[[int, int], str] | None) -> str:
-    """The text before the dot; `?` for an expression too long to be a name."""
+    """Return the text before the dot; `?` for an expression that is too long to be a name."""
     start, end = node.start_byte, node.end_byte
     if end - start > _LONG_RECEIVER:
         return "?"
@@ -102,7 +102,7 @@ def _receiver(node: Node, letters: str, between: Callable[[int, int], str] | Non
     return "?" if "\n" in text else text.strip(".!")
 
 
-# Kinds as plain text: looking up the member of an Enum costs more than the comparison.
+# Kinds are plain text here, because looking up the member of an Enum costs more than the comparison.
 _CLASS_LIKE = frozenset({"class", "interface", "struct", "enum", "union", "trait", "object", "impl"})
 _MEMBERS = frozenset({"property", "field"})
 _REFINED = frozenset({"function", "method", "variable"})
@@ -110,7 +110,7 @@ _LONG_CONTAINER = 1_000
 
 
 class Extracted(NamedTuple):
-    """What one pass over a tree gives."""
+    """The facts from one pass over a tree."""
 
     symbols: tuple[Symbol, ...]
     references: tuple[Reference, ...]
@@ -119,13 +119,13 @@ class Extracted(NamedTuple):
 
 
 def extract(data: bytes, root: Node, grammar: Grammar, lines: list[int] | None = None) -> Extracted:
-    """Everything the query of this grammar finds in the tree, related. `lines` are the line starts, if known."""
+    """Return all facts that the query of this grammar finds in a tree; `lines` are the line starts, if known."""
     harvest = Harvest(data, grammar.traits)
     harvest.take(grammar, root)
     lines = lines or line_starts(data)
     found = list(harvest.definitions.values())
     if harvest.aliases:
-        # `const json = require("json")` names what another file defines; it is an import, not a definition.
+        # `const json = require("json")` is an import and not a definition.
         found = [definition for definition in found if definition.name_byte not in harvest.aliases]
     definitions = whole(found, data, harvest.around)
     symbols = _Builder(harvest, grammar, lines).build(definitions[:MAX_SYMBOLS_PER_FILE])
@@ -134,7 +134,7 @@ def extract(data: bytes, root: Node, grammar: Grammar, lines: list[int] | None =
 
 
 class _Builder:
-    """Makes the symbols of one file, outermost first."""
+    """The construction of the symbols of one file, outermost first."""
 
     def __init__(self, harvest: Harvest, grammar: Grammar, lines: list[int]) -> None:
         self.harvest = harvest
@@ -154,7 +154,7 @@ class _Builder:
             parent = -1
             while open_at:
                 outer = symbols[open_at[-1]]
-                # Two names of one declaration (`var a, b`) share a span and are siblings.
+                # The names of one declaration (`var a, b`) have the same span and are siblings.
                 if end <= outer.end_byte and (start != outer.start_byte or end != outer.end_byte):
                     parent = open_at[-1]
                     break
@@ -175,7 +175,7 @@ class _Builder:
         if parent >= 0:
             above = self.symbols[parent]
             if kind in _MEMBERS and above.kind == "constructor":
-                # `constructor(private port: Port)` stands in the constructor and declares a field of the class.
+                # `constructor(private port: Port)` declares a field of the class inside the constructor.
                 above = self.symbols[above.parent] if above.parent >= 0 else None
         if above is not None:
             container = f"{qualified(above)}.{owner}" if owner else qualified(above)
@@ -191,7 +191,7 @@ class _Builder:
         return _new(Symbol, fields)
 
     def _signature(self, found: FoundDefinition, kind: str) -> str:
-        """The signature of a definition; thousands of names may share one node, whose header is read once."""
+        """Return the signature of a definition; the last one is kept, as thousands of names may share one node."""
         shared = (found.node.id, found.stop, kind, found.part)
         if self.last_signature[0] != shared:
             args = (found.node, self.fields, kind, found.start, found.stop, found.part)
@@ -200,7 +200,7 @@ class _Builder:
         return self.last_signature[1]
 
     def _give_docs(self) -> None:
-        """A doc string belongs to the innermost definition around it, the first of several there."""
+        """Give each doc string to the innermost definition around it; the first of several counts."""
         claimed: set[int] = set()
         for start, end in sorted(dict(self.harvest.docs).items()):
             owner = innermost(self.symbols, start)
@@ -210,13 +210,13 @@ class _Builder:
 
 
 def qualified(symbol: Symbol) -> str:
-    """The dotted path that ends with this symbol: the container of what is in it."""
-    # Nested thousands deep, every name would carry all the names around it.
+    """Return the dotted name of a symbol, which is the container of the symbols inside it."""
+    # Bounded, because symbols may be nested thousands deep.
     return f"{symbol.container}.{symbol.name}"[-_LONG_CONTAINER:] if symbol.container else symbol.name
 
 
 def _refined_kind(kind: str, name: str, owner: str, above: Symbol | None, traits: Traits) -> str:
-    """A function in a class is a method, one that makes an object is a constructor, a shouting variable a constant."""
+    """Return the exact kind: a function in a class is a method or a constructor, a variable in capitals a constant."""
     if kind == "function" and (owner or (above is not None and above.kind in _CLASS_LIKE)):
         kind = "method"
     if kind == "method" and name in traits.constructors:

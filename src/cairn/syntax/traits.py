@@ -1,7 +1,7 @@
-"""What no grammar and no query say of a language: one frozen value, written in the language's folder.
+"""The traits of a language: what neither its grammar nor its query says, as one frozen value in its folder.
 
-Whoever needs to tell languages apart asks for a trait and never for a name: a new language then changes no code but its
-own. A trait that a language does not set has the value that fits most languages.
+Code that must tell languages apart asks for a trait and never for the name of a language, so that a new language needs
+no change outside of its folder. A trait that a language does not set has the value that fits most languages.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ ImportedName = tuple[str, str, str]
 
 PARAMETER, DEFINITION, WRITE, READ = "parameter", "definition", "write", "read"
 SAME, OUTSIDE, NOTHING = "same", "outside", "nothing"
-"""As the node around it; a definition in the scope around this node; no name of a value at all."""
+"""Further roles: the role of the node around; a definition in the scope around the node; no local name at all."""
 
 Fields = dict[str, dict[str, str]]
 
 
 class LocalRules(NamedTuple):
-    """What binds a name inside a function.
+    """The rules for what binds a name inside a function.
 
-    `fields` says for a kind of node what a name is that stands in one of its fields (`""`: in none); what is not listed
-    there only reads the name. `SAME` hands on what the node itself is: the parts of a pattern are what the pattern is.
-    `scopes` are the kinds of nodes that hold the names bound in them; of these, `functions` hold those of `var` too.
-    With `writes_bind` a name that is assigned anywhere in a function belongs to it.
+    `fields` gives for a kind of node the role of a name in each of its fields (`""`: in no field); in every other field
+    a name is read. `SAME` passes on the role of the node: the parts of a pattern have the role of the pattern. `scopes`
+    are the kinds of nodes that own the names bound in them; `functions` are those scopes that also own names declared
+    with `var`. With `writes_bind` a name that a function assigns belongs to the function.
     """
 
     functions: frozenset[str]
@@ -45,7 +45,7 @@ class LocalRules(NamedTuple):
 
 
 def each(kinds: str, fields: dict[str, str]) -> Fields:
-    """Give every one of these kinds of nodes the same fields."""
+    """Return the same fields for each of these kinds of nodes."""
     return dict.fromkeys(kinds.split(), fields)
 
 
@@ -58,7 +58,7 @@ def words(text: str) -> frozenset[str]:
 
 
 class Main(StrEnum):
-    """Which function called `main` begins a program."""
+    """Where a function `main` must be to begin a program."""
 
     NONE = "none"
     AT_TOP = "at_top"
@@ -68,9 +68,9 @@ class Main(StrEnum):
 
 
 class Bases(StrEnum):
-    """In which order the bases of a class are asked for a member.
+    """The order in which the bases of a class are searched for a member.
 
-    `LINEAR`: the first one that has it, but no base before a class that inherits from it.
+    `LINEAR` is the order of Python: the first base that has the member, but no class before one that inherits from it.
     """
 
     FIRST = "first"
@@ -80,66 +80,66 @@ class Bases(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """One language. Families are languages that name each other's definitions.
+    """The traits of one language. A family is a set of languages whose files import each other's definitions.
 
     Attributes:
-        name: The name of the language, which is the name of its folder too.
-        wheel: The distribution that holds its grammar; `tree-sitter-<name>` where it is empty.
+        name: The name of the language, which is also the name of its folder.
+        wheel: The distribution with its grammar; `tree-sitter-<name>` when empty.
         function: The function of the wheel's module that returns the grammar.
-        queries: The query files below `languages/`, in order; `<name>/query.scm` where there are none.
-        overruns: Whether a text would make the grammar write behind a buffer of its own.
+        queries: The query files below `languages/`, in order; `<name>/query.scm` when empty.
+        overruns: Whether a text would make the grammar write beyond one of its buffers.
 
         visibility: Which definitions other files can see.
-        constructors: The names of methods that make an object.
+        constructors: The names of methods that are constructors.
         import_tree: Takes one import statement apart, for queries that capture `@import.HOW`.
-        local_rules: What binds a name in a function; None where local names are not known.
+        local_rules: What binds a name in a function; None when local names are not supported.
 
-        family: The family whose imports are resolved together; empty where imports lead nowhere.
-        resolver: The folder whose `resolver.py` says where imports lead and what binds a name; empty for the default.
+        family: The family whose imports are resolved together; empty when imports are not resolved.
+        resolver: The folder whose `resolver.py` resolves imports and tells what binds a name; empty for the default.
 
-        own: The receivers that mean the object of the class around them.
+        own: The receivers that mean the instance of the class around them.
         own_receiver: A pattern that finds the name of the receiver in the signature of a method.
-        own_lost_in: A word of code between a method and a use behind which `own` may be another object.
+        own_lost_in: A word between a method and a use, after which `own` may be another object.
         base: The receivers that mean the bases of the class around them.
         path_roots: The words that begin a path of modules.
-        namespaces: `a::b::name` names something in a namespace, in the file or in one that it includes.
+        namespaces: `a::b::name` names a definition in a namespace, in the file or in a file that it includes.
 
-        packages: A file says in which package it is, and sees the names of that package without an import.
+        packages: A file declares its package, and sees the names of that package without an import.
         package_is_folder: A package is a folder, and a type may have methods in several of its files.
-        includes: An import brings all that a file holds, and a prototype and its definition are one.
-        imports_all_used: A file imports whatever it uses of other files.
-        import_binds_first: `import a.b` gives a name to `a`.
-        exports_by: The word that an import begins with which other files see; empty where they see every import.
-        rebinds: A name may be defined, imported and assigned in one scope, and any of these may be meant.
-        seen_through: Kinds of definitions around a whole file, which those who import do not name again.
-        no_names: Kinds of definitions at the top of a file that are no names.
+        includes: An import brings everything of a file, and a prototype and its definition are one.
+        imports_all_used: A file imports everything that it uses from other files.
+        import_binds_first: `import a.b` binds the name `a`.
+        exports_by: The first word of an import that re-exports; empty when every import re-exports.
+        rebinds: A name may be defined, imported and assigned in one scope, and a use may mean any of these.
+        seen_through: Kinds of definitions around a whole file that an import does not name, such as a package.
+        no_names: Kinds of definitions at the top of a file that cannot be named.
 
-        modules_in_files: A module may be written in a file, as a scope of its own, or be another file.
-        impls: The members and the bases of a type stand on its `impl` blocks.
+        modules_in_files: A module may be a scope inside a file, or another file.
+        impls: The members and the bases of a type are in its `impl` blocks.
         extensions: A function may be written outside of the class that it belongs to, and be imported.
-        bare_members: Members of the class around need no receiver.
-        bare_innermost: Of these, only members of the innermost class do not.
-        bare_outside: A method that is written outside of its class sees its members, too.
-        bases: In which order the bases of a class are asked.
-        anonymous_classes: A function may make an object with methods that see each other.
+        bare_members: Members of the classes around can be named without a receiver.
+        bare_innermost: Only members of the innermost class can be named without a receiver.
+        bare_outside: A method that is written outside of its class can name its members without a receiver too.
+        bases: The order in which the bases of a class are searched.
+        anonymous_classes: A function may make an object whose methods see each other.
         class_body_runs: The body of a class runs from top to bottom and sees what it has defined so far.
-        members_need_receiver: Of a class or an object its code can name only the members of an enum alone.
-        blocks_hide: A name belongs to the block around it; lines are indented as blocks are nested.
-        callbacks_bind: Callbacks, which are no definitions, hold names of their own.
-        infers_types: `infer Name` in a type makes a name for a part of another type.
-        types_are_names: Where a type is named no variable is meant.
-        types_are_values: A type may be a variable, so a local name may hide one.
-        calls_are_methods: Where a name is called no variable is meant.
-        type_first: A declaration writes the type before the name, and a field needs no receiver.
-        type_last: A declaration writes the type after the name, without a mark between them.
-        no_classes: Words that stand in the place of a type and say nothing of the class.
+        members_need_receiver: Members can be named without a receiver only in an enum.
+        blocks_hide: A name is visible only in the block around it; indentation shows the blocks.
+        callbacks_bind: Callbacks, which are no definitions, bind names of their own.
+        infers_types: `infer Name` in a type declares a name for a part of another type.
+        types_are_names: The name of a type never means a variable.
+        types_are_values: A type may be a variable, so a local name may hide a type.
+        calls_are_methods: The name of a call never means a variable.
+        type_first: A declaration has the type before the name, and a field needs no receiver.
+        type_last: A declaration has the type after the name, without a sign between them.
+        no_classes: Words in the place of a type that say nothing about the class.
 
-        common: Names that every program calls on values of the language: to be the only one of a name proves nothing.
-        common_prefix: What the names begin with that the language itself calls.
+        common: Names of methods that every program calls: to be the only definition of such a name proves nothing.
+        common_prefix: The prefix of names that the language itself calls.
         main: Which function begins a program.
-        run_as_module: The name of the file that runs when its package is run.
+        run_as_module: The name of the file that is run when its package is run.
         package_file: The name of the file that makes a folder a package.
-        script_marks: Texts that show that a file is run as it is.
+        script_marks: Texts that show that a file is run directly.
     """
 
     name: str
@@ -202,10 +202,10 @@ class Traits:
 
     @property
     def distribution(self) -> str:
-        """The wheel that holds the grammar."""
+        """The distribution with the grammar."""
         return self.wheel or f"tree-sitter-{self.name}"
 
     @property
     def query_files(self) -> tuple[str, ...]:
-        """The files of the query, in order; patterns that come first win."""
+        """The query files, in order; earlier patterns win."""
         return self.queries or (f"{self.name}/query.scm",)

@@ -1,7 +1,7 @@
-"""Which definitions can other files see? Rules that languages share; a rule of one alone stands in its folder.
+"""The rules for which definitions other files can see; a rule of a single language is in that language's folder.
 
-The rule decides what enters the interface hash, so when in doubt it says yes: a hash that changes too often costs a
-second look, one that changes too seldom hides a broken caller.
+A rule decides what enters the interface hash, so in doubt a definition counts as visible: a hash that changes too often
+costs a second look, and one that changes too seldom hides a broken caller.
 """
 
 from __future__ import annotations
@@ -12,25 +12,26 @@ from typing import NamedTuple, Protocol
 
 from cairn.core.types import Symbol
 
-# Kinds as plain text here and below: looking up the member of an Enum costs more than the comparison.
+# Kinds are plain text here, because looking up the member of an Enum costs more than the comparison.
 CALLABLE = frozenset({"function", "method", "constructor"})
 _WORDS = re.compile(r"[A-Za-z_]+")
-# `private(set) var` is read by everybody, `private[http] def` by a whole package.
+# Not private to readers: `private(set) var` of Swift is readable everywhere, `private[http] def` of Scala in a package.
 _HALF_HIDDEN = re.compile(r"\b(?:file)?private\s*(?:\(set\)|\[[^\]]*\])")
 
 
 class OwnExports(Protocol):
-    """What a file says itself of its exports."""
+    """The exports that a file declares itself."""
 
     exports: set[str]
     exported: set[str]
 
 
 class Visibility(NamedTuple):
-    """A rule: of a kind, a name, what stands before it, the definition around it and the file's own exports.
+    """A visibility rule.
 
-    `by_name`: the rule needs no look at what stands before the name. `by_owner`: it asks for the type that the name
-    says it belongs to, in place of the name.
+    `rule` gets the kind, the name, the text before the name, the definition around it and the file's own exports.
+    `by_name` says that the rule does not need the text before the name. `by_owner` says that a method that is written
+    outside of its type is judged by the name of the type.
     """
 
     rule: Callable[[str, str, str, Symbol | None, OwnExports], bool]
@@ -41,9 +42,9 @@ class Visibility(NamedTuple):
 def is_exported(
     visibility: Visibility, kind: str, name: str, before: str, above: Symbol | None, owner: str, found: OwnExports
 ) -> bool:
-    """Can a definition of this name, below `above`, be named from another file?
+    """Whether other files can name a definition that is inside the definition `above`.
 
-    `before` is what stands before the name; `owner` is the type that it says it belongs to, though it stands outside.
+    `before` is the text before the name; `owner` is the type of a method that is written outside of its type.
     """
     if above is not None and (not above.exported or above.kind in CALLABLE):
         return False
@@ -65,7 +66,7 @@ def _capital(kind: str, name: str, _before: str, _above: Symbol | None, _found: 
 def _export_statement(_kind: str, name: str, before: str, above: Symbol | None, found: OwnExports) -> bool:
     if above is not None:
         return not name.startswith("#") and not has_word(before, "private")
-    # What is declared to be somewhere else can be named from anywhere.
+    # `declare` announces something that is defined elsewhere, which every file can name.
     return name in found.exports or name in found.exported or has_word(before, "declare")
 
 
@@ -82,8 +83,8 @@ def _not_local(_kind: str, name: str, before: str, _above: Symbol | None, found:
 
 
 def has_word(before: str, *words: str) -> bool:
-    """Is one of these words in front of the name, where every modifier stands?"""
-    # Nearly always the letters alone are not there; only then the words are looked at one by one.
+    """Whether one of these words is among the modifiers before a name."""
+    # The substring test is cheap and nearly always false; only then the text is split into words.
     return any(word in before and word in _WORDS.findall(_HALF_HIDDEN.sub("", before)) for word in words)
 
 

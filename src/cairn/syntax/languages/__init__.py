@@ -1,10 +1,11 @@
-"""A language is one folder here; whoever has to tell languages apart asks for traits and never for a name.
+"""Load languages: each is one folder here, with its grammar's query, its traits and its resolver.
 
-`query.scm` says what the trees of a language mean, `traits.py` what no query can say, and `resolver.py`, where there is
-one, where its imports lead and what binds a name. `pins.py` lists all languages and is generated.
+`query.scm` says what the trees of a language mean, `traits.py` what no query can say. An optional `resolver.py`
+resolves imports and tells what binds a name. `pins.py` lists all languages and is generated. Code that must tell
+languages apart asks for a trait and never for the name of a language.
 
-A grammar comes from its official wheel, pinned by the package; nothing is ever downloaded. Loading is lazy and once per
-process: a worker that meets only Go pays only for Go.
+A grammar comes from its official wheel, pinned by the package; nothing is ever downloaded. A language is loaded when
+first needed, once per process: a worker that gets only Go files loads only Go.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _FOLDER = os.path.dirname(__file__)
 
 
 class HeaderFields(NamedTuple):
-    """The fields of a node that tell where a header ends, as the numbers this grammar gives them, absent ones left out.
+    """The fields of nodes that tell where a header ends, by their numbers in a grammar, as far as it has them.
 
-    `ends` are what follows a header, `parameters` say that the node is one itself, `inner` is what a wrapper holds.
+    `ends` follow a header, `parameters` show that the node itself is a header, `inner` is the node inside a wrapper.
     """
 
     ends: tuple[int, ...]
@@ -43,10 +44,11 @@ class HeaderFields(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """A loaded language, ready to parse: one parser and one query, shared by every file of this process.
+    """A loaded language: one parser and one query, shared by all files of this process.
 
-    The query is in two parts. A pattern that begins at the root of the tree stays half-found over all of it, and the
-    engine looks at every half-found match at every node: as `top_query` such patterns meet the top of a tree only.
+    The query is in two parts. A pattern that begins at the root of a tree stays unfinished over the whole tree, and the
+    engine checks every unfinished match at every node. So such patterns form the `top_query`, which runs only at the
+    root.
     """
 
     traits: Traits
@@ -60,7 +62,7 @@ class Grammar:
 
 @cache
 def traits_of(name: str) -> Traits:
-    """The traits of a language; those that fit most languages where it has no folder."""
+    """Return the traits of a language; the default traits when it has no folder."""
     if name not in PINS:
         return Traits(name)
     traits: Traits = importlib.import_module(f"{__name__}.{name}.traits").TRAITS
@@ -69,7 +71,7 @@ def traits_of(name: str) -> Traits:
 
 @cache
 def resolver_of(name: str) -> type[Resolver]:
-    """What says where imports of a language lead and what binds a name in it; only those who ask load it."""
+    """Return the resolver class of a language, loaded when first asked for; the default when it has none."""
     from cairn.syntax.resolver import Resolver  # noqa: PLC0415
 
     folder = traits_of(name).resolver
@@ -80,7 +82,7 @@ def resolver_of(name: str) -> type[Resolver]:
 
 
 def query_text(name: str) -> str:
-    """The query of a language: its `.scm` files, joined in order; patterns that come first win."""
+    """Return the query of a language: its `.scm` files, joined in order; earlier patterns win."""
     return "\n".join(map(_query_file, PINS[name].queries))
 
 
@@ -91,23 +93,26 @@ def _query_file(name: str) -> str:
 
 
 def has_uses(name: str) -> bool:
-    """Whether the uses of names are known in this language: nothing names a heading of Markdown or a key of JSON."""
+    """Whether the uses of names are known in a language; headings of Markdown and keys of JSON have no uses."""
     return name not in PINS or "@ref." in query_text(name)
 
 
 @cache
 def load(name: str) -> Grammar | None:
-    """The grammar of a language, or None when it has none and its files are cut by lines."""
+    """Return the grammar of a language; None when it has none and its files are cut by lines.
+
+    Raises `GrammarMismatch` when the installed grammar is not the pinned one.
+    """
     pin = PINS.get(name)
     if pin is None:
         return None
-    # Every command asks for the fingerprint, and few parse.
+    # Imported here, because every command needs the fingerprint, and few parse.
     from tree_sitter import Parser, Query  # noqa: PLC0415
 
     traits = traits_of(name)
     language = language_of(traits)
     if checksum_of(language) != pin.checksum:
-        # What this grammar sees would go into an index whose fingerprint names another one.
+        # The facts that this grammar finds would go into an index whose fingerprint names another grammar.
         raise GrammarMismatch(language=name, wanted=f"{pin.distribution} {pin.version}")
     parser = Parser(language)
     root = parser.parse(b"").root_node.type
@@ -119,7 +124,7 @@ def load(name: str) -> Grammar | None:
 
 
 def language_of(traits: Traits) -> Language:
-    """The grammar as its wheel gives it."""
+    """Return the grammar from its wheel."""
     from tree_sitter import Language  # noqa: PLC0415
 
     module = importlib.import_module(traits.distribution.replace("-", "_"))
@@ -131,7 +136,7 @@ def _header_fields(language: Language) -> HeaderFields:
         return tuple(number for name in names if (number := language.field_id_for_name(name)) is not None)
 
     return HeaderFields(
-        # A default value or a body may change without any user of the name noticing.
+        # A change of a default value or a body is invisible to the users of a definition.
         numbers("body", "value", "right", "default_value"),
         numbers("parameters"),
         numbers("definition", "declaration", "declarator"),
@@ -139,10 +144,10 @@ def _header_fields(language: Language) -> HeaderFields:
 
 
 def identity(name: str) -> str:
-    """What the index fingerprint says of a grammar: the same on every machine, different when it would see otherwise.
+    """Return what the index fingerprint contains for a language: the pinned wheel, its checksum and a query digest.
 
-    The pinned wheel, the pinned checksum, and a digest of our query text. Nothing is loaded for it: every command asks
-    for the fingerprint, and few parse.
+    The identity is the same on every machine and changes when the grammar or the query changes. Nothing is loaded for
+    it, because every command needs the fingerprint, and few parse.
     """
     pin = PINS[name]
     queries = hashlib.sha256(query_text(name).encode()).hexdigest()
@@ -151,14 +156,14 @@ def identity(name: str) -> str:
 
 @cache
 def identities() -> tuple[tuple[str, str], ...]:
-    """Every language with its identity, sorted: one input of the index fingerprint."""
+    """Return every language with its identity, sorted: one input of the index fingerprint."""
     return tuple((name, identity(name)) for name in sorted(PINS))
 
 
 def checksum_of(language: Language) -> str:
-    """A digest of a grammar's own tables of names: a swapped or rebuilt grammar shows here, on any platform.
+    """Return a digest of a grammar's tables of names, which tells a swapped or rebuilt grammar on any platform.
 
-    The bytes of the shared library would not do; they differ from one platform to the next.
+    The bytes of the shared library are no use for this, because they differ between platforms.
     """
     tables = hashlib.sha256(f"{language.abi_version} {language.parse_state_count}".encode())
     for kind in range(language.node_kind_count):

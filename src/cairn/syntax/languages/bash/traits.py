@@ -1,4 +1,4 @@
-"""Bash and other shells of its kind."""
+"""Traits of Bash and similar shells."""
 
 from __future__ import annotations
 

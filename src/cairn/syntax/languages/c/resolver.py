@@ -1,4 +1,4 @@
-"""Includes of C and C++: beside the file, else the one file of the snapshot whose path ends like that."""
+"""Resolve includes of C and C++: beside the file, else the one file whose path ends like the include."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from cairn.syntax.resolver import (
 
 
 class CModules(Resolver):
-    """Finds the files that includes name."""
+    """The includes of C and C++."""
 
     def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> ImportTarget:
-        """The included file; what fits several files equally well is unresolved."""
+        """Return the included file; unresolved when several files match equally well."""
         if imported.name:
-            # `using a::b` names what some include has brought; it leads to no file by itself.
+            # `using a::b` names a definition of an included file and leads to no file by itself.
             return UNRESOLVED
         words = imported.module
         beside = normal(parent(path), words)
@@ -39,7 +39,7 @@ class CModules(Resolver):
             return UNRESOLVED
         fits = [each for each in named if each == plain or each.endswith(f"/{plain}")]
         if len(fits) > 1:
-            # An include folder of the same project is nearer than one of another.
+            # Of several projects in one repository, the include folders nearest to the file come first.
             around = above(parent(path))[:128]
             near = (below(folder, root) for folder in around for root in ("", "include", "src", "inc"))
             close = [place for folder in near if (place := below(folder, plain)) in self._files]
@@ -50,12 +50,12 @@ class CModules(Resolver):
 
     @classmethod
     def is_parameter(cls, before: str, after: str) -> bool:
-        """`Type name`: the name follows a type."""
+        """Whether the name is a parameter in the form `Type name`."""
         return follows_a_type(before, after)
 
     @classmethod
     def declares(cls, before: str, after: str) -> bool:
-        """As its type is written before it, or by `auto`."""
+        """Whether the name is declared by a type before it, or by `auto`."""
         return is_declared_by_type(before, after) or super().declares(before, after)
 
 

@@ -1,4 +1,4 @@
-"""C: prototypes and definitions are one, and an include brings all that a file holds."""
+"""Traits of C: a prototype and its definition are one, and an include brings everything of a file."""
 
 from __future__ import annotations
 

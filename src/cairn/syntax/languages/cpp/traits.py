@@ -1,4 +1,4 @@
-"""C++: what C has, namespaces, and methods that are written outside of their class."""
+"""Traits of C++: those of C, namespaces, and methods that are written outside of their class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def cpp_using(node: Node, data: bytes) -> Iterator[ImportedName]:
-    """`using a::b` brings one name; `using namespace a` and `using enum a` bring all of them."""
+    """Yield the name that `using a::b` brings; `using namespace a` and `using enum a` bring all names."""
     path = text_of(data, node.named_children[-1]) if node.named_children else ""
     if any(child.type in ("namespace", "enum") for child in node.children):
         yield path, "*", ""

@@ -1,4 +1,4 @@
-"""Local names of C#, which are declared as in C. Its imports lead to no files."""
+"""Tell what binds a name in C#, where names are declared as in C; imports of C# are not resolved."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from cairn.syntax.resolver import Resolver, follows_a_type, is_declared_by_type
 
 
 class CSharpNames(Resolver):
-    """Knows what binds a name."""
+    """The bindings of C#."""
 
     @classmethod
     def is_parameter(cls, before: str, after: str) -> bool:
-        """`Type name`: the name follows a type."""
+        """Whether the name is a parameter in the form `Type name`."""
         return follows_a_type(before, after)
 
     @classmethod
     def declares(cls, before: str, after: str) -> bool:
-        """As its type is written before it, or by `var`."""
+        """Whether the name is declared by a type before it, or by `var`."""
         return is_declared_by_type(before, after) or super().declares(before, after)
 
 

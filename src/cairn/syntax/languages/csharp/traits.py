@@ -1,4 +1,4 @@
-"""C#: most members are private until they say otherwise."""
+"""Traits of C#: most members are private unless a modifier says otherwise."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OPEN = frozenset({"interface", "enum", "namespace"})
 
 
 def _csharp(_kind: str, _name: str, before: str, above: Symbol | None, _found: OwnExports) -> bool:
-    # The properties of `record Point(int X)` carry no modifier and are public.
+    # The properties of `record Point(int X)` have no modifier and are public.
     if above is None or above.kind in _OPEN or " record " in f" {above.signature}":
         return not has_word(before, "private", "file")
     return has_word(before, "public", "protected", "internal")

@@ -1,4 +1,4 @@
-"""CSS: rules, selectors and imported style sheets."""
+"""Traits of CSS: rules, selectors and imported style sheets."""
 
 from __future__ import annotations
 

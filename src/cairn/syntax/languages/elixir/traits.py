@@ -1,4 +1,4 @@
-"""Elixir: `def` and `defp`, and four words that import."""
+"""Traits of Elixir: `def` and `defp`, and four words that import."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _elixir(_kind: str, _name: str, before: str, _above: Symbol | None, _found: 
 
 
 def elixir(node: Node, data: bytes) -> Iterator[ImportedName]:
-    """`alias A.{B, C}`, `alias A.B, as: D`, `import A, only: [f: 1]`, `require A`, `use A`."""
+    """Yield the names of `alias A.{B, C}`, `alias A.B, as: D`, `import A, only: [f: 1]`, `require A` and `use A`."""
     how = text_of(data, node.child_by_field_name("target"))
     arguments = next((child for child in node.named_children if child.type == "arguments"), None)
     if arguments is None or not arguments.named_children:

@@ -1,4 +1,4 @@
-"""Imports of Go: a path below a module of the snapshot is a folder, and all its files are the package."""
+"""Resolve imports of Go: a path below a module of the snapshot is a folder, whose files are the package."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _CLOSURE_AFTER = re.compile(r"\s+[\w*\[.]|\s*,")
 
 
 class GoModules(Resolver):
-    """Finds packages by their import paths."""
+    """The packages of Go, found by their import paths."""
 
     def __init__(self, files: SnapshotFiles) -> None:
         super().__init__(files)
         self._beside: dict[str, frozenset[str]] = {}
 
     def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> ImportTarget:
-        """The files of the package, its tests left out."""
+        """Return the files of the imported package, without its tests."""
         words = imported.module
         vendored = self._package(below("vendor", words))
         if vendored:
@@ -37,7 +37,7 @@ class GoModules(Resolver):
         return UNRESOLVED if words.startswith(".") else EXTERNAL
 
     def beside(self, path: str) -> frozenset[str]:
-        """The files of the folder: those of one package share their names."""
+        """Return the Go files of the same folder, which share their names."""
         folder = parent(path)
         if folder not in self._beside:
             inner = self._files.folders.get(folder, ())
@@ -50,7 +50,7 @@ class GoModules(Resolver):
 
     @cached_property
     def _modules(self) -> dict[str, str]:
-        """The folders of modules by path; the first in order of place wins."""
+        """The folders of modules by module path; the first folder in order wins."""
         found: dict[str, str] = {}
         for path in self._files.by_name.get("go.mod", ()):
             named = _MODULE.search(self._files.settings(path) or "")
@@ -60,7 +60,7 @@ class GoModules(Resolver):
 
     @staticmethod
     def local_name(module: str) -> str:
-        """The last part of the path, without its version and without what says that it is Go."""
+        """Return the last part of the path, without a version and without `go-` or `-go`."""
         parts = [part for part in module.split("/") if part]
         if len(parts) > 1 and re.fullmatch(r"v\d+", parts[-1]):
             parts.pop()
@@ -68,12 +68,12 @@ class GoModules(Resolver):
 
     @classmethod
     def is_parameter(cls, before: str, after: str) -> bool:
-        """`name Type` or `a, b Type`."""
+        """Whether the name is a parameter in the form `name Type` or `a, b Type`."""
         return before.rstrip()[-1:] in "(," and not after.startswith(("(", "."))
 
     @classmethod
     def declares(cls, before: str, after: str) -> bool:
-        """By `:=`, by `var`, or as a parameter of a function inside."""
+        """Whether the name is declared by `:=`, by `var`, or as a parameter of an inner function."""
         if _CLOSURE_BEFORE.search(before) and _CLOSURE_AFTER.match(after):
             return True
         return bool(_DECLARED_BEFORE.search(before) and _DECLARED_AFTER.match(after))

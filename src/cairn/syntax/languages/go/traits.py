@@ -1,4 +1,4 @@
-"""Go: a package is a folder, and a capital makes a name public."""
+"""Traits of Go: a package is a folder, and a capital makes a name public."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LOCALS = LocalRules(
 
 
 def go(node: Node, data: bytes) -> Iterator[ImportedName]:
-    """One import of Go; a dot before the path brings in every name of the package."""
+    """Yield the import of one Go path; a dot before the path brings every name of the package."""
     name, path = node.child_by_field_name("name"), node.child_by_field_name("path")
     if path is not None:
         alias = text_of(data, name) if name is not None else ""

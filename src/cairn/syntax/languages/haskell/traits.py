@@ -1,4 +1,4 @@
-"""Haskell: a list of exports, and imports with lists of names."""
+"""Traits of Haskell: a list of exports, and imports with lists of names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _export_list(kind: str, name: str, _before: str, above: Symbol | None, found: OwnExports) -> bool:
-    """Instances have no name to hide; what is inside a type goes with its type."""
+    """Whether the export list has a name; instances are always visible, and members are as visible as their type."""
     inside = above is not None and above.kind != "module"
     if not found.exports or inside or kind in ("impl", "module"):
         return True
@@ -23,7 +23,10 @@ def _export_list(kind: str, name: str, _before: str, above: Symbol | None, found
 
 
 def haskell(node: Node, data: bytes) -> Iterator[ImportedName]:
-    """An import with its list of names, its alias, or everything; what is hidden cannot be told from what is not."""
+    """Yield the names of an import: those of its list, its alias, or a wildcard.
+
+    An import with `hiding` counts as a wildcard, because the names it brings are not known.
+    """
     module = text_of(data, node.child_by_field_name("module"))
     alias = text_of(data, node.child_by_field_name("alias"))
     names = node.child_by_field_name("names")

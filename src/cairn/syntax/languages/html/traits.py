@@ -1,4 +1,4 @@
-"""HTML: elements with names, headings, and the style sheets that a page loads."""
+"""Traits of HTML: elements with names, headings, and the style sheets that a page loads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def html_link(node: Node, data: bytes) -> Iterator[ImportedName]:
-    """The style sheet that a `<link rel="stylesheet" href="...">` loads, whatever the order of its attributes."""
+    """Yield the style sheet of a `<link rel="stylesheet" href="...">`, whatever the order of its attributes."""
     attributes = {
         text_of(data, attribute.named_children[0]): text_of(data, attribute.named_children[1]).strip("\"'")
         for attribute in node.named_children

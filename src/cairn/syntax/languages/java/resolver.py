@@ -1,4 +1,4 @@
-"""Imports of Java, Kotlin and Scala: packages are what files say they are in, wherever they lie."""
+"""Resolve imports of Java, Kotlin and Scala by the packages that files declare, wherever the files are."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ LANGUAGES = frozenset({"java", "kotlin", "scala"})
 _HEAD_BYTES = 16_384
 _PACKAGE = re.compile(r"^[ \t]*package[ \t]+([\w.`]+)[ \t]*;?", re.MULTILINE)
 _MOST_PARTS = 64
-# `com.google.gson` says whose a package is, `com.google` does not.
+# So many parts tell the project of a package: `com.google.gson` does, `com.google` does not.
 _OWNER_PARTS = 3
 
 
 class JvmModules(Resolver):
-    """Finds packages by name, and in them the files that are called like a class."""
+    """The packages of the JVM languages, found by name."""
 
     def __init__(self, files: SnapshotFiles) -> None:
         super().__init__(files)
         self._beside: dict[str, frozenset[str]] = {}
 
     def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> ImportTarget:
-        """The files of the longest package that the import begins with; the rest is a name in one of them."""
+        """Return the files of the longest package that the import begins with; the rest is a name in one of them."""
         words = imported.module.replace("`", "")
         whole = f"{words}.{imported.name}" if imported.name and words else imported.name or words
         found = self._longest(whole)
         if found is None and self._files.languages[path] == "scala":
-            # Scala looks from the own package outwards.
+            # Scala also resolves an import relative to its own package and the packages around it.
             around = self._package_of.get(path, "")
             while around and found is None:
                 found = self._longest(f"{around}.{whole}", beyond=around.count(".") + 1)
@@ -39,14 +39,17 @@ class JvmModules(Resolver):
         return found
 
     def beside(self, path: str) -> frozenset[str]:
-        """The files of the same package: they see each other's names."""
+        """Return the files of the same package, which see each other's names."""
         package = self._package_of.get(path, "")
         if package not in self._beside:
             self._beside[package] = frozenset(self._packages.get(package, ()))
         return self._beside[package]
 
     def _longest(self, whole: str, beyond: int = 0) -> ImportTarget | None:
-        """The package with the most parts; one that has no more than `beyond` is meant only for a class of its own."""
+        """Return the longest package that a dotted name begins with; None when there is none.
+
+        A package of at most `beyond` parts counts only when one of its files has the name of the next part.
+        """
         parts = whole.split(".")[:_MOST_PARTS]
         for size in range(len(parts) - 1, 0, -1):
             files = self._packages.get(".".join(parts[:size]))
@@ -61,7 +64,7 @@ class JvmModules(Resolver):
         for path, language in self._files.languages.items():
             if language in LANGUAGES:
                 named = (match[1] for match in _PACKAGE.finditer(self._files.head(path, _HEAD_BYTES)))
-                # Scala may write a package in steps: `package a` and `package b` are `a.b`.
+                # Scala may declare a package in steps: `package a` and `package b` are `a.b`.
                 whole = (".".join(named) if language == "scala" else next(named, "")).replace("`", "")
                 found[path] = ".".join(whole.split(".")[:_MOST_PARTS])
         return found
@@ -75,7 +78,7 @@ class JvmModules(Resolver):
 
     @cached_property
     def _classes(self) -> dict[tuple[str, str], tuple[str, ...]]:
-        """The files by package and by the name that they have in common with a class."""
+        """The files by package and by their name without ending, which is mostly the name of a class."""
         found: dict[tuple[str, str], list[str]] = {}
         for path, package in self._package_of.items():
             found.setdefault((package, path.rpartition("/")[2].partition(".")[0]), []).append(path)
@@ -87,7 +90,7 @@ class JvmModules(Resolver):
 
     @classmethod
     def is_parameter(cls, before: str, after: str) -> bool:
-        """`name: Type` of Kotlin and Scala, `Type name` of Java."""
+        """Whether the name is a parameter: `name: Type` of Kotlin and Scala, `Type name` of Java."""
         if before.rstrip()[-1:] in "(,*{[":
             return super().is_parameter(before, after)
         return follows_a_type(before, after)

@@ -1,4 +1,4 @@
-"""Java, and what Kotlin and Scala have in common with it: packages that files say they are in."""
+"""Traits of Java, which Kotlin and Scala share: files declare their package."""
 
 from __future__ import annotations
 

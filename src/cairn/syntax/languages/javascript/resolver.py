@@ -1,4 +1,4 @@
-"""Imports of TypeScript and JavaScript: relative paths, the paths of a tsconfig, and packages of the same workspace."""
+"""Resolve imports of TypeScript and JavaScript: relative paths, paths of a tsconfig, packages of the workspace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cairn.syntax.resolver import (
 from cairn.syntax.settings import json_of, mapping, text
 
 _ENDINGS = (".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte", ".json")
-# What a compiled file is called, and its sources.
+# The ending of a compiled file, and the endings of its source.
 _COMPILED = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
 _CONFIGS = ("tsconfig.json", "jsconfig.json", "tsconfig.base.json")
 _ENTRIES = ("source", "types", "typings", "module", "main")
@@ -47,14 +47,14 @@ _INNER_PARAMETER = re.compile(r"\s*[?,:=)}]")
 
 
 class TsConfig(NamedTuple):
-    """What a tsconfig says of paths: the folder of plain names, and patterns with the places they stand for."""
+    """The path settings of a tsconfig: the folder of `baseUrl`, and the patterns of `paths` with their places."""
 
     base: str | None
     patterns: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class TypeScriptModules(Resolver):
-    """Finds modules by the words in an import."""
+    """The modules of TypeScript and JavaScript."""
 
     def __init__(self, files: SnapshotFiles) -> None:
         super().__init__(files)
@@ -62,7 +62,7 @@ class TypeScriptModules(Resolver):
         self._nearest: dict[str, TsConfig | None] = {}
 
     def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> ImportTarget:
-        """Where this import leads. A relative path that is not there is unresolved, an unknown package external."""
+        """Return where an import leads; a missing relative path is unresolved, an unknown package external."""
         words = imported.module.partition("?")[0]
         folder = parent(path)
         if words.startswith(("./", "../")) or words in (".", ".."):
@@ -75,7 +75,7 @@ class TypeScriptModules(Resolver):
         return inside(found, imported.name) if found else UNRESOLVED if known else EXTERNAL
 
     def _at(self, place: str) -> tuple[str, ...]:
-        """The file that a path means: itself, with an ending, the source of it, or the index of a folder."""
+        """Return the file that a path means: its source, itself, itself with an ending, or the index of a folder."""
         stem, dot, ending = place.rpartition(".")
         sources = _COMPILED.get(f".{ending}", ()) if dot else ()
         tries = [f"{stem}{source}" for source in sources] + [place] + [f"{place}{each}" for each in _ENDINGS if place]
@@ -83,7 +83,7 @@ class TypeScriptModules(Resolver):
         return next(((each,) for each in tries if each in self._files), ())
 
     def _by_config(self, folder: str, words: str) -> tuple[bool, tuple[str, ...]]:
-        """Whether a pattern means this import, and what it leads to."""
+        """Return whether a pattern of the tsconfig matches an import, and the file that the import leads to."""
         if folder not in self._nearest:
             configs = (self._config_in(each) for each in above(folder))
             self._nearest[folder] = next((config for config in configs if config is not None), None)
@@ -114,7 +114,7 @@ class TypeScriptModules(Resolver):
         return self._known[folder]
 
     def _read(self, path: str | None) -> TsConfig:
-        """The path settings of a tsconfig, or of the first one it extends that has any."""
+        """Return the path settings of a tsconfig, or of the first tsconfig it extends that has any."""
         base: str | None = None
         patterns: list[tuple[str, tuple[str, ...]]] = []
         for _ in range(_MOST_EXTENDS):
@@ -140,7 +140,7 @@ class TypeScriptModules(Resolver):
         return next((each for each in (place, f"{place}.json") if each in self._files), None)
 
     def _by_package(self, words: str) -> tuple[str, ...]:
-        """A package of the same workspace, by the name in its package.json."""
+        """Return the file of a package of the same workspace, by the name in its package.json."""
         parts = words.split("/")
         size = 2 if words.startswith("@") else 1
         folder = self._packages.get("/".join(parts[:size]))
@@ -151,7 +151,7 @@ class TypeScriptModules(Resolver):
         entries = _exported(package.get("exports"), inner)
         if not inner:
             entries += [text(package.get(field)) for field in _ENTRIES]
-        # What is published is built from sources that lie elsewhere: `dist/x.js` comes from `src/x.ts`.
+        # A package names its built files, whose sources are in another folder: `dist/x.js` comes from `src/x.ts`.
         tries = [each for entry in entries if entry for each in (entry, _OUTPUT.sub("src/", entry))]
         tries += [inner or "index", f"src/{inner or 'index'}"]
         for each in tries:
@@ -162,7 +162,7 @@ class TypeScriptModules(Resolver):
 
     @cached_property
     def _packages(self) -> dict[str, str]:
-        """The folders of packages by name; a name that two of them have means none."""
+        """The folders of packages by name; a name that two packages have is left out."""
         found: dict[str, list[str]] = {}
         for path in self._files.by_name.get("package.json", ()):
             package = mapping(json_of(self._files.settings(path) or ""))
@@ -171,7 +171,7 @@ class TypeScriptModules(Resolver):
 
     @staticmethod
     def exported_as(text: bytes) -> dict[str, str]:
-        """`export { a as b }`, `export default a`, `module.exports = a`."""
+        """Return the local names of `export { a as b }`, `export default a` and `module.exports = a`."""
         text = text[:_MOST_TEXT]
         found: dict[str, str] = {}
         for listed in _EXPORT_LIST.finditer(text):
@@ -188,14 +188,14 @@ class TypeScriptModules(Resolver):
 
     @classmethod
     def is_parameter(cls, before: str, after: str) -> bool:
-        """Also `name?` and the last of `{ a, name }`."""
+        """Whether the name is a parameter; also `name?`, and the last name of `{ a, name }`."""
         if before.rstrip()[-1:] not in "(,*{[":
             return False
         return super().is_parameter(before, after) or after.lstrip()[:1] in ("?", "}")
 
     @classmethod
     def declares(cls, before: str, after: str) -> bool:
-        """By `const`, `let`, `var`, `catch`, or as a parameter of a function inside."""
+        """Whether the name is declared by `const`, `let`, `var`, `catch`, or as a parameter of an inner function."""
         if _BOUND_BEFORE.search(before) or after.lstrip().startswith("=>"):
             return True
         if not _INNER_PARAMETER.match(after) or before.rstrip()[-1:] not in tuple("(,{[."):
@@ -204,7 +204,7 @@ class TypeScriptModules(Resolver):
 
 
 def _patterns(paths: object, base: str) -> list[tuple[str, tuple[str, ...]]]:
-    """The patterns of `paths`, those that say most first."""
+    """Return the patterns of `paths`, the most specific first."""
     found = []
     for pattern, places in list(mapping(paths).items())[:_MOST_PATTERNS]:
         listed = places[:_MOST_EXTENDS] if isinstance(places, list) else []
@@ -215,7 +215,7 @@ def _patterns(paths: object, base: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _exported(exports: object, inner: str) -> list[str]:
-    """The files that `exports` of a package.json names for an inner path, conditions and all."""
+    """Return the files that `exports` of a package.json names for an inner path, under all conditions."""
     wanted = f"./{inner}" if inner else "."
     table = mapping(exports)
     pending = [table.get(wanted, None if inner or any(key.startswith(".") for key in table) else exports)]

@@ -1,4 +1,4 @@
-"""JavaScript, and what TypeScript has in common with it: exports are statements, and callbacks hold names."""
+"""Traits of JavaScript, which TypeScript shares: exports are statements, and callbacks bind names."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ _LOCALS = LocalRules(
 
 
 def ecmascript(node: Node, data: bytes) -> Iterator[ImportedName]:
-    """The names of an `import … from` or an `export … from`; `default` and `*` are names like others."""
+    """Yield the names of an `import … from` or `export … from`; `default` and `*` are names too."""
     source = node.child_by_field_name("source")
     if source is None:
         return
     module = unquote(text_of(data, source))
     clauses = [child for child in node.named_children if child.type.endswith(("_clause", "_export"))]
     if not clauses:
-        # `import "module"` runs it; `export * from "module"` hands on everything it has.
+        # `import "module"` only runs the module; `export * from "module"` re-exports everything.
         yield module, "*" if any(child.type == "*" for child in node.children) else "", ""
     for clause in clauses:
         if clause.type == "namespace_export":

@@ -1,4 +1,4 @@
-"""JSON: keys, which nothing in a file uses."""
+"""Traits of JSON: keys, which have no uses."""
 
 from __future__ import annotations
 

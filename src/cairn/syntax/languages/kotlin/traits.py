@@ -1,4 +1,4 @@
-"""Kotlin: extension functions, and a `main` anywhere."""
+"""Traits of Kotlin: those of Java, extension functions, and `main` anywhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def kotlin(node: Node, data: bytes) -> Iterator[ImportedName]:
-    """`import a.b.C as D`, or `import a.b.*` for all of a package."""
+    """Yield the name of `import a.b.C as D`, or a wildcard for `import a.b.*`."""
     path = alias = ""
     for child in node.named_children:
         if child.type == "qualified_identifier":

@@ -1,4 +1,4 @@
-"""Lua: what is not `local` can be seen from other files."""
+"""Traits of Lua: other files can see every definition that is not `local`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown: headings and the sections below them."""
+"""Traits of Markdown: headings and the sections below them."""
 
 from __future__ import annotations
 

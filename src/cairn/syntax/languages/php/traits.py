@@ -1,4 +1,4 @@
-"""PHP: paths of names with backslashes between them."""
+"""Traits of PHP: paths of names with backslashes between them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def php(node: Node, data: bytes) -> Iterator[ImportedName]:
-    r"""`use A\B as C;` and `use A\{B, function c};`: the last part of a path is the name."""
+    r"""Yield the names of `use A\B as C;` and `use A\{B, function c};`: the last part of each path."""
     prefix = ""
     clauses = node.named_children
     group = node.child_by_field_name("body")

@@ -1,4 +1,4 @@
-"""Imports of Python: packages, relative imports, and roots that are found where the outermost package stands."""
+"""Resolve imports of Python: relative imports, and packages below roots that are found by the outermost package."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TIGHT = re.compile(r"=(?!=)[^\n]*[^,(\s)]\s*(?:#[^\n]*)?(?:\n|$)")
 
 
 class PythonModules(Resolver):
-    """Finds modules by their dotted names."""
+    """The modules of Python, found by their dotted names."""
 
     def __init__(self, files: SnapshotFiles) -> None:
         super().__init__(files)
@@ -38,7 +38,7 @@ class PythonModules(Resolver):
         self._known_roots: dict[tuple[str, str], str | None] = {}
 
     def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> ImportTarget:
-        """Where this import leads; a name may be a module of the package, or what the package's own file defines."""
+        """Return where an import leads; the name may be a module of the package or a definition in `__init__.py`."""
         found = self._module(path, imported.module, imported.name)
         if isinstance(found, ImportTarget):
             return found
@@ -51,11 +51,11 @@ class PythonModules(Resolver):
         return inside(own, imported.name, module)
 
     def child(self, path: str, name: str) -> tuple[str, ...]:
-        """The module of this name in the package whose own file this is."""
+        """Return the module of this name in the package whose `__init__` this file is."""
         return self._at(below(parent(path), name)) if path.endswith(_INIT) else ()
 
     def _module(self, path: str, module: str, name: str) -> ImportTarget | tuple[tuple[str, ...], str | None]:
-        """The files of a module and its folder if it is a package; else the final answer."""
+        """Return the file of a module and its folder if it is a package; or the final target of the import."""
         rest = module.lstrip(".")
         dots = len(module) - len(rest)
         names = rest.replace(".", "/")
@@ -68,7 +68,7 @@ class PythonModules(Resolver):
         top, _, _ = names.partition("/")
         search = self._search(path)
         if top in sys.stdlib_module_names:
-            # Only what lies right beside a script goes before the standard library.
+            # Only a module in the root of the importing file goes before the standard library.
             search = search[:1]
         root = self._root(parent(path), top, search)
         others = [] if top in sys.stdlib_module_names else self._roots.get(top, [])
@@ -76,22 +76,25 @@ class PythonModules(Resolver):
             root = others[0]
         if root is not None:
             return self._found(below(root, names)) or UNRESOLVED
-        # A folder without a file of its own is a package only if the whole name is found in it: `tests/redis` is not.
+        # A folder without `__init__.py` is a package only if it contains the whole name: `tests/redis` is not `redis`.
         for root in search:
             found = self._found(below(root, names)) if below(root, top) in self._files.folders else None
             if found and (found[0] or (name and self._at(below(found[1] or "", name)))):
                 return found
-        # Two packages of one name in different places: which one is meant depends on what is installed.
+        # With two packages of one name in different places, the installation decides which one is imported.
         return UNRESOLVED if others else EXTERNAL
 
     def _root(self, folder: str, top: str, search: list[str]) -> str | None:
-        """The first of these places that has the outermost module, for every file of a folder the same."""
+        """Return the first of these folders that contains the outermost module; kept for all files of a folder."""
         if (folder, top) not in self._known_roots:
             self._known_roots[folder, top] = next((each for each in search if self._at(below(each, top))), None)
         return self._known_roots[folder, top]
 
     def _search(self, path: str) -> list[str]:
-        """Where a file's absolute imports are looked for: its own root, then `src` and the root of the repository."""
+        """Return the folders in which absolute imports of a file are searched.
+
+        That is the folder that contains the file's outermost package, then the folders around it, each with its `src`.
+        """
         start = parent(path)
         if start not in self._searches:
             around = above(start)
@@ -104,7 +107,7 @@ class PythonModules(Resolver):
 
     @cached_property
     def _roots(self) -> dict[str, list[str]]:
-        """For every outermost package, the folders that it stands in."""
+        """For every outermost package, the folders that contain it."""
         found: dict[str, list[str]] = {}
         for path in self._files.languages:
             if path.endswith("/__init__.py"):
@@ -119,7 +122,7 @@ class PythonModules(Resolver):
         return (own, place if is_package else None) if own or is_package else None
 
     def _at(self, place: str) -> tuple[str, ...]:
-        """The file of a module: a package goes before a file of the same name, sources before stubs."""
+        """Return the file of a module: a package before a file of the same name, sources before stubs."""
         names = [below(place, name) for name in _INIT]
         if place:
             names += [f"{place}.py", f"{place}.pyi"]
@@ -127,19 +130,19 @@ class PythonModules(Resolver):
 
     @staticmethod
     def local_name(module: str) -> str:
-        """`import a.b` gives a name to `a`."""
+        """Return the name that an import binds: `a` for `import a.b`."""
         return module.partition(".")[0]
 
     @classmethod
     def declares(cls, before: str, after: str) -> bool:
-        """As a target of an assignment, of `for`, `as`, `lambda` or `case`."""
+        """Whether the name is the target of an assignment, of `for`, `as`, `lambda` or `case`."""
         line = before.rpartition("\n")[2]
         if line.lstrip().startswith("#"):
-            # `# the same as time` binds nothing.
+            # A comment such as `# the same as time` binds nothing.
             return False
         if after.lstrip(" \t").startswith(":=") or _BOUND_BEFORE.search(before):
             return True
-        # `table[name(x)] = y` uses the name.
+        # `table[name(x)] = y` uses the name and does not bind it.
         if not _TARGETS.match(line) or after[:1] in ("(", "[", "."):
             return False
         return bool(_ASSIGN.match(after) or (not line.strip() and _TIGHT.match(after)))

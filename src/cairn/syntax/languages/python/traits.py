@@ -1,4 +1,4 @@
-"""Python: modules, names that may be bound again, and bodies of classes that run."""
+"""Traits of Python: modules, names that may be bound again, and class bodies that run."""
 
 from __future__ import annotations
 

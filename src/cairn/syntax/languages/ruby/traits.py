@@ -1,4 +1,4 @@
-"""Ruby: members need no receiver in the class around them."""
+"""Traits of Ruby: members of the class around need no receiver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imports of Rust: modules as files lie, `crate`, `self` and `super`, and the other crates of a workspace."""
+"""Resolve imports of Rust: modules by their files, `crate`, `self` and `super`, and other crates of the workspace."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cairn.syntax.settings import mapping, toml_of
 _ROOTS = ("lib.rs", "main.rs", "mod.rs")
 _LANGUAGE = frozenset({"std", "core", "alloc", "proc_macro", "test"})
 _MOST_PARTS = 64
-# `let (a, Some(b)) = …`, and `Some(a) => …` of a match.
+# The text around a name that a pattern binds: `let (a, Some(b)) = …`, or `Some(a) => …` in a `match`.
 _LET_BEFORE = re.compile(r"\blet\s(?:[^=;:]|::)*$")
 _LET_AFTER = re.compile(r"\s*(?:[,)\]}=@|]|:(?!:))")
 _ARM_AFTER = re.compile(r"[\w\s,.]*[)\]}]*\s*=>")
 
 
 class Module(NamedTuple):
-    """A module: its file, the folder of those below it, and the ones written inside the file that lead to it."""
+    """A module: its file, the folder of its submodules, and the path of modules inside the file that leads to it."""
 
     file: str
     folder: str
@@ -28,17 +28,17 @@ class Module(NamedTuple):
 
 
 class RustModules(Resolver):
-    """Finds modules by their paths."""
+    """The modules of Rust, found by their paths."""
 
     def resolve(self, path: str, imported: Import, within: tuple[str, ...]) -> ImportTarget:
-        """Where a `use` leads: the file as far as there are files, the rest as a name in it."""
+        """Return where a `use` leads: the file of the longest module path, and the rest as a name in the file."""
         parts = [part.strip() for part in imported.module.split("::") if part.strip()]
         if imported.name:
             parts.append(imported.name)
         return self.find(path, parts[:_MOST_PARTS], within)
 
     def find(self, path: str, parts: list[str], within: tuple[str, ...]) -> ImportTarget:
-        """Where a path of names leads from a file."""
+        """Return where a path of names leads from a file."""
         start, rest, sure = self._start(path, parts, within)
         if start is None:
             return UNRESOLVED if sure else EXTERNAL
@@ -51,17 +51,17 @@ class RustModules(Resolver):
         if not rest:
             return inside((at.file,), ".".join(at.inner))
         if not sure and at == start:
-            # `use name::…` that is neither a module here nor a crate of the workspace is somebody else's crate.
+            # In `use name::…` a name that is neither a module nor a crate of the workspace is an external crate.
             return EXTERNAL
         return inside((at.file,), ".".join([*at.inner, *rest]))
 
     def child(self, path: str, name: str) -> tuple[str, ...]:
-        """The file of `mod name;` in this file."""
+        """Return the file of `mod name;` in this file."""
         found = self._below(self._own(path), name)
         return (found.file,) if found is not None else ()
 
     def _start(self, path: str, parts: list[str], within: tuple[str, ...]) -> tuple[Module | None, list[str], bool]:
-        """The module that a path begins in, what is left of the path, and whether its first word says so for sure."""
+        """Return the module in which a path begins, the rest of the path, and whether its first word is certain."""
         here = self._own(path)._replace(inner=within)
         first = parts[0] if parts else ""
         if first == "crate":
@@ -80,13 +80,13 @@ class RustModules(Resolver):
         return (Module(lib, parent(lib)), parts[1:], True) if lib else (here, parts, False)
 
     def _own(self, path: str) -> Module:
-        """The module that a file is."""
+        """Return the module that a file is."""
         folder, _, name = path.rpartition("/")
         is_root = name in _ROOTS or self._is_root(path)
         return Module(path, folder if is_root else below(folder, name.removesuffix(".rs")))
 
     def _is_root(self, path: str) -> bool:
-        """Binaries, tests, examples and benches are crates of their own."""
+        """Whether a file is the root of its own crate: a binary, a test, an example, a bench or `build.rs`."""
         folder, _, name = path.rpartition("/")
         return name == "build.rs" or folder.rpartition("/")[2] in ("bin", "tests", "examples", "benches")
 
@@ -119,7 +119,7 @@ class RustModules(Resolver):
 
     @cached_property
     def _crates(self) -> dict[str, str]:
-        """The libraries of the workspace by the name under which code uses them."""
+        """The library files of the workspace by the name that code uses for the crate."""
         found: dict[str, str] = {}
         for path in self._files.by_name.get("Cargo.toml", ()):
             cargo = toml_of(self._files.settings(path) or "")
@@ -132,12 +132,12 @@ class RustModules(Resolver):
 
     @staticmethod
     def local_name(module: str) -> str:
-        """The last part of the path."""
+        """Return the last part of the path."""
         return module.rpartition("::")[2]
 
     @classmethod
     def declares(cls, before: str, after: str) -> bool:
-        """By a pattern of `let` or of an arm of a `match`, too."""
+        """Whether the name is declared; also by a pattern of `let` or of a `match` arm."""
         if (_LET_BEFORE.search(before) and _LET_AFTER.match(after)) or _ARM_AFTER.match(after):
             return True
         return super().declares(before, after)

@@ -1,4 +1,4 @@
-"""Rust: modules as files lie and inside of files, `impl` blocks, and `pub`."""
+"""Traits of Rust: modules as files and inside files, `impl` blocks, and `pub`."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _CLOSED = frozenset({"module", "struct", "union", "impl"})
 
 
 def _pub(kind: str, _name: str, before: str, above: Symbol | None, _found: OwnExports) -> bool:
-    # A module without `pub` is closed to other crates only.
+    # A module without `pub` is hidden from other crates only; the files of its own crate can see it.
     if kind in _OPEN or has_word(before, "pub"):
         return True
-    # Members of a trait, an enum or an impl of a trait carry no `pub` of their own.
+    # Members of a trait, an enum or an `impl Trait for Type` have no `pub` of their own and are visible.
     return above is not None and (above.kind not in _CLOSED or " for " in above.signature)
 
 
@@ -61,7 +61,7 @@ _LOCALS = LocalRules(
 
 
 def rust_use(node: Node, data: bytes) -> Iterator[ImportedName]:
-    """The leaves of a Rust `use` tree, each with the whole path that leads to it."""
+    """Yield the leaves of a `use` tree, each with the whole path that leads to it."""
     argument = node.child_by_field_name("argument")
     pending: list[tuple[str, Node]] = [("", argument)] if argument is not None else []
     while pending:

@@ -1,4 +1,4 @@
-"""Scala: of several bases the last has the first say."""
+"""Traits of Scala: those of Java, and of several bases the last is searched first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def scala(node: Node, data: bytes) -> Iterator[ImportedName]:
-    """`import a.b, c.{D, E => F, *}`: one statement may hold several paths, each with selectors."""
+    """Yield the names of `import a.b, c.{D, E => F, *}`: several paths, each with selectors."""
     path: list[str] = []
     ended = False
     for child in node.children:
@@ -41,7 +41,7 @@ def _scala_selector(module: str, selector: Node, data: bytes) -> Iterator[Import
         yield module, "given" if text_of(data, selector).startswith("given") else "*", ""
     elif selector.type.endswith("renamed_identifier"):
         name, alias = selector.child_by_field_name("name"), selector.child_by_field_name("alias")
-        # `Name => _` takes a name away from the wildcard behind it.
+        # `Name => _` excludes a name from the wildcard after it.
         if text_of(data, alias) not in ("", "_"):
             yield module, text_of(data, name), text_of(data, alias)
     elif "comment" not in selector.type:

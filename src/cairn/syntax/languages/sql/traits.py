@@ -1,4 +1,4 @@
-"""SQL: tables, views, functions and columns."""
+"""Traits of SQL: tables, views, functions and columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Swift: imports of whole modules, or of one name of one."""
+"""Traits of Swift: imports of a whole module, or of one name of a module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def swift(node: Node, data: bytes) -> Iterator[ImportedName]:
-    """`import Foo` opens a whole module, `import struct Foo.Bar` takes one name of it."""
+    """Yield a wildcard for `import Foo`, or the one name of `import struct Foo.Bar`."""
     path = text_of(data, next((child for child in node.named_children if child.type == "identifier"), None))
     if any(not child.is_named and child.type not in ("import", ".") for child in node.children):
         module, _, name = path.rpartition(".")

@@ -1,4 +1,4 @@
-"""TOML: tables and keys, which nothing in a file uses."""
+"""Traits of TOML: tables and keys, which have no uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TypeScript with elements of JSX in it."""
+"""Traits of TypeScript with JSX elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TypeScript: what JavaScript has, and types."""
+"""Traits of TypeScript: those of JavaScript, and types."""
 
 from __future__ import annotations
 

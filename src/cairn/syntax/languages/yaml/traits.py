@@ -1,15 +1,15 @@
-"""YAML: keys, and a grammar that must not be given too many open blocks."""
+"""Traits of YAML: keys, and a grammar that fails on too many open blocks."""
 
 from __future__ import annotations
 
 from cairn.syntax.traits import Traits
 
-# The YAML grammar keeps its open blocks in a buffer for about 250 of them and writes on behind its end.
+# The YAML grammar keeps its open blocks in a buffer for about 250 blocks and writes beyond its end.
 _MOST_BLOCKS = 200
 
 
 def _overruns(data: bytes) -> bool:
-    """Could a line of this file open more blocks than the YAML grammar has room for? Each takes at least a column."""
+    """Whether a line may open more blocks than the YAML grammar has room for; each block takes at least a column."""
     for line in data.split(b"\n"):
         if len(line) >= _MOST_BLOCKS:
             indent = len(line) - len(line.lstrip())

@@ -1,4 +1,4 @@
-"""Zig: only `pub` and `export` make a name visible."""
+"""Traits of Zig: only `pub` and `export` make a name visible."""
 
 from __future__ import annotations
 
