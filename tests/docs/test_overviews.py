@@ -15,6 +15,7 @@ import cairn
 
 PACKAGE = Path(cairn.__file__).parent
 ROOMS = ("source", "syntax", "embedding", "search", "graph", "store", "engine", "sync", "ask", "answer", "cli")
+ROOMS += ("core", "daemon", "errors", "evaluation", "install", "mcp", "semantic", "tools", "watch")
 RUN = "import doctest, importlib, sys; sys.exit(doctest.testmod(importlib.import_module(sys.argv[1]))[0])"
 
 

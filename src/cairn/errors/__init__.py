@@ -1,4 +1,14 @@
-"""Every error: a sentence, a stable code, and an exit status.
+"""What went wrong, and what helps? Every error is a sentence, advice, a stable code and an exit status.
+
+`base.CairnError` is the base of all; the other modules hold the errors of a part of Cairn: `asking`, `engines`,
+`semantic`, `serving`, `source` and `stores`.
+
+    >>> from cairn.errors import CairnError, PathNotFound
+    >>> problem = PathNotFound(path="ledger.py", root="/home/me/bank")
+    >>> problem.code, problem.exit_status, isinstance(problem, CairnError)
+    ('path_not_found', 28, True)
+    >>> str(problem) == problem.sentence
+    True
 
 The tree, each error with its exit status:
 
