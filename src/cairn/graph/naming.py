@@ -1,6 +1,6 @@
 """Find the definition that a typed name means.
 
-A name matches only when every letter matches. The name may follow what surrounds the definition, as in `Class.method`,
+A name must be exact, upper and lower case included. It may follow what surrounds the definition, as in `Class.method`,
 `mod::name` or `file.py#name`. `path:line` names the definition that begins on that line, or else the innermost
 definition around the line.
 """

@@ -158,7 +158,7 @@ def _shallower(depth: int) -> re.Pattern[bytes]:
 
 def words(text: bytes, word: bytes, before: frozenset[int] = _LETTERS) -> Iterator[int]:
     """Yield where a whole word stands in a text; no byte of `before` may come directly before it."""
-    # A regular expression is not used: compiling one for each of thousands of names takes longer than this search.
+    # No pattern: compiling one for each of thousands of names takes longer than this search.
     at = text.find(word) if word else -1
     while at >= 0:
         end = at + len(word)

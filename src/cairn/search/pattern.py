@@ -1,4 +1,4 @@
-r"""Compile a pattern that a person typed for the scan, or say in one sentence what is wrong with it.
+r"""Compile a text or a regular expression that a person typed, or say in one sentence what is wrong with it.
 
 The syntax is RE2's: no back-references and no look-around, so that search time is linear in the text. A pattern is
 applied to each line by itself, unless a multiline search is asked for. `\w`, `\d`, `\s` and `\b` know ASCII only.
