@@ -179,7 +179,7 @@ DOORS = (
         "imports what workers must not carry",
         "numpy.",
         "store/format/postings.py store/format/soundness.py store/tend/merge.py"
-        " embedding/model.py embedding/static.py embedding/http.py"
+        " embedding/model.py embedding/static.py embedding/http.py ask/overlay.py"
         " search/places.py search/places.py search/filters.py search/searcher.py"
         " embedding/cache.py store/format/build.py search/nearness.py search/snippets.py search/pattern.py"
         " engine/local.py search/signals.py search/lexical.py search/rank.py search/signals.py store/read/live.py"

@@ -32,7 +32,7 @@ from tests.answer.test_search import HIT, SOURCE, TIMINGS
 from tests.golden_files import GOLDEN, golden_json
 
 FOLDER = GOLDEN / "structure"
-NOT_CHECKED = replace(SOURCE, freshness=Freshness("not_checked"))
+COMPARED = replace(SOURCE, freshness=Freshness("synced", 0, "2026-11-15T14:44:09Z"))
 OPEN = decide(GateFacts("/r", State.INDEXED))
 LEASE = Definition(
     "src/lease.py", "python", "class", "Lease", "", "class Lease", "Held by one writer.", 4, 9, 30, 200, exported=True
@@ -55,11 +55,11 @@ TEXT = FileText("src/lease.py", "python", "ab" * 32, 4, 5, 9, "class Lease:\n   
 
 
 def told(value: Any) -> Reply[Any]:
-    return Reply("src/lease.py", "/r", OPEN, NOT_CHECKED, value)
+    return Reply("src/lease.py", "/r", OPEN, COMPARED, value)
 
 
 def missed(miss: Miss) -> Reply[Any]:
-    return Reply("steal", "/r", OPEN, NOT_CHECKED, miss=miss)
+    return Reply("steal", "/r", OPEN, COMPARED, miss=miss)
 
 
 def shut(state: State, **known: Any) -> Reply[Any]:

@@ -40,7 +40,7 @@ def test_a_folder_is_indexed_when_it_is_opened_and_then_found(tree: Path) -> Non
     assert Phase.INDEXING in {at.phase for at in told}
 
 
-def test_it_catches_up_when_it_is_opened_again_and_holds_still_while_it_is_open(tree: Path) -> None:
+def test_it_catches_up_when_it_is_opened_again_and_before_every_question(tree: Path) -> None:
     with cairn.open(str(tree)) as code:
         before = code.snapshot
     (tree / "publish.py").write_text("def publish(): ...\n")
@@ -48,7 +48,10 @@ def test_it_catches_up_when_it_is_opened_again_and_holds_still_while_it_is_open(
         assert code.snapshot != before
         assert [hit.path for hit in code.search("publish", mode="symbol")] == ["publish.py"]
         (tree / "publish.py").unlink()
-        assert code.search("publish", mode="symbol")
+        assert code.search("publish", mode="symbol") == []
+        (tree / "again.py").write_text("def publish(): ...\n")
+        assert [one.path for one in code.symbol("publish")] == ["again.py"]
+        assert [one.name for one in code.outline("again.py").definitions] == ["publish"]
 
 
 def test_a_wrong_question_is_an_error_with_a_sentence(tree: Path) -> None:
@@ -108,8 +111,10 @@ def test_after_close_nothing_answers(tree: Path) -> None:
     code.close()
     code.close()
     assert code.snapshot is None
-    with pytest.raises(cairn.IndexNotReadyError):
-        code.search("x")
+    for ask in (lambda: code.search("x"), lambda: code.symbol("x"), lambda: code.read("lease.py"), code.map):
+        with pytest.raises(cairn.UsageError, match=r"was closed; `cairn\.open` opens it again"):
+            ask()
+    assert code.snapshot is None, "asking does not open it again"
 
 
 def test_a_home_is_not_indexed_by_the_way(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +184,7 @@ def test_structure_can_be_asked_for_and_a_miss_is_an_error_with_a_sentence(tree:
             code.outline("notes.txt")
         with pytest.raises(cairn.UsageError, match="counted from 1"):
             code.read("lease.py", 3, 2)
-    with pytest.raises(cairn.NotIndexed):
+    with pytest.raises(cairn.UsageError, match="was closed"):
         code.outline("lease.py")
 
 

@@ -224,4 +224,4 @@ def test_what_there_is_none_or_several_of_says_so(tree: Path) -> None:
 
 
 def test_without_an_index_there_is_no_graph(folder: Path) -> None:
-    assert answer("graph", "Lease", status=10)["status"] == "not_indexed"
+    assert answer("graph", "Lease", "--no-sync", status=10)["status"] == "not_indexed"

@@ -186,7 +186,7 @@ def test_a_file_outside_the_root_and_a_wrong_number_are_errors(tree: Path) -> No
 
 
 def test_without_an_index_the_gate_answers_and_nothing_is_made(folder: Path) -> None:
-    value = answer("refs", "take", status=10)
+    value = answer("refs", "take", "--no-sync", status=10)
     assert (value["status"], value["reason"]) == ("not_indexed", "not_indexed")
     assert not Path(os.environ["CAIRN_HOME"]).exists()
 

@@ -508,7 +508,7 @@ def test_a_batch_answers_at_once_from_one_warm_process(tree: Path) -> None:
             modes.append(value.get("freshness", {}).get("mode"))
         process.stdin.close()
         assert process.wait(timeout=PATIENCE) == 0
-    assert modes == [None, "skipped_recent", "skipped_recent"]
+    assert modes == [None, "synced", "synced"]
 
 
 def test_a_batch_can_be_a_file(tree: Path, tmp_path: Path) -> None:

@@ -110,13 +110,16 @@ def test_what_would_steer_a_terminal_is_shown_instead(tree: Path) -> None:
     assert ask("read", "notes.txt").stdout == "1 one\n2 \\x1b[31mtwo\n"
 
 
-def test_a_file_that_has_changed_is_told_beside_what_was_indexed(tree: Path) -> None:
+def test_a_file_that_has_changed_is_taken_in_first_or_told_beside_what_was_indexed(tree: Path) -> None:
     (tree / "src" / "lease.py").write_text("changed = 1\n")
-    found = ask("read", "src/lease.py:1")
+    found = ask("read", "src/lease.py:1", "--no-sync")
     assert found.stdout == "1 class Lease:\n"
-    assert found.stderr == "note: The file on disk has changed since it was indexed; this is what was indexed.\n"
-    value = answer("read", "src/lease.py:1")
+    assert "note: The file on disk has changed since it was indexed; this is what was indexed.\n" in found.stderr
+    assert "note: The files were not compared with the index" in found.stderr
+    value = answer("read", "src/lease.py:1", "--no-sync")
     assert (value["disk"], value["freshness"]["mode"]) == ("changed", "not_checked")
+    value = answer("read", "src/lease.py:1")
+    assert (value["disk"], value["freshness"]["mode"], value["text"]) == ("same", "synced", "changed = 1")
 
 
 def test_definitions_are_found_by_name_and_an_absence_is_proven(tree: Path) -> None:
@@ -177,8 +180,9 @@ def test_every_command_answers_in_the_published_shape(tree: Path, command: str) 
     value = answer(*ASKED[command])
     assert (value["schema"], value["status"]) == (f"cairn.{command}/1", "ok")
     assert (value["path"], value["codebaseRoot"]) == (ASKED[command][1], str(tree))
-    assert value["freshness"]["mode"] == "not_checked"
+    assert value["freshness"]["mode"] == "synced"
     assert value["coverage"]["exhaustive"] is (command == "symbol")
+    assert answer(*ASKED[command], "--no-sync")["coverage"]["exhaustive"] is False
     assert set(value["timingsMs"]) == {"open", "ask", "total"}
 
 
@@ -214,11 +218,11 @@ def test_a_path_outside_the_root_is_an_error_of_the_source_tree(tree: Path) -> N
 
 @pytest.mark.parametrize("command", ASKED)
 def test_without_an_index_the_gate_answers_and_nothing_is_made(folder: Path, command: str) -> None:
-    value = answer(*ASKED[command], status=10)
+    value = answer(*ASKED[command], "--no-sync", status=10)
     assert (value["status"], value["reason"]) == ("not_indexed", "not_indexed")
     assert value["hints"]["status"]["args"] == {"action": "status", "path": str(folder)}
     assert not Path(os.environ["CAIRN_HOME"]).exists()
-    assert ask(*ASKED[command]).stderr.startswith("cairn: There is no index of")
+    assert "cairn: There is no index of" in ask(*ASKED[command], "--no-sync").stderr
 
 
 def test_an_index_made_with_another_model_asks_for_a_reindex(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def test_no_answer_is_larger_than_its_hard_cap(person: Person, mode: str) -> Non
 
 
 def test_a_pattern_that_matches_everywhere_is_counted_and_not_listed(person: Person) -> None:
-    done = person.cairn("search", "--no-sync", "e", "--mode", "regex", "-k", str(MAX_RESULTS), "--json")
+    done = person.cairn("search", "e", "--mode", "regex", "-k", str(MAX_RESULTS), "--json")
     envelope = json.loads(done.stdout)
     assert len(envelope["results"]) <= MAX_RESULTS
     assert envelope["coverage"]["exhaustive"]

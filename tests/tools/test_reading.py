@@ -6,6 +6,7 @@ import ast
 import inspect
 import os
 import random
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -135,13 +136,16 @@ def test_a_file_is_named_from_the_root_or_from_the_folder_or_by_its_whole_path(a
             assert answer["file"]["path"] == "src/in_src.py"
 
 
-def test_lines_of_a_file_are_those_that_were_indexed(indexed: Agent) -> None:
+def test_lines_of_a_file_are_those_on_disk_and_say_so_when_they_are_not_indexed_yet(indexed: Agent) -> None:
     answer = indexed.ask("read_file", file="lease.py", startLine=2, endLine=3, mode="annotated")
     assert answer["text"] == "    def steal(self):\n        return take()"
     assert [row["symbol"] for row in answer["symbols"]] == ["Lease", "Lease.steal"]
+    assert "source" not in answer["file"]
     (indexed.tree / "lease.py").write_text("x = 1\n")
-    assert indexed.ask("read_file", file="lease.py", startLine=7)["text"] == "    return 1"
-    assert indexed.ask("read_file", file="lease.py")["disk"] == "changed"
+    answer = indexed.ask("read_file", file="lease.py")
+    assert (answer["text"], answer["disk"], answer["freshness"]["mode"]) == ("x = 1", "same", "overlay")
+    assert (answer["file"]["source"], answer["file"]["sha256"]) == ("working_tree", sha256(b"x = 1\n").hexdigest())
+    assert indexed.ask("read_file", file="lease.py", startLine=7)["status"] == "not_found"
 
 
 def test_an_outline_is_of_one_definition_or_of_lines_or_cut(indexed: Agent) -> None:

@@ -8,7 +8,7 @@ and `continuation` is the token of the next page, on the same snapshot.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from cairn.search.continuation import encode as token_of
 from cairn.search.snippets import shortened_to
 from cairn.search.types import Hit
 from cairn.sync.proof import ProofReason
+from cairn.sync.report import Freshness
 
 SCHEMA = "cairn.search/1"
 
@@ -38,6 +39,16 @@ _LEAST_RESULT = 4_096
 NAME = re.compile(r"[^\s\x00-\x1f]{1,200}")
 
 TROUBLE = "The index could not catch up with the files ({code}); the answer is from its last snapshot."
+# What an answer does not know of the files, by the mode of its freshness.
+_NOT_CURRENT = {
+    "unfinished": "The files could not all be compared with the index in time, so recent changes may be missing.",
+    "skipped_indexing": "A run is bringing the index up to date; the answer is from the last snapshot.",
+    "skipped_busy": "Another run is writing the index; the answer is from the last snapshot.",
+    "stale_ok": "The index is being built anew; the answer is from the old one.",
+}
+# Of these the reason passes by itself, and the same question soon has a better answer.
+_PASSING = frozenset({"unfinished", "skipped_indexing", "skipped_busy"})
+_RETRY_MS = 1_000
 
 
 def search_answer(
@@ -64,7 +75,7 @@ def search_answer(
         ]
     tail: list[tuple[str, Any]] = [
         ("warnings", _warnings(answers)),
-        ("hints", proof_hints(answer.source for answer in answers)),
+        ("hints", source_hints(answer.source for answer in answers)),
         ("timingsMs", {name: round(1_000 * seconds, 3) for name, seconds in timings}),
     ]
     shell = Envelope(
@@ -76,19 +87,22 @@ def search_answer(
     )
     room = budget - len(shell.to_json().encode()) - _RESERVE
     roots = [answer.root for answer in answers] if several else None
-    results, shortened = _fitting(page.hits, roots, max(room, _LEAST_RESULT))
+    working = [answer.source.working if answer.source else {} for answer in answers]
+    results, shortened = _fitting(page.hits, roots, working, max(room, _LEAST_RESULT))
     body = dict(shell.body) | {"results": results, "limitsHit": _limits(page, len(results), shortened)}
     after = page.offset + len(results)
     if results and after < page.total and (page.last is None or after < page.last):
-        ids = "+".join(answer.source.snapshot.id for answer in answers if answer.source)
+        ids = "+".join(answer.source.pages_on for answer in answers if answer.source)
         body["continuation"] = token_of(Continuation(ids, page.question, after))
     return replace(shell, body=tuple(body.items()))
 
 
-def proof_hints(sources: Iterable[Source | None]) -> dict[str, Any]:
-    """Return hints that the proof of an answering snapshot, or of its copy on a server, could not be read or fails."""
+def source_hints(sources: Iterable[Source | None]) -> dict[str, Any]:
+    """Return hints on the snapshots that answer: when to ask again, and whether a proof could not be read or fails."""
     known = [source for source in sources if source is not None]
     hints: dict[str, Any] = {"debugProofCheck": PROBE_FAILED} if any(one.probe_failed for one in known) else {}
+    if any(one.freshness.mode in _PASSING and not one.freshness.is_current for one in known):
+        hints["retryAfterMs"] = _RETRY_MS
     if why := next((one.engine_proof for one in known if one.engine_proof is not None), None):
         # A server that did not answer may hold the copy: look before sending it again.
         action = "cairn engine status" if why is ProofReason.PROBE_FAILED else "cairn engine push"
@@ -116,16 +130,21 @@ def nobody_answers(answers: Sequence[Answer], *, ask_id: str | int | None = None
 
 
 def _fitting(
-    hits: Sequence[tuple[int, Hit]], roots: Sequence[str] | None, room: int
+    hits: Sequence[tuple[int, Hit]],
+    roots: Sequence[str] | None,
+    working: Sequence[Mapping[str, str]],
+    room: int,
 ) -> tuple[list[dict[str, Any]], bool]:
     """Return as many whole results as there is room for; of a first result that is too long, as many lines as fit."""
-    rows = [_result(hit, roots[number] if roots else None) for number, hit in hits]
-    results = fit(rows, room)
+
+    def row(number: int, hit: Hit) -> dict[str, Any]:
+        return _marked(_result(hit, roots[number] if roots else None), working[number])
+
+    results = fit([row(number, hit) for number, hit in hits], room)
     if not results or len(encode(results[0]).encode()) < room:
         return results, False
     number, first = hits[0]
-    root = roots[number] if roots else None
-    return [_result(shortened_to(first, lambda hit: len(encode(_result(hit, root)).encode()) < room), root)], True
+    return [row(number, shortened_to(first, lambda hit: len(encode(row(number, hit)).encode()) < room))], True
 
 
 def result_rows(hits: Sequence[Hit]) -> list[dict[str, Any]]:
@@ -201,7 +220,7 @@ def coverage_fields(source: Source, *, exhaustive: bool) -> dict[str, Any]:
         "indexed": snapshot.files,
         "skipped": {reason: count for reason, count in sorted(source.skipped) if count},
         # A file that could not be indexed could hold a match too.
-        "exhaustive": exhaustive and not snapshot.degraded,
+        "exhaustive": exhaustive and source.freshness.is_current and not snapshot.degraded,
     }
 
 
@@ -255,14 +274,34 @@ def _warnings(answers: Sequence[Answer]) -> list[str]:
 
 def source_warnings(source: Source) -> list[str]:
     """Return what a reader should know about a snapshot before believing it."""
-    found = []
-    if source.freshness.trouble is not None:
-        found.append(TROUBLE.format(code=source.freshness.trouble))
+    found = [said] if (said := freshness_sentence(source.freshness)) else []
     if source.damaged:
         found.append("A newer snapshot is damaged, so an older one answers; `cairn health` says more.")
     if source.snapshot.degraded:
         found.append("Some files could not be indexed and were not searched; `cairn health` names them.")
     return [*found, *map(plain, source.later)]
+
+
+def freshness_sentence(fresh: Freshness) -> str:
+    """Return what an answer does not know of the files; empty when it knows all of them as they are."""
+    if fresh.missed:
+        many = "1 changed file was" if fresh.missed == 1 else f"{fresh.missed:,} changed files were"
+        return f"{many} not read for this answer, which shows what was indexed before."
+    if fresh.trouble is not None:
+        return TROUBLE.format(code=fresh.trouble)
+    return "" if fresh.is_current else _NOT_CURRENT.get(fresh.mode, "")
+
+
+def marked(rows: Iterable[dict[str, Any]], working: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the rows, with those of files that were read from the working tree marked and their hashes given."""
+    if not working:
+        return list(rows)
+    return [_marked(row, working) for row in rows]
+
+
+def _marked(row: dict[str, Any], working: Mapping[str, str]) -> dict[str, Any]:
+    read = working.get(row.get("path", ""))
+    return row if read is None else row | {"source": "working_tree", "sha256": read}
 
 
 def search_envelope(

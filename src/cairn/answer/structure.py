@@ -7,13 +7,21 @@ that says so, a `message`, and in `candidates` what was perhaps meant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from cairn.answer.envelope import Envelope, asked, cut, encode, fit
 from cairn.answer.gate import closed
-from cairn.answer.search import NAME, coverage_fields, proof_hints, result_rows, source_fields, source_warnings
+from cairn.answer.search import (
+    NAME,
+    coverage_fields,
+    marked,
+    result_rows,
+    source_fields,
+    source_hints,
+    source_warnings,
+)
 from cairn.ask.gate import Status
 from cairn.ask.values import Reply, Similar, Symbols
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, DEFAULT_GRAPH_NOTES, MAX_ENVELOPE_BYTES
@@ -55,6 +63,7 @@ def outline_answer(
     if told is None:
         return no_answer(OUTLINE, reply, timings)
     file = {"path": told.path, "language": told.language, "fileHash": told.file_hash, "partial": told.partial}
+    [file] = _rows(reply, [file])
     shell = shell_of(OUTLINE, reply, timings, ("file", file), warnings=[_PARTIAL] if told.partial else [])
     rows = [definition_row(one, with_file=False) for one in told.definitions[:limit]]
     page = filled(shell, rows, len(told.definitions), budget)
@@ -70,11 +79,12 @@ def symbols_answer(reply: Reply[Symbols], *, timings: Timings = (), budget: int 
     if told is None:
         return no_answer(SYMBOL, reply, timings)
     shell = shell_of(SYMBOL, reply, timings, exhaustive=True)
-    page = filled(shell, [definition_row(one) for one in told.definitions], told.total - told.offset, budget)
+    rows = _rows(reply, map(definition_row, told.definitions))
+    page = filled(shell, rows, told.total - told.offset, budget)
     body = dict(page.body)
     after = told.offset + len(body["results"])
     if body["results"] and after < told.total and reply.source is not None:
-        body["continuation"] = token_of(Continuation(reply.source.snapshot.id, told.question, after))
+        body["continuation"] = token_of(Continuation(reply.source.pages_on, told.question, after))
     return replace(page, body=tuple(body.items()))
 
 
@@ -85,7 +95,8 @@ def similar_answer(reply: Reply[Similar], *, timings: Timings = (), budget: int 
         return no_answer(SIMILAR, reply, timings)
     chunk = {"path": told.chunk.path, "startLine": told.chunk.start_line, "endLine": told.chunk.end_line}
     shell = shell_of(SIMILAR, reply, timings, ("chunk", chunk))
-    return filled(shell, result_rows(told.found.hits), max(told.found.total, len(told.found.hits)), budget)
+    rows = _rows(reply, result_rows(told.found.hits))
+    return filled(shell, rows, max(told.found.total, len(told.found.hits)), budget)
 
 
 def read_answer(
@@ -98,7 +109,7 @@ def read_answer(
     warnings = [MOVED[told.disk]] if told.disk in MOVED else []
     crossed = [definition_row(one, with_file=False) for one in told.definitions] if annotate else []
     rows = fit(crossed, _LEAST_ROOM)
-    fields = [*_file_fields(told), *([("symbols", rows)] if annotate else [])]
+    fields = [*_file_fields(reply, told), *([("symbols", rows)] if annotate else [])]
     shell = shell_of(READ, reply, timings, *fields, warnings=warnings)
     lines = told.text.split("\n") if told.end_line >= told.start_line else []
     kept, whole = _lines_that_fit(lines, room(shell, budget))
@@ -114,13 +125,19 @@ def read_answer(
     return replace(shell, body=tuple(body.items()))
 
 
-def _file_fields(told: FileText) -> list[tuple[str, Any]]:
+def _file_fields(reply: Reply[FileText], told: FileText) -> list[tuple[str, Any]]:
     file = {"path": told.path, "language": told.language, "fileHash": told.file_hash, "lines": told.lines}
+    [file] = _rows(reply, [file])
     span = [("startLine", told.start_line), ("endLine", told.end_line)]
     return [("file", file), ("disk", told.disk), *span, ("text", "")]
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _rows(reply: Reply[Any], rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows, those of files of the working tree marked."""
+    return marked(rows, reply.source.working if reply.source is not None else {})
 
 
 def definition_row(one: Definition, *, with_file: bool = True) -> dict[str, Any]:
@@ -160,7 +177,7 @@ def shell_of(
         *([] if schema == READ else [("results", [])]),
         ("limitsHit", []),
         ("warnings", _warnings(reply, warnings)),
-        ("hints", proof_hints([reply.source])),
+        ("hints", source_hints([reply.source])),
         ("timingsMs", {name: round(1_000 * seconds, 3) for name, seconds in timings}),
     ]
     return Envelope(schema, Status.OK, asked(reply.path), asked(reply.root), tuple(body))
@@ -189,7 +206,7 @@ def no_answer(schema: str, reply: Reply[Any], timings: Timings) -> Envelope:
     if miss is None:
         return closed(schema, reply.gate, path=reply.path)
     assert reply.source is not None, "what is not there was looked for"
-    shown = [definition_row(one) for one in miss.candidates[:_MOST_CANDIDATES]]
+    shown = _rows(reply, map(definition_row, miss.candidates[:_MOST_CANDIDATES]))
     hit = cut("candidates", len(shown), max(miss.total, len(miss.candidates)))
     body: list[tuple[str, Any]] = [
         ("message", plain(miss.error.sentence)),
@@ -197,7 +214,7 @@ def no_answer(schema: str, reply: Reply[Any], timings: Timings) -> Envelope:
         ("candidates", shown),
         ("limitsHit", [hit] if hit else []),
         ("warnings", _warnings(reply, ())),
-        ("hints", proof_hints([reply.source]) | {"next": plain(miss.error.advice)}),
+        ("hints", source_hints([reply.source]) | {"next": plain(miss.error.advice)}),
         ("timingsMs", {name: round(1_000 * seconds, 3) for name, seconds in timings}),
     ]
     return Envelope(schema, Status(miss.error.code), asked(reply.path), asked(reply.root), tuple(body))
@@ -245,7 +262,8 @@ def references_answer(reply: Reply[Uses], *, timings: Timings = (), budget: int 
     told = reply.value
     if told is None:
         return no_answer(REFS, reply, timings)
-    written = fit([definition_row(one) for one in told.definitions[:_MOST_DEFINITIONS]], _ROOM_FOR_DEFINITIONS)
+    rows = _rows(reply, map(definition_row, told.definitions[:_MOST_DEFINITIONS]))
+    written = fit(rows, _ROOM_FOR_DEFINITIONS)
     counts = {
         "imports": told.imports,
         "proven": told.proven,
@@ -255,13 +273,13 @@ def references_answer(reply: Reply[Uses], *, timings: Timings = (), budget: int 
     }
     fields = [("definitions", written), ("counts", counts)]
     shell = shell_of(REFS, reply, timings, *fields, warnings=use_cautions(told))
-    page = filled(shell, [_use_row(use) for use in told.uses], told.total - told.offset, budget)
+    page = filled(shell, _rows(reply, map(_use_row, told.uses)), told.total - told.offset, budget)
     body = dict(page.body)
     hit = cut("definitions", len(written), len(told.definitions))
     body["limitsHit"] = [*([hit] if hit else []), *body["limitsHit"]]
     after = told.offset + len(body["results"])
     if body["results"] and after < told.total and reply.source is not None:
-        body["continuation"] = token_of(Continuation(reply.source.snapshot.id, told.question, after))
+        body["continuation"] = token_of(Continuation(reply.source.pages_on, told.question, after))
     return replace(page, body=tuple(body.items()))
 
 
@@ -318,7 +336,7 @@ def call_graph_answer(
     last = {name: body.pop(name) for name in ("limitsHit", "warnings", "hints", "timingsMs")}
     del body["results"]
     body |= {
-        "nodes": [node_row(node) for node in nodes],
+        "nodes": _rows(reply, map(node_row, nodes)),
         "edges": [edge_row(edge) for edge in edges],
         "notes": rows,
         "notesTruncated": notes.truncated,
@@ -403,7 +421,8 @@ def map_answer(reply: Reply[RepoMap], *, timings: Timings = (), budget: int = DE
         ("entryPoints", fit(map(_entry_row, told.entry_points), _ENTRY_POINTS_BYTES)),
         ("text", told.text),
     )
-    page = filled(shell_of(MAP, reply, timings, *fields), list(map(_map_row, told.files)), told.total_files, budget)
+    rows = _rows(reply, map(_map_row, told.files))
+    page = filled(shell_of(MAP, reply, timings, *fields), rows, told.total_files, budget)
     body = dict(page.body)
     cuts = (
         cut("folders", len(told.folders), len(told.folders) + told.folders_left),

@@ -1,8 +1,7 @@
 """Compare the files with the index before an agent's search, once for all callers who came before the comparison began.
 
-No caller waits for long. A comparison that takes longer goes on by itself, and its snapshot answers the next question.
-After one that found no change the tree rests for as long as the comparison took, and for a second at most. While a
-watcher reports the changes below a root, only the reported files are compared, and everything once in a while.
+Nobody waits for long. A comparison that takes longer goes on by itself, and its snapshot answers the next question.
+While somebody watches the files, only what has changed is compared, and everything once in a while.
 """
 
 from __future__ import annotations
@@ -22,6 +21,9 @@ from cairn.sync.report import Freshness, Gap, RunReport
 # Each run may leave one small segment, and this many are merged at once: well below the number of segments at which
 # every run must merge.
 _RUNS_PER_UPKEEP = 8
+
+# So often it is looked whether what waits has been compared.
+_VOUCH_SECONDS = 0.005
 
 Hinted = frozenset[bytes] | None
 """The raw paths that are worth a look; None for all of them."""
@@ -81,7 +83,7 @@ class Freshener:
     ) -> Freshness:
         """Bring an index that can answer up to date, or say within this time why it is not.
 
-        Without `rests`, a tree that nobody watches is compared however recently it was.
+        Without `rests` a comparison that failed a moment ago is tried again.
         """
         root, came = codebase.root.path, self._clock.monotonic()
         told = self._watched.get(root)
@@ -105,6 +107,23 @@ class Freshener:
                     found = self._checked.get(root)
                 return found.fresh if found is not None else _told(run)
             # This run began before the call, so it may have missed what was saved since: ask again.
+
+    def vouched(self, root: str, seconds: float) -> Freshness | None:
+        """Return that the newest snapshot mirrors the files, if somebody watches them and nothing waits; else None.
+
+        While a change waits for its run, the end of that is waited for so many seconds.
+        """
+        came = self._clock.monotonic()
+        while (told := self._watched.get(root)) is not None:
+            told.hear()
+            with self._lock:
+                last = self._checked.get(root)
+                if last is not None and self._is_watched_well(root, told, last, came):
+                    return Freshness("skipped_recent", 0, last.fresh.checked_at)
+            if self._clock.monotonic() >= came + seconds:
+                return None
+            self._clock.sleep(_VOUCH_SECONDS)
+        return None
 
     def start(self, codebase: Codebase, told: Told) -> Run | None:
         """Start a run over the pending changes; None while another run is at work."""
@@ -135,22 +154,20 @@ class Freshener:
             return None
         if last.began >= came:
             return replace(last.fresh, mode="coalesced") if last.fresh.mode == "synced" else last.fresh
-        told = self._watched.get(root)
-        if told is not None and last.fresh.mode == "synced":
-            # A run that began before the call has taken what was reported until then; what it did not take is pending.
-            if told.waits or self._runs.active(root) is not None or came >= last.ended + WATCH_RECONCILE_SECONDS:
-                return None
-        elif not rests or came < last.ended or came >= last.ended + self._rest(last):
-            return None
         if last.fresh.mode == "synced":
+            told = self._watched.get(root)
+            if told is None or not self._is_watched_well(root, told, last, came):
+                return None
             return Freshness("skipped_recent", 0, last.fresh.checked_at)
+        if not rests or came < last.ended or came >= last.ended + AGENT_RECENT_SECONDS:
+            return None
         return last.fresh
 
-    def _rest(self, last: _Checked) -> float:
-        if last.fresh.mode != "synced":
-            return AGENT_RECENT_SECONDS
-        # Where something has just changed, more changes are likely to follow.
-        return 0.0 if last.fresh.changed else min(AGENT_RECENT_SECONDS, last.ended - last.began)
+    def _is_watched_well(self, root: str, told: Told, last: _Checked, came: float) -> bool:
+        """Whether the last comparison and what was told since say how the files are."""
+        # A run that began before we came has taken what was told before, and what it did not take waits.
+        waits = told.waits or self._runs.active(root) is not None
+        return last.fresh.mode == "synced" and not waits and came < last.ended + WATCH_RECONCILE_SECONDS
 
     def _begin(self, codebase: Codebase, told: Told | None, *, upkeep: bool = False) -> Run:
         hinted = told.take() if told is not None else None

@@ -16,6 +16,7 @@ from cairn.ask.structure import Asked, asked_of, checked_lines, file_outline, fi
 from cairn.ask.values import Reply, Told
 from cairn.core.options import Face
 from cairn.core.progress import Progress
+from cairn.errors import UsageError
 from cairn.graph.calls import CallGraph, Direction
 from cairn.graph.outline import Definition, FileOutline, FileText
 from cairn.graph.repo_map import RepoMap
@@ -23,16 +24,20 @@ from cairn.graph.uses import Uses
 from cairn.search.types import Hit, SearchRequest
 from cairn.source.root import printable
 
+# Before each question: an index that somebody has cleared meanwhile is not made again.
+_EACH = Policy(create=False)
+
 
 class Code(AbstractContextManager["Code"]):
     """An open codebase: search it and ask about its structure. Use it as a context manager.
 
-    Every answer comes from the one snapshot that was newest when the codebase was opened. Paths are relative to the
-    root. A method raises a `CairnError` that says what is wrong and what to do.
+    Before each answer the files are compared with the index, and what has changed is taken in. Paths are relative to
+    the root. A method raises a `CairnError` that says what is wrong and what to do.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._closed = False
 
     @property
     def root(self) -> str:
@@ -91,7 +96,7 @@ class Code(AbstractContextManager["Code"]):
         long.
         """
         asked = SEARCH.values(Face.PYTHON, locals())
-        answer = self._session.ask(SearchRequest(**asked))
+        answer = self._prepared().ask(SearchRequest(**asked))
         if answer.found is None:
             raise gate_error(self._session.gate, printable(os.fsencode(self.root)))
         return list(answer.found.hits)
@@ -115,7 +120,7 @@ class Code(AbstractContextManager["Code"]):
         `Ambiguous` when several definitions have the name.
         """
         asked = OUTLINE.values(Face.PYTHON, locals())
-        return self._value(file_outline(self._session, self._lines_of(path, start, end), **asked))
+        return self._value(file_outline(self._prepared(), self._lines_of(path, start, end), **asked))
 
     def read(self, path: str, start: int = 1, end: int | None = None) -> FileText:
         """Return lines of a file as they were indexed; without numbers the whole file.
@@ -129,7 +134,7 @@ class Code(AbstractContextManager["Code"]):
 
         Raises `NotFound` when the file is not indexed.
         """
-        return self._value(read_file(self._session, self._lines_of(path, start, end)))
+        return self._value(read_file(self._prepared(), self._lines_of(path, start, end)))
 
     def symbol(
         self,
@@ -156,7 +161,7 @@ class Code(AbstractContextManager["Code"]):
         With `exact`, raises `Ambiguous` when several definitions are meant and `NotFound` when there is none.
         """
         asked = SYMBOL.values(Face.PYTHON, locals())
-        return list(self._value(find_symbol(self._session, name, **asked)).definitions)
+        return list(self._value(find_symbol(self._prepared(), name, **asked)).definitions)
 
     def similar(
         self,
@@ -178,7 +183,7 @@ class Code(AbstractContextManager["Code"]):
         """
         asked = SIMILAR.values(Face.PYTHON, locals())
         place = Asked(path, path, self.root, checked_lines(line, line))
-        return list(self._value(similar_code(self._session, place, **asked)).found.hits)
+        return list(self._value(similar_code(self._prepared(), place, **asked)).found.hits)
 
     def callers(
         self,
@@ -229,7 +234,7 @@ class Code(AbstractContextManager["Code"]):
     def _calls(self, name: str, path: str | None, asked: dict[str, Any], direction: Direction) -> CallGraph:
         file = None if path is None else Asked(path, path, self.root)
         symbol = asked_of(name, self.root)
-        return self._value(call_graph(self._session, symbol, file=file, direction=direction, **asked))
+        return self._value(call_graph(self._prepared(), symbol, file=file, direction=direction, **asked))
 
     def references(
         self,
@@ -256,7 +261,7 @@ class Code(AbstractContextManager["Code"]):
         """
         asked = REFS.values(Face.PYTHON, locals())
         file = None if path is None else Asked(path, path, self.root)
-        return self._value(references(self._session, asked_of(name, self.root), file=file, **asked))
+        return self._value(references(self._prepared(), asked_of(name, self.root), file=file, **asked))
 
     def map(
         self,
@@ -278,7 +283,14 @@ class Code(AbstractContextManager["Code"]):
         """
         asked = MAP.values(Face.PYTHON, locals())
         files = [Asked(path, path, self.root) for path in focus]
-        return self._value(repo_map(self._session, focus=files, **asked))
+        return self._value(repo_map(self._prepared(), focus=files, **asked))
+
+    def _prepared(self) -> Session:
+        """Compare the files with the index, take in what has changed, and return the session that answers."""
+        if self._closed:
+            raise UsageError(problem="This codebase was closed; `cairn.open` opens it again.")
+        prepare(self._session, _EACH)
+        return self._session
 
     def _lines_of(self, path: str, start: int, end: int | None) -> Asked:
         lines = None if (start, end) == (1, None) else checked_lines(start, end)
@@ -294,6 +306,7 @@ class Code(AbstractContextManager["Code"]):
 
     def close(self) -> None:
         """Release the snapshot; a second call does nothing."""
+        self._closed = True
         self._session.close()
 
 

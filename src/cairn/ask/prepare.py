@@ -53,15 +53,17 @@ Consent = Callable[[int], bool]
 class Policy:
     """What may be done before a read, and how long its caller waits for it.
 
-    `create` allows indexing a folder that was never indexed (`consent` is asked before a large one), `sync` comparing
-    the files and taking in what has changed, for at most `seconds`. `stale_ok` accepts an old snapshot while a new
-    index is built. With `rests` a tree that was compared a moment ago is not compared again. `tell` gets the progress.
+    `create` allows to index a folder that was never indexed (`consent` is asked before a large one), `sync` to compare
+    the files and take in what has changed, for at most `seconds`. `stale_ok` takes an old snapshot while a new index is
+    built. With `rests` a comparison that failed a moment ago is not tried again. With `overlay` an index that is not up
+    to date in time is read with the changed files laid over it. `tell` hears how far the work is.
     """
 
     create: bool = True
     sync: bool = True
     stale_ok: bool = False
     rests: bool = True
+    overlay: bool = False
     seconds: float = SYNC_BEFORE_SEARCH_SECONDS
     consent: Consent = lambda _: False
     tell: Tell = lambda _: None
@@ -103,7 +105,7 @@ def step(facts: GateFacts, codebase: Codebase, policy: Policy, worker: Worker) -
 
 
 def prepare(session: Session, policy: Policy) -> None:
-    """Do the step in this thread, then let the session hold the newest snapshot; a recent check is not repeated."""
+    """Do the step in this thread, then let the session hold the newest snapshot."""
     if session.rests():
         return
     session.look(stale_ok=policy.stale_ok)
@@ -118,7 +120,6 @@ def prepare(session: Session, policy: Policy) -> None:
     if fresh is not NOT_CHECKED or why:
         newer = fresh.mode == "synced" and fresh.snapshot != session.held
         session.look(fresh, stale_ok=policy.stale_ok, why=why, again=newer or session.held is None)
-    session.rest(RECENT_SYNC_SECONDS)
 
 
 class _InThisThread:

@@ -80,6 +80,14 @@ STALE_OK = Option(
     mcp=Declined(f"{_TOKENS}; `search_codebase` has it as `allowStale`"),
     python=Declined("`cairn.open` has chosen the snapshot that answers"),
 )
+NO_SYNC = Option(
+    name="no_sync",
+    type=Flag(),
+    help="answer from the index as it is, without looking at the files",
+    own=True,
+    mcp=Declined("an agent edits files and asks about them at once"),
+    python=Declined("a program that asks about its files wants them as they are"),
+)
 READ_ONLY = Option(
     name="read_only",
     type=Flag(),
@@ -306,14 +314,7 @@ SEARCH = OptionTable(
             mcp=Shown(name="allowStale"),
             python=STALE_OK.python,
         ),
-        Option(
-            name="no_sync",
-            type=Flag(),
-            help="answer from the index as it is, without looking at the files",
-            own=True,
-            mcp=Declined("an agent edits files and asks about them at once"),
-            python=Declined("`cairn.open` has looked at the files"),
-        ),
+        NO_SYNC,
         Option(
             name="read_only",
             type=Flag(),
@@ -384,6 +385,7 @@ OUTLINE = OptionTable(
             python=Declined("`FileOutline.definitions` is a tuple, of which a program takes what it wants"),
         ),
         STALE_OK,
+        NO_SYNC,
         READ_ONLY,
     ),
 )
@@ -409,6 +411,7 @@ READ = OptionTable(
             python=Declined("`FileText.definitions` always names them"),
         ),
         STALE_OK,
+        NO_SYNC,
         READ_ONLY,
     ),
 )
@@ -461,6 +464,7 @@ SYMBOL = OptionTable(
         CONTINUATION,
         OFFSET,
         STALE_OK,
+        NO_SYNC,
         READ_ONLY,
     ),
 )
@@ -490,6 +494,7 @@ REFS = OptionTable(
         CONTINUATION,
         OFFSET,
         STALE_OK,
+        NO_SYNC,
         READ_ONLY,
     ),
 )
@@ -561,6 +566,7 @@ GRAPH = OptionTable(
             python=_ONLY_HERE,
         ),
         STALE_OK,
+        NO_SYNC,
         READ_ONLY,
     ),
 )
@@ -590,6 +596,7 @@ SIMILAR = OptionTable(
         LIMIT,
         Option(name="same_file", type=Flag(), help="look in that file too"),
         STALE_OK,
+        NO_SYNC,
         READ_ONLY,
     ),
 )
@@ -634,6 +641,7 @@ MAP = OptionTable(
             python=_ONLY_HERE,
         ),
         STALE_OK,
+        NO_SYNC,
         READ_ONLY,
     ),
 )

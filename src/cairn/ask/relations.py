@@ -71,7 +71,7 @@ def references(
         def told(graph: Graph) -> Uses:
             # A refresh between two pages would shift what is on them, so the token holds the stamp of the facts.
             question = question_digest(*said, graph.stamp)
-            first = offset if continuation is None else decode(continuation, session.snapshot or "", question)
+            first = offset if continuation is None else decode(continuation, session.pages_on, question)
             place = place_of(graph, one)
             found = uses_of(graph, place, min_tier=min_tier, offset=first, limit=limit, question=question)
             return replace(found, definitions=layered(graph, found.definitions))

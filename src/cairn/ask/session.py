@@ -9,19 +9,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
 from cairn.ask.gate import Gate, GateFacts, decide
+from cairn.ask.overlay import lay_over
 from cairn.ask.values import Answer, Page, Source
-from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.core.config import cairn_home
 from cairn.core.fingerprint import query_fingerprint
 from cairn.core.limits import ENGINE_SEARCH_SECONDS, LAST_USED_SECONDS, MAX_CODEBASES, MAX_RESULTS
 from cairn.embedding.choose import choose
 from cairn.embedding.model import Embedder
 from cairn.engine.contract import RowSearch
-from cairn.errors import BadContinuation, CairnError, PathNotFound, StoreError, UsageError
+from cairn.errors import BadContinuation, CairnError, PathNotFound, SourceError, StoreError, UsageError
 from cairn.search.budget import fit
 from cairn.search.continuation import decode, question_digest, snapshot_of
 from cairn.search.rank import RANKING_VERSION
@@ -30,6 +31,7 @@ from cairn.search.types import SearchRequest
 from cairn.source.root import path_key, printable, relative_to_root
 from cairn.store import SnapshotView, WriterInfo
 from cairn.sync.codebase import Codebase, open_codebase, place_of
+from cairn.sync.looking import Difference, compare
 from cairn.sync.remote.copy import RemoteView
 from cairn.sync.report import Freshness
 from cairn.sync.status import Standing, State, later_warnings, reading, snapshot_info, stand
@@ -80,6 +82,41 @@ def find_targets(paths: Sequence[str], environ: Mapping[str, str], cwd: str | No
     return list(found.values())
 
 
+@dataclass(slots=True)
+class _Open:
+    """A searcher, and what was made of its view to answer questions."""
+
+    searcher: Searcher
+    kept: dict[Callable[[SnapshotView], object], object] = field(default_factory=dict, init=False)
+
+
+@dataclass(slots=True)
+class _OpenOverlay(_Open):
+    """The same with changed files laid over the snapshot."""
+
+    difference: Difference
+    missed: int
+
+    @property
+    def digest(self) -> str:
+        """Names the files that are laid over the snapshot, and those that are hidden."""
+        return question_digest(sorted(self.searcher.view.working.items()), list(self.difference.gone))
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """The last comparison of the files with a snapshot: when it began, and what came of it."""
+
+    began: float
+    snapshot: str
+    fresh: Freshness
+    difference: Difference | None = None
+
+
+class _OutOfTime(Exception):
+    """The files have been compared for long enough."""
+
+
 class Session(AbstractContextManager["Session"]):
     """One codebase, kept open to be asked. It reads and writes nothing but a note that its store was used.
 
@@ -107,8 +144,11 @@ class Session(AbstractContextManager["Session"]):
         self.embedder = embedder or choose(codebase.config.embedding, environ)
         self._remote = RemoteView(codebase.config, self._place, environ, self.embedder.identity, clock)
         self._standing = Standing(State.NOT_INDEXED)
-        self._searcher: Searcher | None = None
-        self._kept: dict[Callable[[SnapshotView], object], object] = {}
+        # What the snapshot itself answers with, and what it does with changed files laid over it.
+        self._plain: _Open | None = None
+        self._over: _OpenOverlay | None = None
+        self._compared: _Compared | None = None
+        self._is_covered = False
         self._fresh = Freshness("not_checked")
         self._gate = decide(GateFacts(self.root, State.NOT_INDEXED))
         self._next_check = self._next_note = -1.0
@@ -134,25 +174,89 @@ class Session(AbstractContextManager["Session"]):
         self.close()
 
     def close(self) -> None:
-        """Release the snapshot; a second call does nothing."""
+        """Let go of the snapshot; a second call does nothing."""
+        self._uncover()
         if self._standing.view is not None:
             self._standing.view.close()
-        self._standing, self._searcher = Standing(State.NOT_INDEXED), None
+        self._standing, self._plain, self._compared = Standing(State.NOT_INDEXED), None, None
         self._remote.close()
-        self._kept.clear()
+
+    def _uncover(self) -> None:
+        """Let go of the files that are laid over the snapshot."""
+        over, self._over = self._over, None
+        if over is not None:
+            over.searcher.view.close()
+
+    @property
+    def _open(self) -> _Open | None:
+        """What answers."""
+        return self._over if self._is_covered and self._over is not None else self._plain
 
     # --- before a question --------------------------------------------------------------------------------------------
 
     def rests(self) -> bool:
-        """Whether the files were compared a moment ago, so that the open snapshot answers without another look."""
-        if not (self._gate.is_open and self.trouble is None and self.now() < self._next_check):
-            return False
-        self._fresh = Freshness("skipped_recent", 0, self._fresh.checked_at)
-        return True
+        """Whether the store could not be read a moment ago, so that what is open answers without another try."""
+        return self._gate.is_open and self.trouble is None and self.now() < self._next_check
 
     def rest(self, seconds: float) -> None:
-        """Compare no files for this long."""
+        """Try to read the store again after so many seconds."""
         self._next_check = self.now() + seconds
+
+    def vouch(self, fresh: Freshness) -> None:
+        """Answer from the snapshot alone: somebody has watched the files since it was compared with them."""
+        self._is_covered, self._fresh = False, fresh
+
+    def compare(self, came: float, until: float) -> None:
+        """Compare the files with the open snapshot and lay what differs over it; write nothing.
+
+        A comparison that began after `came` counts for everybody who waited for it. One that has not ended at `until`
+        is given up, and the answer says so. Both are times of the session's clock.
+        """
+        view = self._standing.view
+        if view is None or not self._gate.is_open:
+            return
+        last = self._compared
+        if last is None or last.began < came or last.snapshot != view.manifest.snapshot_id:
+            last = self._compared = self._look_at_files(view, until)
+            if last.difference is not None:
+                self._cover(view, last.difference)
+        # What an earlier comparison found is nearer to the files than the snapshot is.
+        self._is_covered = self._over is not None
+        fresh = last.fresh
+        if self._over is not None and last.difference is not None:
+            fresh = replace(fresh, mode="unfinished" if self._over.missed else "overlay", missed=self._over.missed)
+        elif last.difference is not None and self._fresh.mode != NOT_CHECKED.mode:
+            # Why the index was not brought up to date is still told; that it need not be, is known now.
+            fresh = replace(self._fresh, checked_at=fresh.checked_at, verified=True)
+        self._fresh = fresh
+
+    def _look_at_files(self, view: SnapshotView, until: float) -> _Compared:
+        began, checked = self.now(), rfc3339(self.clock.wall_ns())
+        snapshot = view.manifest.snapshot_id
+
+        def tick() -> None:
+            if self.now() > until:
+                raise _OutOfTime
+
+        try:
+            found = compare(self.target.codebase, self._place, view, tick, clock=self.clock)
+        except _OutOfTime:
+            return _Compared(began, snapshot, Freshness("unfinished"))
+        except CairnError as problem:
+            return _Compared(began, snapshot, Freshness("unfinished", trouble=problem.code))
+        except OSError:
+            return _Compared(began, snapshot, Freshness("unfinished", trouble=SourceError.code))
+        return _Compared(began, snapshot, Freshness("synced", found.total, checked, snapshot=snapshot), found)
+
+    def _cover(self, view: SnapshotView, difference: Difference) -> None:
+        """Lay what differs over the snapshot; what is laid over it already is not read again."""
+        if self._over is not None and self._over.difference == difference and not self._over.missed:
+            return
+        self._uncover()
+        if difference.total:
+            made = lay_over(self.target.codebase, view, self.embedder, difference)
+            # A server has the rows of the snapshot and not of these files.
+            self._over = _OpenOverlay(Searcher(made.view, self.embedder), difference, made.missed)
 
     def look(
         self,
@@ -171,11 +275,12 @@ class Session(AbstractContextManager["Session"]):
         """
         self.trouble = None
         self._next_check = -1.0
+        self._is_covered = False
         rules = self._rules
         try:
             standing = self._stand() if again else self._standing
         except StoreError as problem:
-            if self._searcher is None:
+            if self._plain is None:
                 raise
             # The store cannot be read just now, and the snapshot that is open still answers.
             self.probe_failed = True
@@ -197,12 +302,19 @@ class Session(AbstractContextManager["Session"]):
         self._later = tuple(later_warnings(met))
         return standing
 
-    def hold_snapshot(self, snapshot: str) -> None:
-        """Hold this very snapshot, for the next page of an answer; raises `BadContinuation` when it is gone."""
+    def hold_snapshot(self, name: str) -> None:
+        """Hold the snapshot of this name, for the next page of an answer. `BadContinuation` when it is gone.
+
+        The name of a snapshot with changed files laid over it names these too.
+        """
+        snapshot, _, overlay = name.partition("~")
         standing = self._stand(snapshot)
         if standing.view is None:
             raise BadContinuation(why="the index has changed since it was given")
         self._hold(replace(standing, state=State.INDEXED))
+        self._is_covered = bool(overlay)
+        if overlay and (self._over is None or self._over.digest != overlay):
+            raise BadContinuation(why="the files have changed since it was given")
         self._fresh = Freshness("not_checked")
         self._decide(stale_ok=False, why="")
 
@@ -213,13 +325,13 @@ class Session(AbstractContextManager["Session"]):
             new.close()
             self._standing = replace(standing, view=held)
             rows = self._rows_there(self._standing)
-            if self._searcher is not None and rows is not self._searcher.remote:
-                self._searcher = Searcher(held, self.embedder, rows)
+            if self._plain is not None and rows is not self._plain.searcher.remote:
+                self._plain.searcher = Searcher(held, self.embedder, rows)
             return
         self.close()
         self._standing = standing
         if new is not None:
-            self._searcher = Searcher(new, self.embedder, self._rows_there(standing))
+            self._plain = _Open(Searcher(new, self.embedder, self._rows_there(standing)))
 
     def _rows_there(self, standing: Standing) -> RowSearch | None:
         """Return the server's rows of the snapshot that answers; None while a run makes the index anew."""
@@ -268,6 +380,15 @@ class Session(AbstractContextManager["Session"]):
         """The id of the snapshot that answers; None while the gate is closed."""
         return self.held if self._gate.is_open else None
 
+    @property
+    def pages_on(self) -> str:
+        """The name of what answers, as the token of a next page holds it; empty when the gate is closed."""
+        return f"{self.snapshot}{self._overlay}" if self.snapshot else ""
+
+    @property
+    def _overlay(self) -> str:
+        return f"~{self._over.digest}" if self._is_covered and self._over is not None else ""
+
     def asked_here(self, request: SearchRequest) -> SearchRequest:
         """Return the request with the scope and the folders of this codebase."""
         scope = request.scope or self.target.codebase.config.query.scope
@@ -278,9 +399,9 @@ class Session(AbstractContextManager["Session"]):
         asked, root = self.target.asked, self.root
         if self.trouble is not None:
             return Answer(asked, root, error=self.trouble)
-        if self._searcher is None or not self._gate.is_open:
+        if self._open is None or not self._gate.is_open:
             return Answer(asked, root, gate=self._gate)
-        found = self._searcher.search(self.asked_here(request))
+        found = self._open.searcher.search(self.asked_here(request))
         self._note_use()
         return Answer(asked, root, source=self._source(), found=found)
 
@@ -297,17 +418,18 @@ class Session(AbstractContextManager["Session"]):
         """Return what answers questions about structure, and its source; None when the gate is closed."""
         if self.trouble is not None:
             raise self.trouble
-        if self._searcher is None or not self._gate.is_open:
+        if self._open is None or not self._gate.is_open:
             return None
         self._note_use()
-        return self._searcher, self._source()
+        return self._open.searcher, self._source()
 
     def kept(self, make: Callable[[SnapshotView], Made]) -> Made:
-        """Return what `make` makes of the open snapshot; made once, and kept while that snapshot is open."""
-        assert self._standing.view is not None, "only what is open can be asked"
-        if make not in self._kept:
-            self._kept[make] = make(self._standing.view)
-        return cast("Made", self._kept[make])
+        """What `make` makes of the open snapshot, made once and kept for as long as that stays open."""
+        assert self._open is not None, "only what is open can be asked"
+        kept = self._open.kept
+        if make not in kept:
+            kept[make] = make(self._open.searcher.view)
+        return cast("Made", kept[make])
 
     def _note_use(self) -> None:
         now = self.clock.monotonic()
@@ -329,7 +451,9 @@ class Session(AbstractContextManager["Session"]):
             freshness=self._fresh,
             writer=self._standing.writer,
             damaged=bool(view.damage),
-            later=(*self._later, *self._remote.said(self._searcher.engine_trouble if self._searcher else None)),
+            later=(*self._later, *self._remote.said(self._open.searcher.engine_trouble if self._open else None)),
+            working=self._open.searcher.view.working if self._open else {},
+            overlay=self._overlay,
             probe_failed=self.probe_failed or self._remote.probe_failed,
             engine_proof=self._remote.unproven,
         )
@@ -351,7 +475,7 @@ def ask_all(
     )
     offset = 0
     if continuation is not None:
-        snapshots = "+".join(session.snapshot for session in sessions if session.snapshot)
+        snapshots = "+".join(session.pages_on for session in sessions if session.snapshot)
         offset = decode(continuation, snapshots, question)
     if len(sessions) == 1:
         answer = sessions[0].ask(replace(request, offset=offset))

@@ -130,7 +130,7 @@ def find_symbol(
             files = searcher.view.manifest.counts.files_indexed
             return one if isinstance(one, Miss) else Symbols((replace(one, way="exact"),), 1, files)
         question = question_digest(session.root, name, sorted(kinds), sorted(languages))
-        first = offset if continuation is None else decode(continuation, session.snapshot or "", question)
+        first = offset if continuation is None else decode(continuation, session.pages_on, question)
         within = (lambda _, language: language in languages) if languages else None
         found = searcher.symbols(name, kinds=kinds, within=within, limit=first + limit)
         shown = tuple(map(_matched, found.symbols[first:]))

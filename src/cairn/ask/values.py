@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from cairn.ask.gate import Gate, Status
@@ -19,7 +20,9 @@ from cairn.sync.status import SnapshotInfo
 class Source:
     """The snapshot that an answer is from; `later` holds warnings for the answer, such as that of a later format.
 
-    `engine_proof` is why its copy on a search server was not used.
+    `engine_proof` is why the copy of it on a search server was not used. `working` holds the files that were read from
+    the working tree for this answer, each with its hash: of them the snapshot has another version, or none. `overlay`
+    names them all.
     """
 
     snapshot: SnapshotInfo
@@ -33,6 +36,13 @@ class Source:
     later: tuple[str, ...] = ()
     probe_failed: bool = False
     engine_proof: ProofReason | None = None
+    working: Mapping[str, str] = field(default_factory=dict)
+    overlay: str = ""
+
+    @property
+    def pages_on(self) -> str:
+        """The name of what answers, as the token of a next page holds it: that page comes from just the same."""
+        return f"{self.snapshot.id}{self.overlay}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from cairn.ask.runs import Action, Patience, Run, Runs
 from cairn.ask.session import NOT_CHECKED, Session, Target
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.config import cairn_home
-from cairn.core.limits import SERVE_SESSIONS
+from cairn.core.limits import AGENT_LOOK_SECONDS, SERVE_SESSIONS
 from cairn.embedding.choose import Models
 from cairn.errors import Cancelled, StoreBusy, StoreError
 from cairn.semantic.database import SemanticDatabase
@@ -31,6 +31,8 @@ from cairn.sync.tracking import Codebases, Members
 
 _MOST_SEEN = 256
 _LAST_SECONDS = 10.0
+# A save in a tree that is watched is published about so soon; to wait for that is cheaper than to look at all files.
+_SETTLE_SECONDS = 0.5
 
 
 @dataclass(slots=True, eq=False)
@@ -67,6 +69,8 @@ class SessionPool:
         self._seen: dict[str, StoreStatus] = {}
         # Called with the root of every codebase that is asked while it can answer.
         self.used: Callable[[str], None] = lambda _: None
+        # Asked whether somebody watches the files of a root, so that its newest snapshot mirrors them.
+        self.vouched: Callable[[str, float], Freshness | None] = lambda _, __: None
 
     def serving(self, served: Sequence[str]) -> Self:
         """Return a pool of the same codebases, for a client to whom other folders are served."""
@@ -92,6 +96,21 @@ class SessionPool:
                 yield session
         finally:
             self._let_go(slot)
+
+    @contextmanager
+    def current(self, target: Target, seconds: float = AGENT_LOOK_SECONDS) -> Iterator[Session]:
+        """The codebase with its files as they are now: what has changed is laid over the newest snapshot, in memory.
+
+        Nothing is written. What could not be compared or read within this time, the answer says.
+        """
+        came = self._clock.monotonic()
+        vouched = self.vouched(target.codebase.root.path, min(seconds, _SETTLE_SECONDS))
+        with self.session(target) as session:
+            if vouched is not None and session.gate.is_open:
+                session.vouch(vouched)
+            else:
+                session.compare(came, came + seconds)
+            yield session
 
     def status(self, target: Target) -> StoreStatus:
         """Return where the store of a codebase stands; a full run closes the gate from its start.
@@ -198,6 +217,7 @@ class Workspace:
         self.runs = Runs(environ, clock, models=models)
         self.freshener = Freshener(self.runs, clock)
         self.pool = SessionPool(environ, allowed, clock, most=most, starting=self.runs.active, models=models)
+        self.pool.vouched = self.freshener.vouched
         self._clock = clock
 
     def serving(self, served: Sequence[str]) -> Self:
@@ -222,6 +242,9 @@ class Workspace:
         fresh, why = step(facts, target.codebase, policy, _InBackground(self, patience))
         seconds = self._clock.monotonic() - began
         with self.pool.session(target, fresh, stale_ok=policy.stale_ok, why=why) as session:
+            if policy.sync and policy.overlay and not fresh.is_current and session.gate.is_open:
+                # The run goes on by itself; what it would publish is read for this answer.
+                session.compare(began, began + AGENT_LOOK_SECONDS)
             session.step_seconds = seconds
             yield session
 

@@ -1,6 +1,6 @@
 """Show what leads where in the code, and how sure each step is (`cairn refs`, `graph`, `map`).
 
-The commands answer from the newest snapshot and never bring it up to date.
+Before an answer the files are compared with the index, and what has changed is taken in.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import IO, Any
 
 from cairn.answer.envelope import error as error_envelope
-from cairn.answer.search import TROUBLE, search_envelope
+from cairn.answer.search import freshness_sentence, search_envelope
 from cairn.ask.gate import gate_error
 from cairn.ask.prepare import Policy
 from cairn.ask.questions import SEARCH
@@ -120,13 +120,11 @@ def _notes(answer: Answer, output: Output) -> None:
 def source_notes(source: Source, output: Output) -> None:
     """Print what to know about the snapshot that answered."""
     mark = output.styled("note: ", "yellow", output.stderr)
-    fresh = source.freshness
-    if fresh.trouble is not None:
-        output.note(f"{mark}{TROUBLE.format(code=fresh.trouble)} `cairn sync` says more.")
-    elif fresh.mode in {"skipped_busy", "skipped_indexing"}:
-        output.note(f"{mark}Another run is writing the index; the answer is from its last snapshot.")
-    elif fresh.mode == "stale_ok":
-        output.note(f"{mark}The index is being built anew; the answer is from the old one.")
+    said = freshness_sentence(source.freshness)
+    if not said and source.freshness.mode == "not_checked" and not source.later:
+        said = "The files were not compared with the index, so recent changes may be missing."
+    if said:
+        output.note(f"{mark}{said}{' `cairn sync` says more.' if source.freshness.trouble is not None else ''}")
     for warning in source.later:
         output.note(mark + plain(warning))
     if source.damaged:
@@ -160,7 +158,7 @@ def run_search(options: argparse.Namespace, output: Output) -> int:
     if request is None:
         return _answer_batch(targets, options, output)
     began = SYSTEM_CLOCK.monotonic()
-    policy = _policy(options, output) if options.continuation is None else None
+    policy = read_policy(options, output) if options.continuation is None else None
     with output.around.sessions(targets, policy, output, read_only=options.read_only) as sessions:
         if options.continuation is not None:
             from cairn.ask.session import hold_page  # noqa: PLC0415
@@ -178,7 +176,7 @@ def _answer_batch(targets: Sequence[Target], options: argparse.Namespace, output
     # Questions are read from stdin or from a file of the person, which a daemon cannot read in their stead.
     output.around.only_where_typed()
     with output.around.sessions(targets, None, output, read_only=options.read_only) as sessions:
-        return answer_all(options, sessions, _policy(options, output), output)
+        return answer_all(options, sessions, read_policy(options, output), output)
 
 
 def request_of(options: argparse.Namespace, query: str, k: int | None = None) -> SearchRequest:
@@ -201,15 +199,12 @@ def _targets(paths: Sequence[str], options: argparse.Namespace, output: Output) 
         raise UsageError(problem=f"{missing}; put a query of several words in quotes.") from None
 
 
-def _policy(options: argparse.Namespace, output: Output) -> Policy:
+def read_policy(options: argparse.Namespace, output: Output) -> Policy:
+    """Return what may be done before a read: nothing for `--no-sync` and for the next page of an answer."""
     from cairn.ask.prepare import Policy  # noqa: PLC0415
 
-    return Policy(
-        create=not options.no_sync,
-        sync=not options.no_sync,
-        stale_ok=options.stale_ok,
-        consent=lambda files: _consent(files, output),
-    )
+    looks = not options.no_sync and getattr(options, "continuation", None) is None
+    return Policy(create=looks, sync=looks, stale_ok=options.stale_ok, consent=lambda files: _consent(files, output))
 
 
 def _consent(files: int, output: Output) -> bool:

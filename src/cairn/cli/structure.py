@@ -1,6 +1,6 @@
 """Show what the index knows of the structure of the code (`cairn outline`, `read`, `symbol`, `similar`).
 
-The commands answer from the newest snapshot and never bring it up to date.
+Before an answer the files are compared with the index, and what has changed is taken in.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from collections.abc import Callable
 from cairn.answer.envelope import Envelope
 from cairn.answer.structure import MOVED, Timings, outline_answer, read_answer, similar_answer, symbols_answer
 from cairn.ask.gate import gate_error
-from cairn.ask.prepare import Policy
 from cairn.ask.questions import OUTLINE, SIMILAR, SYMBOL
 from cairn.ask.session import Session, hold_page
 from cairn.ask.structure import Asked, asked_of, file_outline, find_symbol, read_file, similar_code
 from cairn.ask.values import Reply, Similar, Symbols, Told
 from cairn.cli.options import configure_question
 from cairn.cli.output import Output, counted
-from cairn.cli.search import safe, show_hit, source_notes
+from cairn.cli.search import read_policy, safe, show_hit, source_notes
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.options import Face
 from cairn.core.text import plain
@@ -53,8 +52,8 @@ def print_answer(
 ) -> int:
     """Ask and print; without an answer, say why and what was perhaps meant, with the exit status that says so."""
     began = SYSTEM_CLOCK.monotonic()
-    policy = Policy(create=False, sync=False, stale_ok=options.stale_ok)
     targets = [output.around.target(options.root)]
+    policy = read_policy(options, output)
     with output.around.sessions(targets, policy, output, read_only=options.read_only) as [session]:
         ready = SYSTEM_CLOCK.monotonic()
         reply = ask(session)

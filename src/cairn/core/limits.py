@@ -196,7 +196,7 @@ MAX_CODEBASES = 8
 AUTO_INDEX_FILES = 20_000
 # How long a search waits for the files to be compared; what is there answers after that.
 SYNC_BEFORE_SEARCH_SECONDS = 60.0
-# A process that answers many questions looks at the files again after this time.
+# A store that could not be read is tried again after this time; what was open answers meanwhile.
 RECENT_SYNC_SECONDS = 60.0
 
 # --- serving agents -------------------------------------------------------------------------------------------------
@@ -204,7 +204,13 @@ RECENT_SYNC_SECONDS = 60.0
 SERVE_SESSIONS = 16
 # How long an agent's search waits for the files to be compared; the comparing goes on after that.
 AGENT_SYNC_SECONDS = 0.3
-# A tree that takes long to compare is given a rest before the next search of an agent compares it, so long at most.
+# How long an agent's question waits for the files to be compared and for changed ones to be read; what is not known
+# by then, the answer says.
+AGENT_LOOK_SECONDS = 5.0
+# Changed files that are read for one answer, and their bytes; for the others the snapshot answers, and that is said.
+MAX_OVERLAY_FILES = 256
+MAX_OVERLAY_BYTES = 8 * MIB
+# After a comparison that failed, the next one is made so much later.
 AGENT_RECENT_SECONDS = 1.0
 # How long a call waits for a run that it has started; after that it tells how far the run is, and the run goes on.
 AGENT_WAIT_SECONDS = 15.0

@@ -24,7 +24,7 @@ import errno
 import os
 import struct
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import compress, starmap
@@ -56,6 +56,7 @@ _FOLDER = struct.Struct("=5I")
 _ONE_STAT = struct.Struct("=qqqQ")
 _DIGEST_BYTES = 32
 _END_OF_TIME = 2**63 - 1
+_FOLDERS_PER_TICK = 64
 
 _name_of = attrgetter("name")
 _Stats = list[tuple[int, int, int, int]]
@@ -124,17 +125,22 @@ class ListingRecorder:
         return TreeListing(tuple(self._folders), newest)
 
 
-def unchanged(tree: Tree, listing: TreeListing, *, synced_at_ns: int) -> bool:
+def unchanged(tree: Tree, listing: TreeListing, *, synced_at_ns: int, tick: Callable[[], None] = lambda: None) -> bool:
     """Whether a walk would find exactly what it found when this was recorded; False at the first doubt.
 
     `synced_at_ns` is when that walk began: a file changed so close to it that its times prove nothing is a doubt. Not
     seen, and up to the caller: git's head, git's tracked files, settings outside the tree, and a disk that changes
-    bytes without a trace, for which there is `sampled`.
+    bytes without a trace, for which there is `sampled`. `tick` is called once in some folders, and may raise.
     """
     if not listing.folders or listing.newest_ns >= synced_at_ns - RACY_WINDOW_NS:
         return False
     with no_cycle_collection():
-        return all(_is_same(tree, folder) for folder in listing.folders)
+        for place, folder in enumerate(listing.folders):
+            if place % _FOLDERS_PER_TICK == 0:
+                tick()
+            if not _is_same(tree, folder):
+                return False
+        return True
 
 
 def sampled(listing: TreeListing, round_number: int) -> list[bytes]:

@@ -40,17 +40,18 @@ from cairn.embedding.cache import EmbeddingCache
 from cairn.embedding.model import Embedder
 from cairn.errors import FilesFailed, GitFailed, NameCollision, TreeMoving
 from cairn.source.beneath import Tree
-from cairn.source.changes import NO_HINTS, Read, detect, git_hints
+from cairn.source.changes import NO_HINTS, Read, detect
 from cairn.source.fresh import Dirt, find_dirt, still, take
 from cairn.source.git import Git
 from cairn.source.ignore import IGNORE_ENGINE_VERSION
-from cairn.source.listing import ListingRecorder, file_stats
+from cairn.source.listing import ListingRecorder
 from cairn.source.root import path_key, printable
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
 from cairn.store import Draft, GitState, Manifest, Store, Writer
 from cairn.sync.batches import Packer
 from cairn.sync.codebase import Codebase, Place
+from cairn.sync.looking import changes_since, recall_touched
 from cairn.sync.memory import TreeMemory, load_memory, rules_of, save_memory
 from cairn.sync.pool import extract_all
 from cairn.sync.report import Changes, FailedFile, Gap, gap_of
@@ -236,27 +237,16 @@ class CatchUp:
     def _compare(self, look: Look, base: Manifest | None, *, first: bool) -> ChangeSet:
         if first:
             self.first_look_ns = look.began_ns
-            if base is not None:
-                self._recall_touched(look.walked.candidates, base)
-        hints, synced_at = NO_HINTS, None
-        if not first:
-            # Everything in `known` was true when this run first looked, so only files that changed since then are read
-            # again.
-            synced_at = self.first_look_ns
-        elif base is not None:
-            synced_at = wall_ns(base.created_at)
-            if self.task.codebase.root.is_git:
-                hints = git_hints(Git(self.task.codebase.root, clock=self.clock), base.git.head_sha)
-        # A hundredth of the unchanged files is hashed again in every run; which hundredth changes every ten seconds.
-        turn = look.began_ns // 10_000_000_000
-        return detect(
-            look.walked,
-            self.known,
-            self._reader(),
-            synced_at_ns=synced_at,
-            hints=hints,
-            round_number=turn if first else -1,
-        )
+        if first and base is not None:
+            recall_touched(self.known, look.walked.candidates, lambda: load_memory(self.writer.fs), base)
+            # Every ten seconds it is another hundredth's turn to be hashed again.
+            sample = look.began_ns // 10_000_000_000
+            return changes_since(
+                self.task.codebase, base, look.walked, self.known, self._reader(), clock=self.clock, sample=sample
+            )
+        # All that is known was true when this run first looked: only what changed since is read again.
+        synced_at = None if first else self.first_look_ns
+        return detect(look.walked, self.known, self._reader(), synced_at_ns=synced_at, hints=NO_HINTS, round_number=-1)
 
     def _reader(self) -> Read:
         """Return a function that reads one file and reports how many it has read."""
@@ -269,17 +259,6 @@ class CatchUp:
             return read_stable(self.tree, candidate, max_bytes=most, clock=self.clock)
 
         return read
-
-    def _recall_touched(self, candidates: Iterable[Candidate], base: Manifest) -> None:
-        """Accept the new stat of files that were only touched: the tree memory says that their rows still hold."""
-        touched = [one for one in candidates if (record := self.known.get(one.key)) and record.stat != one.stat]
-        memory = load_memory(self.writer.fs) if touched else None
-        if memory is None or memory.snapshot_id != base.snapshot_id:
-            return
-        seen = file_stats(memory.listing)
-        for candidate in touched:
-            if seen.get(candidate.raw) == candidate.stat:
-                self.known[candidate.key] = self.known[candidate.key]._replace(stat=candidate.stat)
 
     def _is_current(self, base: Manifest, look: Look) -> bool:
         """Whether a new snapshot would say nothing new.

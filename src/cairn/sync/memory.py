@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -68,8 +69,17 @@ def save_memory(fs: Fs, run: str, memory: TreeMemory) -> None:
         Store(fs).notes.keep_tree(run, sha256(rest).digest() + rest)
 
 
-def is_unchanged(codebase: Codebase, manifest: Manifest, memory: TreeMemory | None, clock: Clock) -> bool:
-    """Whether the tree is still the one that this snapshot mirrors; reads names and stat tuples, no file."""
+def is_unchanged(
+    codebase: Codebase,
+    manifest: Manifest,
+    memory: TreeMemory | None,
+    clock: Clock,
+    tick: Callable[[], None] = lambda: None,
+) -> bool:
+    """Whether the tree is still the one that this snapshot mirrors. Reads names and stat tuples, no file.
+
+    `tick` is called now and then, and may raise.
+    """
     if memory is None or memory.snapshot_id != manifest.snapshot_id or memory.rules != rules_of(codebase.config):
         return False
     # A degraded snapshot must try its failed files again; which files git tracks is not part of a listing.
@@ -81,4 +91,4 @@ def is_unchanged(codebase: Codebase, manifest: Manifest, memory: TreeMemory | No
     except GitFailed:
         return False
     with Tree(codebase.root) as tree:
-        return unchanged(tree, memory.listing, synced_at_ns=memory.synced_at_ns)
+        return unchanged(tree, memory.listing, synced_at_ns=memory.synced_at_ns, tick=tick)

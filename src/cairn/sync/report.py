@@ -110,11 +110,17 @@ class HealthFinding:
     path: str | None = None
 
 
+# The files were compared after the question came, or somebody watches them and has heard of no change.
+_CURRENT = frozenset({"synced", "coalesced", "reconciled_ignore_change", "skipped_recent", "overlay"})
+
+
 @dataclass(frozen=True, slots=True)
 class Freshness:
     """Whether the files were compared before an answer, when, and how many had changed.
 
-    `snapshot` is the one that mirrors the files as they were then; `trouble` is an error's code.
+    `snapshot` is the one that mirrors them as they were then; `trouble` is an error's code. `missed` counts the files
+    that are known to have changed and of which the answer shows what was indexed before. `verified`: whatever became of
+    the step before the answer, the files were compared and are as the answer shows them.
     """
 
     mode: str
@@ -122,6 +128,13 @@ class Freshness:
     checked_at: str | None = None
     trouble: str | None = None
     snapshot: str | None = None
+    missed: int = 0
+    verified: bool = False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the answer is about all files as they were when the question came, or later."""
+        return self.verified or self.mode in _CURRENT
 
 
 @dataclass(frozen=True, slots=True)

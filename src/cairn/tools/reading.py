@@ -39,7 +39,7 @@ Arguments = Mapping[str, Any]
 def file_outline(pool: SessionPool, arguments: Arguments) -> Envelope:
     """Return the definitions of a file."""
     target, asked = _file(pool, arguments)
-    with pool.session(target) as session:
+    with pool.current(target) as session:
         found = outline(session, asked, **OUTLINE.values(Face.MCP, arguments))
         return lean(outline_answer(found, limit=arguments["limit"]))
 
@@ -47,7 +47,7 @@ def file_outline(pool: SessionPool, arguments: Arguments) -> Envelope:
 def read_file(pool: SessionPool, arguments: Arguments) -> Envelope:
     """Return lines of a file as they were indexed."""
     target, asked = _file(pool, arguments)
-    with pool.session(target) as session:
+    with pool.current(target) as session:
         return lean(read_answer(text_of(session, asked), annotate=arguments["mode"] == "annotated"))
 
 
@@ -55,7 +55,7 @@ def find_symbol(pool: SessionPool, arguments: Arguments) -> Envelope:
     """Return the definitions whose name fits, or the imports and uses of the one that is meant."""
     target = pool.allowed.resolve(arguments.get("path"))
     name = arguments["name"]
-    with pool.session(target) as session:
+    with pool.current(target) as session:
         if arguments["references"]:
             uses = references(session, asked_of(name, target.codebase.root.path), limit=arguments["limit"])
             return without(lean(references_answer(uses)), "continuation")
@@ -72,7 +72,7 @@ def call_graph(pool: SessionPool, arguments: Arguments) -> Envelope:
         file, symbol = Asked(symbol["file"], symbol["file"], root), symbol["symbolId"]
         # The id of a node begins with its file; inside of that file the rest is the name.
         symbol = symbol.removeprefix(f"{file.file}#")
-    with pool.session(target) as session:
+    with pool.current(target) as session:
         found = calls(
             session,
             asked_of(symbol, root) if file is None else Asked(symbol, symbol, root),
@@ -86,7 +86,7 @@ def repo_map(pool: SessionPool, arguments: Arguments) -> Envelope:
     """Return a map of a codebase in so many tokens."""
     target = pool.allowed.resolve(arguments.get("path"))
     root = target.codebase.root.path
-    with pool.session(target) as session:
+    with pool.current(target) as session:
         found = map_of(
             session,
             focus=[Asked(file, file, root) for file in arguments["focus"]],

@@ -31,7 +31,7 @@ def search_codebase(workspace: Workspace, arguments: Mapping[str, Any], patience
     check(request)
     target = workspace.pool.allowed.resolve(arguments.get("path"))
     token = arguments.get("continuation")
-    policy = AS_IT_IS if token is not None else Policy(seconds=patience.sync_seconds)
+    policy = AS_IT_IS if token is not None else Policy(seconds=patience.sync_seconds, overlay=True)
     with workspace.prepared(target, replace(policy, stale_ok=arguments["allowStale"]), patience) as session:
         if token is not None:
             hold_page([session], token)
@@ -60,7 +60,7 @@ def check_edit(workspace: Workspace, arguments: Mapping[str, Any], patience: Pat
     """Freshness and certainty of files, and what may be edited; what was saved a moment before closes the gate."""
     target = workspace.pool.allowed.resolve(arguments.get("path"))
     root = target.codebase.root.path
-    with workspace.prepared(target, Policy(seconds=patience.sync_seconds), patience) as session:
+    with workspace.prepared(target, Policy(seconds=patience.sync_seconds, overlay=True), patience) as session:
         return lean(gate_answer(checked_files(session, [Asked(file, file, root) for file in arguments["files"]])))
 
 

@@ -85,8 +85,8 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "read_file",
         "Read indexed lines",
-        "From the index snapshot: lines of a file as they were indexed, and whether the file on disk has changed. Use "
-        "it to read what a search has found.",
+        "From the index snapshot, and of a file that has changed since from the disk: lines of an indexed file. Use it "
+        "to read what a search has found.",
         schema_of(READ.on(Face.MCP)),
         _reads(reading.read_file),
     ),

@@ -6,6 +6,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
+from io import BytesIO
 from itertools import count
 from operator import itemgetter, le, lt
 
@@ -35,6 +36,7 @@ from cairn.store.format.rows import (
     packed_doc,
     qualified,
 )
+from cairn.store.format.segment import Segment
 from cairn.store.format.tombstones import is_path_key
 from cairn.store.fs import Fs
 
@@ -50,6 +52,8 @@ _SYMBOL_CODES = {kind: code for code, kind in enumerate(SYMBOL_KINDS)}
 
 
 VectorRows = NDArray[np.float32]
+Embedded = tuple[FileFacts, VectorRows]
+"""A file with everything about it, and the vector of each of its chunks."""
 
 
 class SegmentBuilder:
@@ -117,6 +121,20 @@ class SegmentBuilder:
 
     def write(self, fs: Fs, folder: str) -> None:
         """Write both files into an existing folder; they are not synced. Equal input gives equal bytes."""
+        rows, sections = self._finished()
+        fs.create_bytes(f"{folder}/{ROWS_FILE}", rows)
+        with fs.create(f"{folder}/{DATA_FILE}") as out:
+            write_container(out, sections)
+
+    def in_memory(self) -> Segment:
+        """Return the segment without writing it anywhere: it reads as a sealed one does and is gone once closed."""
+        rows, sections = self._finished()
+        data = BytesIO()
+        write_container(data, sections)
+        return Segment.of_bytes(rows, data.getbuffer())
+
+    def _finished(self) -> tuple[bytes, list[Section]]:
+        """Return the bytes of the rows, and the sections of the data."""
         with no_cycle_collection():
             names, final = self._names.finish()
             sections: list[Section] = [
@@ -130,10 +148,7 @@ class SegmentBuilder:
                 *self._postings.sections(),
             ]
             meta = Meta(self._dimension, self._chunker, self.files, self.rows)
-            rows = encode_rows(meta, _with_final_names(self._tables, final))
-        fs.create_bytes(f"{folder}/{ROWS_FILE}", rows)
-        with fs.create(f"{folder}/{DATA_FILE}") as out:
-            write_container(out, sections)
+            return encode_rows(meta, _with_final_names(self._tables, final)), sections
 
     def _refuse_path(self, key: str) -> None:
         if key in self._paths or not is_path_key(key):

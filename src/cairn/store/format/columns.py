@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import accumulate, chain, pairwise
 from operator import itemgetter
-from typing import Literal, NamedTuple, NoReturn
+from typing import Literal, NamedTuple, NoReturn, Protocol
 
 from cairn.core.types import Chunk, Reference
 from cairn.errors import StoreCorrupt
 from cairn.store.format.document import SEGMENT_DATA, check_version
 from cairn.store.format.rows import REFERENCE_KINDS
-from cairn.store.fs import Data, FileWriter
+from cairn.store.fs import Data
 
 # --- the container: many sections in one file, so that a segment costs one map and one descriptor ---------------------
 
@@ -41,7 +41,14 @@ _TABLE_AT = _HEAD.size + _SUM.size
 _NAME = re.compile(rb"[a-z][a-z.]{0,23}")
 
 
-def write_container(out: FileWriter, sections: Sequence[Section]) -> int:
+class Sink(Protocol):
+    """Where bytes are written: a file of a store, or memory."""
+
+    def write(self, data: Data, /) -> object:
+        """Add all of the bytes."""
+
+
+def write_container(out: Sink, sections: Sequence[Section]) -> int:
     """Write the sections in this order and return the bytes written; ValueError for a bad or repeated name."""
     views = [memoryview(data).cast("B") for _, data in sections]
     names = [name.encode() for name, _ in sections]

@@ -52,7 +52,7 @@ from cairn.store.format.rows import (
     stored_file,
     unpacked_doc,
 )
-from cairn.store.fs import Fs
+from cairn.store.fs import Fs, database_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -158,6 +158,16 @@ class Segment(AbstractContextManager["Segment"]):
                 segment.data_version = container_version(data.view)
             except DAMAGE as error:
                 damaged(error)
+            segment._resources = stack.pop_all()
+            return segment
+
+    @classmethod
+    def of_bytes(cls, rows: bytes, data: memoryview) -> Segment:
+        """Return the segment in these bytes, which are in memory only."""
+        with ExitStack() as stack:
+            db = database_of(rows)
+            stack.callback(db.close)
+            segment = cls(db, read_container(data), stack)
             segment._resources = stack.pop_all()
             return segment
 

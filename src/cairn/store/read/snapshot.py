@@ -25,6 +25,10 @@ from cairn.store.format.tombstones import Tombstone, decode_tombstones
 from cairn.store.fs import Fs, read_whole
 from cairn.store.publish.generations import published, read_claims
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cairn.store.format.build import Embedded
+
 # --- the lock between readers that open a snapshot and the collector that removes old ones ----------------------------
 
 
@@ -79,6 +83,10 @@ def has_locks(fs: Fs) -> bool:
         return error.errno not in _UNAVAILABLE
 
 
+# The name of the segment that is in memory only; names of sealed ones begin with the id of a snapshot.
+_WORKING_TREE = "working-tree"
+
+
 class Part(NamedTuple):
     """A segment of a view, and the numbers of its files that later tombstones hide."""
 
@@ -96,11 +104,16 @@ class LiveCounts(NamedTuple):
 
 
 class SnapshotView(AbstractContextManager["SnapshotView"]):
-    """A snapshot that stays as it is until `close`. `damage` says why newer snapshots could not be used."""
+    """A snapshot that stays as it is until `close`. `damage` says why newer snapshots could not be used.
+
+    `working` is empty in a view of what was published. In one that files of the working tree are laid over, it holds
+    the hash of each of these files by its path.
+    """
 
     def __init__(self, manifest: Manifest, parts: tuple[Part, ...], open_files: ExitStack) -> None:
         self.manifest = manifest
         self.damage: tuple[StoreCorrupt, ...] = ()
+        self.working: Mapping[str, str] = {}
         self._parts = parts
         self._open_files = open_files
 
@@ -110,6 +123,27 @@ class SnapshotView(AbstractContextManager["SnapshotView"]):
     def close(self) -> None:
         """Close all files; a second call does nothing."""
         self._open_files.close()
+
+    def overlaid(self, files: Iterable[Embedded], gone: Iterable[str], dimension: int, chunker: str) -> SnapshotView:
+        """Return this snapshot with files of the working tree in place of its own, and without those that are `gone`.
+
+        Nothing is written. The new view reads the segments of this one, which must stay open for as long.
+        """
+        from cairn.store.format.build import SegmentBuilder  # noqa: PLC0415 - needs numpy, and most readers do not
+
+        builder = SegmentBuilder(dimension, chunker)
+        working = {}
+        for facts, vectors in files:
+            builder.add(facts, vectors)
+            working[facts.source.key] = facts.source.file_hash
+        segment = builder.in_memory()
+        buried = dict.fromkeys((*working, *gone), 1)
+        below = [part._replace(hidden=part.hidden | _hidden(part.segment, 0, buried)) for part in self._parts]
+        ref = SegmentRef(_WORKING_TREE, len(self._parts), segment.rows, segment.files, 0, "")
+        view = SnapshotView(self.manifest, (*below, Part(ref, segment, frozenset())), ExitStack())
+        view._open_files.callback(segment.close)
+        view.damage, view.working = self.damage, working
+        return view
 
     def records(self) -> dict[str, StoredFile]:
         """Return every live file by its path, files that were read and left out included."""
