@@ -2,7 +2,7 @@
 
 python3 run.py cairn ARGS…     Cairn itself, from this checkout
 python3 run.py test [ARGS…]    linters, types and the fast tests; with ARGS only `pytest ARGS`
-python3 run.py faults [ARGS…]  the long suites
+python3 run.py faults [ARGS…]  the long suites, and every property with all of its examples
 python3 run.py bench [ARGS…]   the benchmark of the source and syntax layers
 """
 
@@ -20,6 +20,7 @@ PACKAGES = VENV / f"lib/python3.{sys.version_info[1]}/site-packages"
 # One more than there are cores: many tests wait for a process or for time to pass. Each gets tests that stand together,
 # so that what a file of tests prepares is prepared once.
 PYTEST = ["pytest", "-n", str(min(8, len(os.sched_getaffinity(0)) + 1)), "--dist", "worksteal"]
+LONG = [*PYTEST, "-m", "long or hypothesis", "--hypothesis-profile", "deep"]
 LINTERS = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]]
 
 
@@ -77,7 +78,7 @@ def main(command="", *args):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     whole = command == "test" and not args
     runs = [PYTEST] if whole else [["pytest", *args]]
-    runs = {"faults": [[*PYTEST, "-m", "long", *args]], "bench": [["bench.source", *args]]}.get(command, runs)
+    runs = {"faults": [[*LONG, *args]], "bench": [["bench.source", *args]]}.get(command, runs)
     failed = [*(linted() if whole else ()), *(run[0] for run in runs if start(run).wait())]
     sys.exit(f"run.py: failed: {', '.join(failed)}" if failed else 0)
 

@@ -11,12 +11,15 @@ import pytest
 from hypothesis import settings
 
 from tests.conformance_report import Table, load
+from tests.lengths import DEEP, shorten
 from tests.support.budgets import Budgets
 from tests.support.faults import Faults
 from tests.support.repos import make_repo
 
 # The same examples on every machine and every run: a red run can be repeated, and time is bounded by the examples.
-settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=100, database=None)
+FIXED = settings(derandomize=True, deadline=None, max_examples=100, database=None)
+settings.register_profile("fixed", FIXED)
+settings.register_profile(DEEP, FIXED)
 settings.load_profile("fixed")
 
 
@@ -80,6 +83,11 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(Conformance(load()), "conformance")
     config.pluginmanager.register(Budgets(), "budgets")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--hypothesis-profile") != DEEP:
+        shorten(items)
 
 
 @pytest.fixture

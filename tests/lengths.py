@@ -1,12 +1,38 @@
-"""How long the long tests are: with `CAIRN_LONG_SHARE=4` the longest of them draw a quarter of what they would."""
+"""How much the tests draw: the longest of them a share with `CAIRN_LONG_SHARE=4`, properties less in the fast run."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import is_hypothesis_test, settings
 
 _SHARE = int(os.environ.get("CAIRN_LONG_SHARE", "1"))
+# The profile with which a property draws as many examples as it says. Without it: a quarter, but not below the least.
+DEEP = "deep"
+_LEAST_EXAMPLES = 20
 
 
 def at_length(count: int) -> int:
     """So many of them, or the share of this run."""
     return max(1, count // _SHARE)
+
+
+def in_the_fast_run(examples: int) -> int:
+    """Return how many of its examples a property draws in the fast run."""
+    return min(examples, max(_LEAST_EXAMPLES, examples // 4))
+
+
+def shorten(items: Iterable[pytest.Item]) -> None:
+    """Let each property among these tests draw what the fast run has time for. Tests of the long run stay as they are."""
+    properties = {
+        item.obj: item.obj._hypothesis_internal_use_settings
+        for item in items
+        if isinstance(item, pytest.Function)
+        and is_hypothesis_test(item.obj)
+        and item.get_closest_marker("long") is None
+    }
+    for test, says in properties.items():
+        # Hypothesis has no public way to change what `@settings` said; `tests/support/test_lengths.py` watches this one.
+        test._hypothesis_internal_use_settings = settings(says, max_examples=in_the_fast_run(says.max_examples))

@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.lengths import DEEP
 from tests.mutants.change import NoSuchChange, changed
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
@@ -125,6 +126,7 @@ def _verdict(source: Path, tests: Iterable[str]) -> str:
     if loaded.returncode == 0 and not loaded.stdout.startswith(str(source)):
         return f"the copy was not the one imported ({loaded.stdout.strip()})"
     options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist"]
+    options += ["--hypothesis-profile", DEEP]
     try:
         done = _python(["-m", "pytest", *options, *node_ids(tests)], environ)
     except subprocess.TimeoutExpired:

@@ -45,7 +45,7 @@ BUDGETS: Mapping[str, tuple[float, float]] = {
     "training": (3, 300),
     "watch": (8, 300),
 }
-_FAST, _LONG = "not long", "long"
+_FAST, _LONG = "not long", "long or hypothesis"
 _PROPERTY = "cpu seconds"
 
 
