@@ -25,7 +25,7 @@ def in_the_fast_run(examples: int) -> int:
 
 
 def shorten(items: Iterable[pytest.Item]) -> None:
-    """Let each property among these tests draw what the fast run has time for. Tests of the long run stay as they are."""
+    """Let each property among these tests draw what the fast run has time for; a test of the long run draws all."""
     properties = {
         item.obj: item.obj._hypothesis_internal_use_settings
         for item in items
@@ -34,5 +34,5 @@ def shorten(items: Iterable[pytest.Item]) -> None:
         and item.get_closest_marker("long") is None
     }
     for test, says in properties.items():
-        # Hypothesis has no public way to change what `@settings` said; `tests/support/test_lengths.py` watches this one.
+        # No public way changes what `@settings` said; `tests/support/test_lengths.py` sees when this one is gone.
         test._hypothesis_internal_use_settings = settings(says, max_examples=in_the_fast_run(says.max_examples))

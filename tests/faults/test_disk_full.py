@@ -57,7 +57,7 @@ def judge(ended: list[tuple[int, str]], *, at_least: int) -> None:
 
 
 def test_a_full_disk_refuses_the_sync_and_answers_until_there_is_room(tmp_path: Path) -> None:
-    judge(grow(tmp_path, 0, 120_000, 8), at_least=2)
+    judge(grow(tmp_path, 0, 300_000, 4), at_least=2)
 
 
 def relieve(folder: Path, free: int) -> tuple[int, int]:

@@ -32,9 +32,9 @@ LONG_DRAWS = dict.fromkeys(NAMES, 200) | {"first publish": 60} | LARGE
 @conforms("003.ISO2", "003.ISO7", "003.CIT3", "000.LIFE3")
 @pytest.mark.parametrize("name", NAMES)
 def test_after_a_power_cut_at_any_step_a_reader_finds_the_old_or_the_new_and_the_next_run_ends_it(name: str) -> None:
-    """Every third call in every way; where that takes long, each twelfth and torn disks only: the long run has all."""
+    """Every sixth call in every way; where that takes long, every 24th and torn disks only: the long run has all."""
     modes: dict[Mode, int] = {"tear": 1} if name in LARGE else {"kill": 1, "lose": 1, "tear": 1}
-    every = 12 if name in LARGE else 3
+    every = 24 if name in LARGE else 6
     sweep = Sweep(BY_NAME[name], modes, every=every)
     assert sweep.run().lost == []
     assert {tally.runs for tally in sweep.tallies.values()} == {len(sweep.calls) // every + 1}

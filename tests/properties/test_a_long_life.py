@@ -115,7 +115,7 @@ def held_against_a_fresh_one(desk: Desk, folder: Path, seed: int) -> None:
 def test_after_many_syncs_answers_and_sizes_are_those_of_a_fresh_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live(tmp_path, monkeypatch, seed=5, files=20, syncs=40, every=40)
+    live(tmp_path, monkeypatch, seed=5, files=20, syncs=25, every=25)
 
 
 @pytest.mark.long

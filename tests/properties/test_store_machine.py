@@ -438,7 +438,7 @@ def play(machine: type[StoreMachine], examples: int, steps: int) -> None:
 
 @conforms("003.ELIG", "003.CIT1", "003.ID3", "004.CU6")
 def test_a_reader_sees_what_was_published_whatever_happens() -> None:
-    play(StoreMachine, 16, 30)
+    play(StoreMachine, 8, 30)
 
 
 @conforms("003.GIT3")

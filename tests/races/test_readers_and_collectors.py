@@ -59,8 +59,8 @@ def happened(said: dict[str, dict[str, Any]]) -> Iterator[str]:
 
 @conforms("003.ISO1", "003.ISO2", "003.RDR4", "003.GC2", "003.GC4")
 def test_readers_get_whole_answers_while_others_sync_merge_and_collect(tmp_path: Path) -> None:
-    # A quarter of the readers, since the fast run may have two cores for all of it; the long one has them all.
-    assert list(happened(run_crowd(tmp_path, 2.0, 8))) == []
+    # An eighth of the readers, and only until each has done its part: the long run has them all, for longer.
+    assert list(happened(run_crowd(tmp_path, 0.0, 4))) == []
 
 
 @pytest.mark.long

@@ -134,7 +134,8 @@ def explore(setup: Setup, name: str, *, seed: int, count: int) -> None:
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("name", SCENES)
 def test_however_two_writers_and_a_reader_take_turns_nothing_goes_back_or_is_mixed(setup: Setup, name: str) -> None:
-    explore(setup, name, seed=1, count=80)
+    # Few turns change how a race of three ends.
+    explore(setup, name, seed=1, count=80 if "merger" in name else 30)
 
 
 @conforms("003.LS10", "003.LS12")

@@ -164,8 +164,8 @@ HERE = Path(__file__).parents[2] / "src" / "cairn"
 pytestmark = pytest.mark.skipif(shutil.which("grep") is None, reason="there is no grep here to compare with")
 
 
-def test_thirty_random_patterns_match_what_grep_matches(tmp_path: Path) -> None:
-    assert list(disagreements(tmp_path, [HERE / "store", HERE / "syntax"], 200_000, 3, 30, 1)) == []
+def test_a_dozen_random_patterns_match_what_grep_matches(tmp_path: Path) -> None:
+    assert list(disagreements(tmp_path, [HERE / "store", HERE / "syntax"], 200_000, 3, 12, 1)) == []
 
 
 @pytest.mark.long

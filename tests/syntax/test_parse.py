@@ -78,7 +78,7 @@ def explode(folder: Path, language: str, bombs: list[str]) -> None:
     assert int(mib) < 560, outcomes
 
 
-@pytest.mark.parametrize("language", ["python", "javascript", "java"])
+@pytest.mark.parametrize("language", ["python", "javascript"])
 def test_a_parser_bomb_ends_soon_and_stays_small(tmp_path: Path, language: str) -> None:
     explode(tmp_path, language, FAST_BOMBS)
 

@@ -528,8 +528,8 @@ def parse_objects(out: bytes) -> dict[str, bytes]:
         at = end + 1
         if rest == [b"missing"]:
             continue
-        if end < 0 or len(rest) != 2 or not rest[1].isdigit() or out[at + int(rest[1]) :][:1] != b"\n":
+        if end < 0 or len(rest) != 2 or not rest[1].isdigit() or out[(to := at + int(rest[1])) : to + 1] != b"\n":
             raise ValueError("git's list of contents holds an entry that is not one")
-        found[name.decode("ascii", "replace")] = out[at : at + int(rest[1])]
-        at += int(rest[1]) + 1
+        found[name.decode("ascii", "replace")] = out[at:to]
+        at = to + 1
     return found
