@@ -104,8 +104,10 @@ def test_we_know_who_we_are() -> None:
 def test_a_process_is_not_gone_while_it_runs_or_is_stopped(child: tuple[subprocess.Popen[str], ProcessId]) -> None:
     process, who = child
     assert not PROCESSES.is_gone(who)
+    assert PROCESSES.is_running(who)
     process.send_signal(signal.SIGSTOP)
     assert not PROCESSES.is_gone(who)
+    assert PROCESSES.is_running(who)
 
 
 def test_a_killed_process_is_gone_before_and_after_its_parent_notices(
@@ -115,8 +117,10 @@ def test_a_killed_process_is_gone_before_and_after_its_parent_notices(
     process.kill()
     os.waitid(os.P_PID, who.pid, os.WEXITED | os.WNOWAIT)
     assert PROCESSES.is_gone(who)
+    assert not PROCESSES.is_running(who)
     process.wait()
     assert PROCESSES.is_gone(who)
+    assert not PROCESSES.is_running(who)
     # In another container, or on another machine, the number says nothing.
     for unknown in (
         replace(who, namespace=1),
@@ -125,6 +129,7 @@ def test_a_killed_process_is_gone_before_and_after_its_parent_notices(
         replace(who, pid=0),
     ):
         assert not PROCESSES.is_gone(unknown)
+        assert not PROCESSES.is_running(unknown)
     # Without its start time it is still absent.
     assert PROCESSES.is_gone(replace(who, started=0))
 
@@ -174,10 +179,12 @@ def test_without_any_proc_nothing_is_proven(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(builtins, "open", absent)
     monkeypatch.setattr(os, "stat", absent)
-    assert clock_module._pid_namespace() == 0
+    assert clock_module._namespace("pid") == 0
     assert not PROCESSES.me().is_known
+    assert SYSTEM_CLOCK.origin() == ""
     for process in (real, replace(real, pid=(1 << 31) - 1), replace(real, boot_id="other")):
         assert not PROCESSES.is_gone(process)
+        assert not PROCESSES.is_running(process)
 
 
 def test_a_strange_host_name_stays_itself_in_ascii(faults: Faults) -> None:

@@ -51,6 +51,9 @@ class Believes(SystemProcesses):
     def is_gone(self, process: ProcessId) -> bool:
         return process.pid == self._gone or super().is_gone(process)
 
+    def is_running(self, process: ProcessId) -> bool:
+        return process.pid != self._gone and super().is_running(process)
+
 
 def steps_of_publish() -> list[Call]:
     """What a publish asks of the disk, up to the end of its run."""

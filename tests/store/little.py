@@ -51,6 +51,10 @@ class FewProcesses:
     def is_gone(self, process: ProcessId) -> bool:
         return process.pid not in self.alive
 
+    def is_running(self, process: ProcessId) -> bool:
+        me = self.me()
+        return process.pid in self.alive and (process.boot_id, process.namespace) == (me.boot_id, me.namespace)
+
 
 def facts(key: str, data: bytes) -> FileFacts:
     """A file as the workers would send it, cut by lines."""

@@ -24,7 +24,7 @@ from tests.conformance import conforms
 def test_every_artifact_declares_what_is_read_and_what_is_written() -> None:
     names = [artifact.name for artifact in ARTIFACTS]
     documents = ["manifest", "index state", "writer lease", "staged batch", "remembered digests", "progress of a run"]
-    documents += ["sharing of a store"]
+    documents += ["first look at a lease", "sharing of a store"]
     assert names == [*documents, "chunk row schema", "data file of a segment", "response schema"]
     for artifact in ARTIFACTS:
         assert 1 <= artifact.oldest <= artifact.written <= artifact.newest, "what is written can be read again"

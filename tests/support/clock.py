@@ -24,6 +24,7 @@ class ManualClock:
     - `step` seconds pass with every look at wall, monotonic or boot time, `cpu_step` seconds of CPU with every look at
       CPU time. `reads` counts the looks at each hand by its name, and `on_read` is called by each of them.
 
+    Two clocks with the same `origin` count as the monotonic clock of one boot; without one nobody can tell.
     A clock that `over_system` made adds its hands to those of the machine, so that real time passes besides.
     """
 
@@ -40,9 +41,10 @@ class ManualClock:
         on_sleep: Callable[[], object] | None = None,
         on_read: Callable[[], object] | None = None,
         beneath: Clock | None = None,
+        origin: str = "a manual clock",
     ) -> None:
         self._wall_ns, self._monotonic, self._boottime, self._cpu = wall_ns, monotonic, boottime, cpu
-        self._beneath = beneath
+        self._beneath, self._origin = beneath, origin
         self.step, self.cpu_step, self.passes = step, cpu_step, passes
         self.on_sleep, self.on_read = on_sleep, on_read
         self.slept: list[float] = []
@@ -58,7 +60,7 @@ class ManualClock:
         on_read: Callable[[], object] | None = None,
     ) -> Self:
         """Return a clock that runs with the machine's clocks, so many seconds ahead of them; it never really sleeps."""
-        made = cls(0, passes=passes, on_sleep=on_sleep, on_read=on_read, beneath=SYSTEM_CLOCK)
+        made = cls(0, passes=passes, on_sleep=on_sleep, on_read=on_read, beneath=SYSTEM_CLOCK, origin="")
         made.advance(ahead)
         return made
 
@@ -99,6 +101,9 @@ class ManualClock:
     def cpu(self) -> float:
         self._looked("cpu")
         return self._cpu + (self._beneath.cpu() if self._beneath else 0.0)
+
+    def origin(self) -> str:
+        return self._origin
 
     def sleep(self, seconds: float) -> None:
         if seconds < 0:

@@ -472,9 +472,9 @@ def test_while_another_run_writes_nothing_is_touched(desk: Damaged) -> None:
 
 def test_a_lease_that_cannot_be_read_is_watched_for_a_whole_term(desk: Damaged) -> None:
     with desk.place.make_disk() as disk:
-        assert Store(disk).mending("", "", "", lambda: True).patience() == 0
+        assert Store(disk).mending("", "", "", lambda: True).patience(desk.clock) == 0
         (desk.here / LEASE).write_bytes(b"rubbish")
-        assert Store(disk).mending("", "", "", lambda: True).patience() > 120
+        assert Store(disk).mending("", "", "", lambda: True).patience(desk.clock) > 120
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may read and write everything")

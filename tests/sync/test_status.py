@@ -201,6 +201,9 @@ def test_a_killed_run_blocks_nobody(world: World) -> None:
         def is_gone(self, process: ProcessId) -> bool:
             return True
 
+        def is_running(self, process: ProcessId) -> bool:
+            return False
+
     with world.lease(RunKind.REINDEX):
         status = look(world.codebase, world.home, Gone())
     assert status.state is State.INDEXED

@@ -288,6 +288,7 @@ def _writer(row: WriterInfo) -> dict[str, Any]:
         "startedAt": row.started_at,
         "runId": row.run_id,
         "alive": row.alive,
+        "silentSeconds": int(row.silent_seconds) if row.is_silent else None,
     }
 
 

@@ -34,7 +34,7 @@ from cairn.sync.codebase import Codebase, open_codebase, place_of
 from cairn.sync.looking import Difference, compare
 from cairn.sync.remote.copy import RemoteView
 from cairn.sync.report import Freshness
-from cairn.sync.status import Standing, State, later_warnings, reading, snapshot_info, stand
+from cairn.sync.status import Standing, State, later_warnings, reading, silence_sentence, snapshot_info, stand
 from cairn.sync.stores import note_use
 
 NOT_CHECKED = Freshness("not_checked")
@@ -298,7 +298,7 @@ class Session(AbstractContextManager["Session"]):
 
     def _stand(self, snapshot: str | None = None) -> Standing:
         with reading(self.read_only) as met:
-            standing = stand(self._place, snapshot=snapshot)
+            standing = stand(self._place, snapshot=snapshot, clock=self.clock)
         self._later = tuple(later_warnings(met))
         return standing
 
@@ -451,12 +451,15 @@ class Session(AbstractContextManager["Session"]):
             freshness=self._fresh,
             writer=self._standing.writer,
             damaged=bool(view.damage),
-            later=(*self._later, *self._remote.said(self._open.searcher.engine_trouble if self._open else None)),
+            later=(*self._later, *filter(None, [silence_sentence(self._standing.writer)]), *self._remote_said()),
             working=self._open.searcher.view.working if self._open else {},
             overlay=self._overlay,
             probe_failed=self.probe_failed or self._remote.probe_failed,
             engine_proof=self._remote.unproven,
         )
+
+    def _remote_said(self) -> Sequence[str]:
+        return self._remote.said(self._open.searcher.engine_trouble if self._open else None)
 
 
 # --- several codebases as one -----------------------------------------------------------------------------------------

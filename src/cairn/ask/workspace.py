@@ -128,7 +128,7 @@ class SessionPool:
     def _looked(self, target: Target) -> StoreStatus:
         root = target.codebase.root.path
         try:
-            status = look(target.codebase, self.home)
+            status = look(target.codebase, self.home, clock=self._clock)
         except StoreError as problem:
             with self._lock:
                 seen = self._seen.get(root)

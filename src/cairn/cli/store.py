@@ -17,7 +17,7 @@ from cairn.ask.gate import Lifecycle, Status
 from cairn.cli.output import Output, counted, left_out, sized
 from cairn.core.config import USER_CONFIG_NAME, cairn_home
 from cairn.core.limits import EMBED_CACHE_BYTES, MAX_ENVELOPE_BYTES, RETAIN_SNAPSHOTS_MIN_AGE_SECONDS
-from cairn.core.text import plain
+from cairn.core.text import lasting, plain
 from cairn.daemon.client import stop_daemon
 from cairn.errors import CairnError, NotIndexed, UsageError
 from cairn.semantic.database import SemanticDatabase
@@ -117,6 +117,8 @@ def _status_lines(status: StoreStatus) -> Iterator[tuple[str, str]]:
         yield "free", f"{sized(status.disk.free)} left on that disk"
     if status.writer:
         at_work = "at work" if status.writer.alive else "gone without an end"
+        if status.writer.is_silent:
+            at_work = f"no heartbeat for {lasting(status.writer.silent_seconds)}"
         yield (
             "run",
             f"{plain(status.writer.kind)}, process {status.writer.pid}, {at_work}, since {status.writer.started_at}",

@@ -14,12 +14,14 @@ from typing import Protocol
 
 _BOOTTIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _MOST_PID = (1 << 31) - 1
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class Clock(Protocol):
     """Wall time for people and stat comparisons, monotonic time for waiting, CPU time for budgets.
 
-    Boot time is monotonic time that goes on while the machine sleeps.
+    Boot time is monotonic time that goes on while the machine sleeps. The origin names the monotonic clock: two
+    readings can be compared when their clocks have the same origin. It is empty where that is not known.
     """
 
     def wall_ns(self) -> int: ...
@@ -29,6 +31,8 @@ class Clock(Protocol):
     def boottime(self) -> float: ...
 
     def cpu(self) -> float: ...
+
+    def origin(self) -> str: ...
 
     def sleep(self, seconds: float) -> None: ...
 
@@ -47,6 +51,12 @@ class SystemClock:
 
     def cpu(self) -> float:
         return time.process_time()
+
+    def origin(self) -> str:
+        boot = _first_line(_BOOT_ID)
+        # A time namespace has an offset of its own, and its number is given to another one after it has ended.
+        offsets = " ".join(_first_line("/proc/self/timens_offsets").split())
+        return f"{boot} {_namespace('time')} {offsets}" if boot else ""
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -95,6 +105,9 @@ class Processes(Protocol):
     def is_gone(self, process: ProcessId) -> bool:
         """Whether this process has provably ended; what cannot be known counts as alive."""
 
+    def is_running(self, process: ProcessId) -> bool:
+        """Whether this process provably goes on, stopped or not; what cannot be known does not count."""
+
 
 class SystemProcesses:
     """The processes of this machine, as the kernel shows them."""
@@ -107,19 +120,26 @@ class SystemProcesses:
         return ProcessId(
             pid=pid,
             started=int(stat[21]) if ours else 0,
-            boot_id=_first_line("/proc/sys/kernel/random/boot_id"),
-            namespace=_pid_namespace() if ours else 0,
+            boot_id=_first_line(_BOOT_ID),
+            namespace=_namespace("pid") if ours else 0,
             hostname=os.fsencode(os.uname().nodename).decode("ascii", "backslashreplace"),
         )
 
     def is_gone(self, process: ProcessId) -> bool:
+        return self._ended(process) is True
+
+    def is_running(self, process: ProcessId) -> bool:
+        return self._ended(process) is False
+
+    def _ended(self, process: ProcessId) -> bool | None:
+        """Whether this process has ended; None when that cannot be known from here."""
         me = self.me()
         if not (process.boot_id and me.boot_id):
-            return False
+            return None
         if process.boot_id != me.boot_id:
-            return process.hostname == me.hostname != ""
+            return True if process.hostname == me.hostname != "" else None
         if not 0 < process.pid <= _MOST_PID or not me.namespace or process.namespace != me.namespace:
-            return False
+            return None
         # /proc may hide the processes of other users, so only this says that there is none.
         try:
             os.kill(process.pid, 0)
@@ -129,11 +149,13 @@ class SystemProcesses:
             pass
         stat = _stat_fields(str(process.pid))
         if not stat:
-            return False
+            return None
         # Killed, its last thread ended, and nobody has asked for its exit status yet: in a container perhaps never.
         if stat[2] in ("Z", "X") and int(stat[19]) <= 1:
             return True
-        return process.started > 0 and int(stat[21]) != process.started
+        if not process.started:
+            return None
+        return int(stat[21]) != process.started
 
 
 SYSTEM_PROCESSES = SystemProcesses()
@@ -149,9 +171,10 @@ def _stat_fields(process: str) -> list[str]:
     return fields if len(fields) > 21 else []
 
 
-def _pid_namespace() -> int:
+def _namespace(kind: str) -> int:
+    """Return the number of the namespace that this process is in; 0 when the kernel does not say."""
     try:
-        return os.stat("/proc/self/ns/pid").st_ino
+        return os.stat(f"/proc/self/ns/{kind}").st_ino
     except OSError:
         return 0
 

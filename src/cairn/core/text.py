@@ -19,5 +19,12 @@ def plain(text: str, limit: int = MAX_MESSAGE_CHARS) -> str:
     return safe if len(safe) <= limit else safe[:limit] + "..."
 
 
+def lasting(seconds: float) -> str:
+    """Return a time span for people: seconds up to two minutes, then whole minutes, then whole hours."""
+    if seconds < 120:
+        return f"{int(seconds)} s"
+    return f"{int(seconds) // 60} min" if seconds < 7_200 else f"{int(seconds) // 3_600} h"
+
+
 def _visible(match: re.Match[str]) -> str:
     return match[0].encode("ascii", "backslashreplace").decode() if ord(match[0]) > 0x7F else f"\\x{ord(match[0]):02x}"

@@ -131,7 +131,8 @@ class RequiresReindex(IndexNotReadyError, EmbeddingModelChangedError):
 class StoreBusy(IndexNotReadyError):
     """Another run ({kind}, process {pid}) is writing this index.
 
-    It shows its progress in `cairn status`; run the command again when it has ended.
+    It shows its progress in `cairn status`; run the command again when it has ended, or when a run without a heartbeat
+    has shown none for two minutes.
     """
 
     code = "busy"

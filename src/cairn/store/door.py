@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
-from cairn.core.limits import MAX_STATE_BYTES, MAX_TREE_BYTES
+from cairn.core.limits import LEASE_TTL_MS, MAX_STATE_BYTES, MAX_TREE_BYTES
 from cairn.errors import StoreCorrupt, StoreError, StoreUnreadable
 from cairn.store.disk import Disk
 from cairn.store.format.document import CHUNK_ROWS, MANIFEST, is_store_id, reading_newer
@@ -43,7 +43,7 @@ from cairn.store.format.side_files import (
 )
 from cairn.store.fs import Fs, remove_tree, replace_file, store_trouble
 from cairn.store.publish.generations import published, read_claims
-from cairn.store.publish.lease import RunKind, is_alive, read_lease
+from cairn.store.publish.lease import MISSED, RunKind, find_lease, is_alive, silence_of
 from cairn.store.sharing import make_disk, modes_of, open_disk
 from cairn.store.sizes import Measured, Size, parts_of_store, size_of
 from cairn.store.tend.collect import alone, finish_removal, is_leftover, require_no_writer, retire
@@ -65,10 +65,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WriterInfo:
-    """The run that the lease names, and the progress that the run reported last.
+    """The run that holds the lease, and what it told last; `released`: it is over, and has let go of the lease.
 
-    `alive` is false when the process of the run has provably ended. `released` is true when the run is over and has
-    released the lease.
+    `alive` is false when its process is provably gone, and when a run out of sight has shown no heartbeat for its whole
+    term: whoever writes next takes over from it. `silent_seconds` is how long that one is known to have shown none.
     """
 
     pid: int
@@ -78,6 +78,13 @@ class WriterInfo:
     alive: bool
     progress: RunProgress | None = None
     released: bool = False
+    silent_seconds: float = 0.0
+    term_seconds: float = LEASE_TTL_MS / 1_000
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether a heartbeat is overdue."""
+        return self.silent_seconds > self.term_seconds / MISSED
 
 
 class Store:
@@ -148,22 +155,35 @@ class Store:
 
     # --- who writes ---------------------------------------------------------------------------------------------------
 
-    def holder(self, processes: Processes = SYSTEM_PROCESSES) -> WriterInfo | None:
-        """Return the run that the lease names, at work or not; None when no lease can be read."""
+    def holder(self, processes: Processes = SYSTEM_PROCESSES, clock: Clock = SYSTEM_CLOCK) -> WriterInfo | None:
+        """Return the run that the lease names, at work or not; None when there is no lease that can be read.
+
+        The first look at a holder that is out of sight is remembered, for whoever wants to take over from it.
+        """
         try:
-            lease = read_lease(self.fs)
+            found = find_lease(self.fs)
         except StoreUnreadable:
-            # A damaged lease file keeps the next writer waiting for a whole term, but says nothing about what can be
-            # read.
+            # Whoever writes next is told; it says nothing about what can be read.
             return None
+        silent = silence_of(self.fs, found, clock, processes)
+        lease = found.record
         if lease is None:
             return None
-        alive = is_alive(lease, processes)
+        term = lease.lease_ttl_ms / 1_000
+        alive = is_alive(lease, processes) and silent <= term
         run = lease.staging_txn_id
         told = load_progress(self.fs) if alive else None
         said = told if told is not None and told.run_id == run else None
         return WriterInfo(
-            lease.process.pid, lease.run_kind.value, lease.started_at, run, alive, said, released=lease.released
+            lease.process.pid,
+            lease.run_kind.value,
+            lease.started_at,
+            run,
+            alive,
+            said,
+            released=lease.released,
+            silent_seconds=silent,
+            term_seconds=term,
         )
 
     def require_no_writer(self, clock: Clock, processes: Processes) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.progress import Tell
+from cairn.core.text import lasting
 from cairn.core.types import Skip, Vanished
 from cairn.embedding.cache import EmbeddingCache
 from cairn.embedding.choose import choose
@@ -57,24 +58,28 @@ class RepairReport:
     warnings: tuple[str, ...] = ()
 
 
-def plan(codebase: Codebase, options: RunOptions) -> RepairPlan:
+def plan(codebase: Codebase, options: RunOptions, *, clock: Clock = SYSTEM_CLOCK) -> RepairPlan:
     """Return what a repair would do now; reads every byte of the store and changes nothing."""
     with _store(codebase, options) as (place, disk):
-        return _plan(disk, codebase, place)
+        found = _plan(disk, codebase, place)
+        silent = _silent(disk, clock)
+        return found.taking_over(silent) if silent else found
 
 
 def repair(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RepairReport:
     """Mend the store; writes nothing when all is well. A snapshot that was whole before answers meanwhile."""
     began = clock.monotonic()
     with _store(codebase, options) as (place, disk):
-        first = _plan(disk, codebase, place)
-        if first.scope.is_nothing and not _broken(disk):
+        first, silent = _plan(disk, codebase, place), _silent(disk, clock)
+        if first.scope.is_nothing and not silent and not _broken(disk):
             report = RepairReport(first)
             return _finished(report, codebase, place, disk, options, tell, began, clock)
         work = _Work(codebase, options, tell, clock, place, disk)
         report = work.run(rebuild=False)
         if work.missing or _broken(disk):
             report = replace(work.run(rebuild=True), fell_back=True)
+        if silent:
+            report = replace(report, plan=report.plan.taking_over(silent))
         return _finished(report, codebase, place, disk, options, tell, began, clock)
 
 
@@ -115,7 +120,7 @@ class _Work:
         root, shown = self.codebase.root.path, _shown(self.codebase)
         mending = store.mending(place.store_id, root, shown, lambda: load_memory(disk) is not None)
         mending.rebuild = rebuild
-        wait = max(self.options.wait_seconds, mending.patience())
+        wait = max(self.options.wait_seconds, mending.patience(self.clock))
         outcome = None
         with (
             store.open_writer(RunKind.REPAIR, clock=self.clock, wait_seconds=wait, mending=mending) as writer,
@@ -201,6 +206,14 @@ def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[Place, Dis
 def _plan(disk: Disk, codebase: Codebase, place: Place) -> RepairPlan:
     root, shown = codebase.root.path, _shown(codebase)
     return Store(disk).mending(place.store_id, root, shown, lambda: load_memory(disk) is not None).diagnose().plan
+
+
+def _silent(disk: Disk, clock: Clock) -> str:
+    """Return what is to be said of the run that holds the lease and shows no heartbeat; empty for any other."""
+    writer = Store(disk).holder(clock=clock)
+    if writer is None or not writer.is_silent:
+        return ""
+    return f"Its run ({writer.kind}, process {writer.pid}) has shown no heartbeat for {lasting(writer.silent_seconds)}."
 
 
 def _broken(disk: Disk) -> bool:

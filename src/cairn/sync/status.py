@@ -11,7 +11,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from cairn.core.clock import SYSTEM_PROCESSES, Processes
+from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
+from cairn.core.text import lasting
 from cairn.core.types import SkipReason
 from cairn.errors import NoValidSnapshot, StoreCorrupt
 from cairn.store import Disk, Fs, Home, Manifest, RunKind, SnapshotView, Store, Tracked, WriterInfo
@@ -56,8 +57,14 @@ class Standing:
     tracked: Tracked | None = None
 
 
-def stand(place: Place, *, snapshot: str | None = None, processes: Processes = SYSTEM_PROCESSES) -> Standing:
-    """Look at the store of this place; `snapshot` asks for that snapshot instead of the newest.
+def stand(
+    place: Place,
+    *,
+    snapshot: str | None = None,
+    processes: Processes = SYSTEM_PROCESSES,
+    clock: Clock = SYSTEM_CLOCK,
+) -> Standing:
+    """Look at the store of this place; `snapshot` asks for that one instead of the newest.
 
     Raises what the disk refuses as a store error.
     """
@@ -66,24 +73,29 @@ def stand(place: Place, *, snapshot: str | None = None, processes: Processes = S
         if disk is None:
             return _nothing(place)
         with disk:
-            return stand_at(place, disk, snapshot, processes)
+            return stand_at(place, disk, snapshot, processes, clock)
     except OSError as problem:
         raise Store.trouble(place.path, problem) from problem
 
 
 def stand_at(
-    place: Place, disk: Disk, snapshot: str | None = None, processes: Processes = SYSTEM_PROCESSES
+    place: Place,
+    disk: Disk,
+    snapshot: str | None = None,
+    processes: Processes = SYSTEM_PROCESSES,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> Standing:
     """Look at an open store; raises trouble with its disk as it is."""
     store = Store(disk, place.path)
     if not store.is_created:
         return _nothing(place)
-    holder = store.holder(processes)
+    holder = store.holder(processes, clock)
     alive = holder is not None and holder.alive
     writer = holder if alive else None
     found = examine(disk, place, snapshot=snapshot)
     if found.view is not None:
-        masked = holder is not None and alive and holder.kind in MASKING
+        # A run that shows no heartbeat may have died out of sight, and the last good snapshot answers.
+        masked = holder is not None and alive and holder.kind in MASKING and not holder.is_silent
         return Standing(State.INDEXING if masked else State.INDEXED, found.view, writer, proof=PROVEN)
     if alive:
         return Standing(State.INDEXING, writer=writer, proof=found.proof)
@@ -158,7 +170,9 @@ def later_warnings(met: Met) -> list[str]:
     return [f"The index has a later format ({listed}); what this version of Cairn does not know of it is left out."]
 
 
-def look(codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES) -> StoreStatus:
+def look(
+    codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES, clock: Clock = SYSTEM_CLOCK
+) -> StoreStatus:
     """Return the status of the store that belongs to this codebase and its settings."""
     from cairn.sync.tracking import remembered  # noqa: PLC0415
 
@@ -170,12 +184,13 @@ def look(codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES)
             use = DiskUse(embedding_cache=cache_size(home), free=free_space(home))
             status = StoreStatus(standing.state, place.root, place.store_id, place.path, siblings=siblings, disk=use)
         else:
-            standing = stand_at(place, disk, processes=processes)
+            standing = stand_at(place, disk, processes=processes, clock=clock)
             with standing.view or nullcontext():
                 manifest = standing.view.manifest if standing.view else _emptied(disk)
             status = replace(_described(disk, manifest, home), root=place.root, store_id=place.store_id)
-            writer = _last_writer(disk, processes)
-            status = replace(status, state=standing.state, siblings=siblings, writer=writer)
+            writer = _last_writer(disk, processes, clock)
+            warnings = (*status.warnings, *filter(None, [silence_sentence(writer)]))
+            status = replace(status, state=standing.state, siblings=siblings, writer=writer, warnings=warnings)
     return replace(
         status,
         proof=standing.proof,
@@ -213,10 +228,21 @@ def _emptied(disk: Disk) -> Manifest | None:
     return newest if newest is not None and newest.completion is None else None
 
 
-def _last_writer(disk: Disk, processes: Processes) -> WriterInfo | None:
+def _last_writer(disk: Disk, processes: Processes, clock: Clock) -> WriterInfo | None:
     """Return the run that holds the lease, or died with it."""
-    holder = Store(disk).holder(processes)
+    holder = Store(disk).holder(processes, clock)
     return None if holder is None or holder.released else holder
+
+
+def silence_sentence(writer: WriterInfo | None) -> str:
+    """Return what to know of a run whose heartbeat is overdue; nothing for any other."""
+    if writer is None or not writer.is_silent:
+        return ""
+    said = f"The run that holds the index ({writer.kind}, process {writer.pid}) has shown no heartbeat for"
+    if writer.alive:
+        term = lasting(writer.term_seconds)
+        return f"{said} {lasting(writer.silent_seconds)}; when it has shown none for {term}, the next run takes over."
+    return f"{said} {lasting(writer.silent_seconds)}; the next run takes over, or `cairn repair` does."
 
 
 def kept_snapshots(codebase: Codebase, home: str) -> list[SnapshotInfo]:

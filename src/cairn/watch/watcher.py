@@ -191,7 +191,7 @@ class Watching:
         self.remove(root)
 
     def _may_be_watched(self, codebase: Codebase, *, create: bool) -> bool:
-        status = look(codebase, self._workspace.pool.home)
+        status = look(codebase, self._workspace.pool.home, clock=self._clock)
         if status.differs or status.state in (State.CLEARED, State.CORRUPT):
             return False
         if status.tracked is not None and status.tracked.cleared:

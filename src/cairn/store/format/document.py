@@ -70,13 +70,16 @@ SEGMENT_DATA = Artifact("data file of a segment", oldest=1, newest=1, written=1)
 RUN_PROGRESS = Artifact("progress of a run", oldest=1, newest=1, written=1)
 # 1: first shipped form. Self-digest. Progress of another version is not shown.
 
+LEASE_SIGHTING = Artifact("first look at a lease", oldest=1, newest=1, written=1)
+# 1: first shipped form. Self-digest. Of another version it is not believed, and the time begins anew.
+
 SHARING = Artifact("sharing of a store", oldest=1, newest=1, written=1)
 # 1: first shipped form. Self-digest. Closed: an unknown field may change who may use the store.
 
 RESPONSES = Artifact("response schema", oldest=1, newest=1, written=1)
 # 1: first shipped form. The number at the end of each schema's name.
 
-_DOCUMENTS = (MANIFEST, INDEX_STATE, WRITER_LEASE, STAGED_BATCH, DIGESTS, RUN_PROGRESS, SHARING)
+_DOCUMENTS = (MANIFEST, INDEX_STATE, WRITER_LEASE, STAGED_BATCH, DIGESTS, RUN_PROGRESS, LEASE_SIGHTING, SHARING)
 ARTIFACTS = (*_DOCUMENTS, CHUNK_ROWS, SEGMENT_DATA, RESPONSES)
 
 

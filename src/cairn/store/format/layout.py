@@ -7,7 +7,8 @@ generations/N                       the manifest that claimed this number, or a 
 staging/RUN/K/, staging/RUN/K.json  batches of a run that has not published yet, and the seal of each
 staging/compact_work/K/             merged segments in the making; their builder holds compact.flock, not the lease
 staging/pull_work/NAME/             segments on their way back from a search server
-locks/                              writer_lease.json, lease_guard.lock, lease.flock, readers.lock, compact.flock
+locks/                              writer_lease.json, lease_guard.lock, lease.flock, readers.lock, compact.flock,
+                                    lease_seen.K.json for each clock on which somebody waits for a lease
 quarantine/RUN/                     what a repair put aside, at the path that it had
 sharing.json                        only in the store of a group, and says so
 index_state.json, digests.json, tree.bin, last_used, progress.json      side files: each can be thrown away
@@ -106,6 +107,7 @@ MAPPING = "segment_file_index.jsonl"
 
 _GENERATION = re.compile("[1-9][0-9]{0,18}")
 _TEMP_END = ".tmp"
+_SIGHTING = re.compile(r"lease_seen\.[0-9a-f]{16}\.json")
 
 
 def create_store(fs: Fs) -> None:
@@ -178,3 +180,13 @@ def temp_path(path: str, run: str) -> str:
 def is_temp(name: str) -> bool:
     """Return whether this is the name of a temporary file, which was never swapped in."""
     return name.endswith(_TEMP_END)
+
+
+def sighting_name(clock: str) -> str:
+    """What the note of a first look at the lease is called; `clock` is the digest that names the clock it was on."""
+    return f"lease_seen.{clock[:16]}.json"
+
+
+def is_sighting(name: str) -> bool:
+    """Whether this is a name as `sighting_name` makes them."""
+    return _SIGHTING.fullmatch(name) is not None

@@ -1,8 +1,10 @@
 """The writer's lease: who may publish, until when, and how it passes on when its holder dies.
 
 `locks/writer_lease.json` names the one run that writes. A lease that was released is free. One whose process has
-provably ended is taken at once; any other only by a caller that has itself watched the file stand still for the whole
-term on its own monotonic clock, so no jump of a wall clock and no sleep of a machine takes a lease from a living run.
+provably ended is taken at once; any other only after the file has been seen to stand still for the whole term on one
+monotonic clock, so no jump of a wall clock and no sleep of a machine takes a lease from a living run. For a holder out
+of sight the time runs from the first look that anybody on that clock has noted (see `silence.py`); for one that can be
+seen to run, from the first look of the caller.
 Each grant has a higher epoch than all before it. A lease is not a lock: a holder that was stopped may wake after it was
 taken over, and is then refused by `check`, and after that by the generation it tries to claim.
 
@@ -24,10 +26,12 @@ from typing import NamedTuple
 
 from cairn.core.clock import Clock, Processes, ProcessId, rfc3339
 from cairn.core.limits import LEASE_TTL_MS, MAX_STATE_BYTES
+from cairn.core.text import lasting
 from cairn.errors import LeaseLapsed, LeaseLost, LeaseStuck, StoreBusy, StoreCorrupt, StoreUnreadable
 from cairn.store.format.document import WRITER_LEASE, is_time, seal, unseal
 from cairn.store.format.layout import LEASE_LOCK, LOCKS, is_snapshot_id
 from cairn.store.fs import Fs, remove_file
+from cairn.store.publish.silence import silent_seconds
 
 LEASE, GUARD = "locks/writer_lease.json", "locks/lease_guard.lock"
 
@@ -36,6 +40,8 @@ _DIGEST = "lease_sha256"
 _GUARD_SECONDS = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 MOST_TTL_MS = 24 * 60 * 60 * 1000
+# A holder shows a heartbeat in every third of its term: one that does not has missed it.
+MISSED = 3
 _MOST_PID = (1 << 31) - 1
 _OWNER = re.compile("[0-9A-Za-z_-]{1,64}")
 _BOOT_ID = re.compile("[0-9a-f-]{0,64}")
@@ -142,6 +148,44 @@ def is_alive(record: LeaseRecord, processes: Processes) -> bool:
     return not orphaned
 
 
+class Found(NamedTuple):
+    """One look at the lease file: its bytes, None when there is no file, and the record unless it is damaged."""
+
+    data: bytes | None
+    record: LeaseRecord | None
+
+    def term_ms(self, otherwise: int = LEASE_TTL_MS) -> int:
+        """Return the term of the lease; that of a damaged one is not known."""
+        return self.record.lease_ttl_ms if self.record else otherwise
+
+
+def find_lease(fs: Fs) -> Found:
+    """Look at the lease of a store; one of a version that cannot be read is refused."""
+    data = None
+    try:
+        data = _read(fs)
+        return Found(data, None if data is None else decode_lease(data))
+    except StoreCorrupt:
+        # Too large to read: no living writer makes it so, and a heartbeat would replace it.
+        return Found(data or b"", None)
+
+
+def silence_of(fs: Fs, found: Found, clock: Clock, processes: Processes) -> float:
+    """Return for how many seconds the holder of a lease, looked at just now, is known to have shown no heartbeat.
+
+    It is 0 for a lease that is free, and for a holder that provably runs or has ended: nobody has to count for those.
+    For every other one the first look is remembered.
+    """
+    record = found.record
+    if found.data is None:
+        return 0.0
+    if record is None:
+        return silent_seconds(fs, found.data, 0, 0, clock)
+    if not is_alive(record, processes) or processes.is_running(record.process):
+        return 0.0
+    return silent_seconds(fs, found.data, record.lease_epoch, record.heartbeat, clock)
+
+
 class Lease(AbstractContextManager["Lease"]):
     """The right to publish, as granted. A context manager that releases it.
 
@@ -152,7 +196,7 @@ class Lease(AbstractContextManager["Lease"]):
 
     __slots__ = ("_clock", "_fs", "_record", "fence_owed", "previous", "stolen")
 
-    def __init__(self, fs: Fs, clock: Clock, record: LeaseRecord, found: _Found) -> None:
+    def __init__(self, fs: Fs, clock: Clock, record: LeaseRecord, found: Found) -> None:
         self._fs = fs
         self._clock = clock
         self._record = record
@@ -242,8 +286,9 @@ def acquire(
 ) -> Lease:
     """The lease, with an epoch above the floor and above the last one; `StoreBusy` when another run holds it.
 
-    It waits, and watches, for as long as it is told to and no longer: a holder that cannot be proven dead is taken over
-    only when that is longer than its term. A damaged file counts as held by somebody unknown.
+    It waits, and watches, for as long as it is told to and no longer. A holder that cannot be proven dead is taken over
+    when it has shown no heartbeat for longer than its term; of one that is out of sight the looks of earlier callers
+    count. A damaged file counts as held by somebody unknown.
     """
     asked_at = rfc3339(clock.wall_ns())
     wanted = LeaseRecord(
@@ -262,7 +307,8 @@ def acquire(
     until = clock.monotonic() + wait_seconds
     pause = _FIRST_PAUSE
     # Counted from after the first look to before the last one, which is made under the guard.
-    found, since = _look(fs), clock.monotonic()
+    found = find_lease(fs)
+    since = _seen_since(fs, found, clock, processes)
     while True:
         watched = clock.monotonic() - since
         if _may_take(found, watched, ttl_ms, processes):
@@ -271,49 +317,41 @@ def acquire(
         elif (left := until - clock.monotonic()) > 0:
             clock.sleep(min(pause, left))
             pause = min(2 * pause, _LONGEST_PAUSE)
-        elif found.record is None:
-            raise StoreBusy(kind="unknown", pid="unknown")
         else:
-            raise StoreBusy(kind=found.record.run_kind.value, pid=found.record.process.pid)
-        before, found = found, _look(fs)
+            raise busy(found, silence_of(fs, found, clock, processes))
+        before, found = found, find_lease(fs)
         if found.data != before.data:
-            since = clock.monotonic()
+            since = _seen_since(fs, found, clock, processes)
 
 
-class _Found(NamedTuple):
-    """One look at the lease file: its bytes, None when there is no file, and the record unless it is damaged."""
-
-    data: bytes | None
-    record: LeaseRecord | None
+def _seen_since(fs: Fs, found: Found, clock: Clock, processes: Processes) -> float:
+    """Return since when, on the monotonic clock, a lease that was looked at just now is known to stand as it does."""
+    return clock.monotonic() - silence_of(fs, found, clock, processes)
 
 
-def _look(fs: Fs) -> _Found:
-    data = None
-    try:
-        data = _read(fs)
-        return _Found(data, None if data is None else decode_lease(data))
-    except StoreCorrupt:
-        # Too large to read: no living writer makes it so, and a heartbeat would replace it.
-        return _Found(data or b"", None)
+def busy(found: Found, silent: float) -> StoreBusy:
+    """Return the error for a lease that is held; one that shows no heartbeat is told so."""
+    kind, pid = (found.record.run_kind.value, found.record.process.pid) if found.record else ("unknown", "unknown")
+    if silent * 1000 > found.term_ms() / MISSED:
+        return StoreBusy(kind=kind, pid=f"{pid}, no heartbeat for {lasting(silent)}")
+    return StoreBusy(kind=kind, pid=pid)
 
 
-def _may_take(found: _Found, watched: float, ttl_ms: int, processes: Processes) -> bool:
+def _may_take(found: Found, watched: float, ttl_ms: int, processes: Processes) -> bool:
     """Whether the lease is free, or its holder gone, or it stood still for more than a whole term."""
     if found.data is None or (found.record and not is_alive(found.record, processes)):
         return True
-    return watched * 1000 > (found.record.lease_ttl_ms if found.record else ttl_ms)
+    return watched * 1000 > found.term_ms(ttl_ms)
 
 
-def _take(
-    fs: Fs, clock: Clock, processes: Processes, wanted: LeaseRecord, seen: _Found, watched: float
-) -> Lease | None:
+def _take(fs: Fs, clock: Clock, processes: Processes, wanted: LeaseRecord, seen: Found, watched: float) -> Lease | None:
     """The lease, or None when somebody else was faster."""
     # Before it is written: another thread of ours that reads it must not think it forgotten.
     _HELD.add(wanted.owner_id)
     lease = None
     try:
         with _guard(fs, wanted.process.pid):
-            found = _look(fs)
+            found = find_lease(fs)
             still = watched if found.data == seen.data else 0.0
             if not _may_take(found, still, wanted.lease_ttl_ms, processes):
                 return None

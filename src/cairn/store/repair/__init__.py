@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from cairn.store.publish.lease import LEASE
 
 
 class RepairScope(StrEnum):
@@ -47,3 +49,8 @@ class RepairPlan:
     actions: tuple[RepairAction, ...] = ()
     files: int = 0
     base: str | None = None
+
+    def taking_over(self, why: str) -> RepairPlan:
+        """Return the same plan for a store whose lease is first taken from a run without a heartbeat."""
+        scope = RepairScope.TIDY if self.scope.is_nothing else self.scope
+        return replace(self, scope=scope, actions=(RepairAction("take_over", LEASE, why), *self.actions))

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from cairn.core.limits import LEASE_TTL_MS, MAX_MANIFEST_BYTES, MAX_STATE_BYTES
+from cairn.core.clock import SYSTEM_PROCESSES, Clock, Processes
+from cairn.core.limits import MAX_MANIFEST_BYTES, MAX_STATE_BYTES
 from cairn.errors import NotIndexed, StoreCorrupt, StoreUnreadable
 from cairn.store.format.conform import segment_problems
 from cairn.store.format.layout import (
@@ -38,6 +39,7 @@ from cairn.store.format.layout import (
     generation_number,
     generation_path,
     is_segment_name,
+    is_sighting,
     is_snapshot_id,
     is_temp,
     manifest_path,
@@ -52,7 +54,7 @@ from cairn.store.format.side_files import decode_state, encode_state, state_of
 from cairn.store.format.tombstones import mapping_lines, mapping_path, read_mapping
 from cairn.store.fs import Fs, read_whole, remove_file, replace_file
 from cairn.store.publish.generations import read_generation
-from cairn.store.publish.lease import Lease, read_lease
+from cairn.store.publish.lease import MISSED, Lease, find_lease, silence_of
 from cairn.store.publish.tidy import Accounts, accounts_of, run_of
 from cairn.store.publish.writer import Writer
 from cairn.store.read.snapshot import SnapshotView, assemble, live_counts, read_tombstones
@@ -522,7 +524,8 @@ def _unaccounted(look: Look, accounts: Accounts) -> Iterator[str]:
     yield from (f"{GENERATIONS}/{name}" for name in names_in(fs, GENERATIONS) if generation_number(name) is None)
     staging = (f"{STAGING}/{name}" for name in names_in(fs, STAGING) if name not in staged)
     yield from (path for path in staging if path != WORKSHOP)
-    yield from (f"{LOCKS}/{name}" for name in names_in(fs, LOCKS) if name not in LOCK_NAMES and not is_temp(name))
+    locks = (name for name in names_in(fs, LOCKS) if name not in LOCK_NAMES and not is_sighting(name))
+    yield from (f"{LOCKS}/{name}" for name in locks if not is_temp(name))
 
 
 def pointer(look: Look, newest: Manifest | None, *, late: bool) -> Iterator[Step]:
@@ -594,6 +597,9 @@ def _keys_of(look: Look, run: str) -> Mapping[str, tuple[str, ...]]:
 
 # --- one whole repair -------------------------------------------------------------------------------------------------
 
+# A watch that ends with the term would miss it by a hair.
+_LONGER_SECONDS = 5.0
+
 
 class Mending:
     """A repair of one store. `tree_is_sound` says whether the remembered listing of the tree can be read.
@@ -639,10 +645,12 @@ class Mending:
         after = self.diagnose(writer.staging.remembered, only=only)
         treat(self._fs, writer.run, after.steps, after.newest, self.quarantine)
 
-    def patience(self) -> float:
-        """Return how many seconds to wait for the lease: a whole term when it cannot be read, since it may be held."""
-        try:
-            read_lease(self._fs)
-        except StoreUnreadable:
-            return LEASE_TTL_MS / 1_000 + 5
-        return 0.0
+    def patience(self, clock: Clock, processes: Processes = SYSTEM_PROCESSES) -> float:
+        """Return how long to wait for a lease that is damaged, or whose holder has missed its heartbeat.
+
+        It is the rest of the term, and a little more. For any other lease it is 0.
+        """
+        found = find_lease(self._fs)
+        silent, term = silence_of(self._fs, found, clock, processes), found.term_ms() / 1_000
+        waits = silent > term / MISSED if found.record else found.data is not None
+        return max(0.0, term - silent) + _LONGER_SECONDS if waits else 0.0

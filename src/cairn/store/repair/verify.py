@@ -30,6 +30,7 @@ from cairn.store.format.layout import (
     STAGING,
     generation_number,
     generation_path,
+    is_sighting,
     manifest_path,
     segment_folder,
     snapshot_folder,
@@ -230,7 +231,7 @@ def _strangers(fs: Fs, manifests: list[Manifest]) -> Iterator[Finding]:
     }
     for folder, names in known.items():
         for name in _names(fs, folder):
-            if name not in names:
+            if name not in names and not (folder == LOCKS and is_sighting(name)):
                 yield _leftover("stranger", f"{folder}/{name}".lstrip("/"), "No snapshot accounts for it.")
     for name in _names(fs, GENERATIONS):
         if generation_number(name) is None:

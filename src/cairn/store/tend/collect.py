@@ -45,7 +45,7 @@ from cairn.store.format.manifest import Manifest
 from cairn.store.format.side_files import decode_state
 from cairn.store.fs import FileStat, Fs, read_whole, remove_file, remove_tree
 from cairn.store.publish.generations import read_generation
-from cairn.store.publish.lease import LEASE, MOST_TTL_MS, RunKind, is_alive, read_lease
+from cairn.store.publish.lease import LEASE, MOST_TTL_MS, RunKind, busy, find_lease, is_alive, silence_of
 from cairn.store.publish.staging import Batch
 from cairn.store.publish.tidy import Accounts, accounts_of, tidy, unaccounted
 from cairn.store.publish.writer import Attach, Writer, attached, open_writer
@@ -68,13 +68,14 @@ def is_leftover(name: str) -> bool:
 def require_no_writer(store: Fs, clock: Clock, processes: Processes) -> None:
     """Raise `StoreBusy` when a run may be writing this store.
 
-    A lease that cannot be read, or whose process cannot be seen from here, counts as held until its file has not
-    changed for longer than any lease may last.
+    A lease that is damaged, or whose process is out of sight, is believed until it has been seen to stand still for its
+    term, or has stood still for longer than any lease may last.
     """
     try:
         # A later version of Cairn may hold the lease; only whether it does matters here.
         with reading_newer():
-            lease = read_lease(store)
+            found = find_lease(store)
+        silent = silence_of(store, found, clock, processes)
     except StoreUnreadable:
         if not _stands_still(store, clock):
             raise StoreBusy(kind="unknown", pid="unknown") from None
@@ -83,12 +84,11 @@ def require_no_writer(store: Fs, clock: Clock, processes: Processes) -> None:
         if error.errno not in _NO_LOCK:
             raise
         return
-    if lease is None or not is_alive(lease, processes):
+    lease = found.record
+    if found.data is None or (lease and not is_alive(lease, processes)) or silent * 1_000 > found.term_ms():
         return
-    me = processes.me()
-    in_sight = (lease.process.boot_id, lease.process.namespace) == (me.boot_id, me.namespace)
-    if in_sight or not _stands_still(store, clock):
-        raise StoreBusy(kind=lease.run_kind.value, pid=lease.process.pid)
+    if (lease and processes.is_running(lease.process)) or not _stands_still(store, clock):
+        raise busy(found, silent)
 
 
 @contextlib.contextmanager
