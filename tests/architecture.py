@@ -124,6 +124,14 @@ DOORS = (
         # starting: the daemon, which is this very program. process: an indexer, behind its keeper.
         "source/git.py daemon/client.py semantic/process.py semantic/keeper.py",
     ),
+    _door(
+        "lets the system look for a program",
+        "os.system os.popen os.posix_spawnp os.execlp os.execlpe os.execvp os.execvpe os.spawnlp os.spawnlpe os.spawnvp"
+        " os.spawnvpe os.startfile subprocess.getoutput subprocess.getstatusoutput asyncio.create_subprocess_shell",
+    ),
+    # root: whether a folder may be entered. registrar: whether the program that runs now can be started by its name.
+    _door("looks for a program", "os.X_OK", "source/programs.py source/root.py install/registrar.py"),
+    _door("looks for a program", "shutil.which os.get_exec_path os.defpath distutils.", "source/programs.py"),
     _door("starts worker processes", "multiprocessing. concurrent.futures.", "sync/pool.py"),
     _door(
         "looks at the clock",
@@ -190,10 +198,24 @@ DOORS = (
 )
 
 
+# The one module that looks for programs; what it finds lies in no codebase.
+FINDS_PROGRAMS = "source/programs.py"
+_RUNS = (
+    "subprocess.Popen",
+    "subprocess.run",
+    "subprocess.call",
+    "subprocess.check_",
+    "os.exec",
+    "os.spawn",
+    "os.posix_",
+)
+
+
 def complaints(file: str, source: str, doors: tuple[Door, ...] = DOORS) -> list[str]:
     """Every rule that this module breaks; `file` is its path below the package, with `/`."""
     tree = ast.parse(source)
-    return [*_directions(file, tree), *_doors(file, tree, doors), *_languages(file, tree), *_sizes(file, source, tree)]
+    found = [*_directions(file, tree), *_doors(file, tree, doors), *_programs(file, tree), *_languages(file, tree)]
+    return [*found, *_sizes(file, source, tree)]
 
 
 def _room(file: str) -> str:
@@ -280,6 +302,23 @@ def _dotted(node: ast.expr, known: dict[str, str]) -> str:
 def _writes(call: ast.Call) -> bool:
     modes = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "mode")]
     return any(not isinstance(mode, ast.Constant) or set(str(mode.value)) & set("wax+") for mode in modes)
+
+
+def _programs(file: str, tree: ast.AST) -> Iterator[str]:
+    """Programs are found in one module: no other reads PATH, and none hands a name to the system to look for."""
+    known = {local: full for local, full, _ in _imports(tree) if local}
+    shown = {id(word.value) for node in ast.walk(tree) if isinstance(node, ast.Call) for word in node.keywords}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node.value == "PATH" and file != FINDS_PROGRAMS and id(node) not in shown:
+            yield f"{file}:{node.lineno}: reads or writes PATH; ask {FINDS_PROGRAMS}"
+        if isinstance(node, ast.Call) and _dotted(node.func, known).startswith(_RUNS):
+            first = node.args[0] if node.args else None
+            if isinstance(first, ast.List | ast.Tuple) and first.elts:
+                first = first.elts[0]
+            if first is None or isinstance(first, ast.Constant | ast.JoinedStr | ast.BinOp):
+                yield f"{file}:{node.lineno}: names a program; ask {FINDS_PROGRAMS}"
+            if any(word.arg in (None, "shell", "executable") for word in node.keywords):
+                yield f"{file}:{node.lineno}: runs a program by another name than its first argument"
 
 
 def _languages(file: str, tree: ast.AST) -> Iterator[str]:

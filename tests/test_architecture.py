@@ -79,6 +79,20 @@ def test_most_modules_are_small() -> None:
         ("sync/survey.py", "import os\nos.scandir('.')", "lists a folder (os.scandir)"),
         ("source/changes.py", "import subprocess", "runs a program (subprocess)"),
         ("source/changes.py", "import os\nos.system('ls')", "runs a program (os.system)"),
+        ("source/git.py", "import os\nos.execvp('git', [])", "lets the system look for a program (os.execvp)"),
+        ("source/git.py", "import subprocess\nsubprocess.getoutput('git')", "lets the system look for a program"),
+        ("source/git.py", "import subprocess\nsubprocess.run(['git', 'x'])", "names a program"),
+        ("source/git.py", "import subprocess\nsubprocess.run(('/usr/bin/git',))", "names a program"),
+        ("source/git.py", "from subprocess import Popen as go\ngo('git')", "names a program"),
+        ("source/git.py", "import subprocess\nsubprocess.run(args=['git'])", "names a program"),
+        ("source/git.py", "import subprocess\nsubprocess.run(['git' + ''])", "names a program"),
+        ("source/git.py", "import subprocess\nsubprocess.run(command, shell=True)", "by another name than its first"),
+        ("source/git.py", "import subprocess\nsubprocess.run(command, executable='git')", "by another name than its"),
+        ("source/git.py", "import os\npath = os.environ['PATH']", "reads or writes PATH"),
+        ("semantic/tools.py", "def f(environ):\n    return environ.get('PATH')", "reads or writes PATH"),
+        ("semantic/tools.py", "def f(path):\n    return {'PATH': path}", "reads or writes PATH"),
+        ("semantic/tools.py", "import os\nos.access('x', os.X_OK)", "looks for a program (os.X_OK)"),
+        ("store/disk.py", "import shutil\nshutil.which('git')", "looks for a program (shutil.which)"),
         ("sync/survey.py", "from multiprocessing import Pool", "starts worker processes (multiprocessing.Pool)"),
         ("sync/survey.py", "def f():\n    import time", "looks at the clock (time)"),
         ("answer/envelope.py", "from datetime import datetime\nnow = datetime.now()", "looks at the clock"),
@@ -106,6 +120,8 @@ def test_a_broken_rule_is_named(file: str, source: str, says: str) -> None:
 
 def test_what_is_allowed_is_not_complained_about() -> None:
     assert complaints("source/git.py", "import subprocess\nimport os\nfd = os.open('x', os.O_RDONLY)\n") == []
+    assert complaints("source/git.py", "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'x'])\n") == []
+    assert complaints("cli/main.py", "def f(parser):\n    parser.add_argument('x', metavar='PATH')\n") == []
     assert complaints("sync/pool.py", "from cairn.source.walk import walk\nfrom cairn.syntax import parse\n") == []
     assert complaints("source/root.py", "import os\nx = os.stat('.')\ny = 'a'.replace('a', 'b')\n") == []
 

@@ -11,7 +11,7 @@ from cairn.core.config import SemanticConfig
 from cairn.errors import IndexerMissing
 from cairn.semantic.indexers import BY_FAMILY, INDEXERS
 from cairn.semantic.model import Family
-from cairn.semantic.tools import IndexerReport, IndexerTool, find_tool, indexer_table, install_command, safe_folders
+from cairn.semantic.tools import IndexerReport, IndexerTool, find_tool, indexer_table, install_command
 from tests.semantic.fakes import Project
 
 # --- The table that says which indexers are here.
@@ -149,11 +149,3 @@ def test_one_that_runs_builds_gets_the_home_that_builds_need(project: Project) -
 
 def test_the_command_that_installs_is_one_that_a_shell_takes() -> None:
     assert "'/a b/tools'" in install_command(PYTHON, "/a b")
-
-
-def test_only_absolute_folders_outside_of_the_root_are_safe(tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    root.mkdir()
-    beside = f"{root}-beside"
-    assert safe_folders(os.pathsep.join(["", ".", "bin", str(root), f"{root}/bin", beside]), str(root)) == [beside]
-    assert safe_folders("/bin:/usr/bin", "") == ["/bin", "/usr/bin"]

@@ -592,24 +592,21 @@ def test_a_flood_on_the_error_stream_neither_blocks_nor_fills_the_message(
     assert "\033" not in caught.value.sentence
 
 
-def test_the_version_is_that_of_the_git_on_path_and_none_where_none_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run_git(tmp_path, "version") == git_version()
+def test_the_version_is_that_of_the_git_on_path_and_none_where_none_answers(tmp_path: Path) -> None:
+    def version(path: str) -> str | None:
+        return git_version({"PATH": path}, "")
+
+    assert run_git(tmp_path, "version") == version(os.environ["PATH"])
     for name, script in (("broken", "exit 3"), ("loud", "printf 'git version 9\\033[2J\\nmore'")):
         (tmp_path / name).mkdir()
         program = tmp_path / name / "git"
         program.write_text(f"#!/bin/sh\n{script}\n")
         program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path / "broken"))
-    assert git_version() is None
-    monkeypatch.setenv("PATH", str(tmp_path / "loud"))
-    assert git_version() == "git version 9?[2J"
-    monkeypatch.setenv("PATH", "relative:/nonexistent")
-    assert git_version() is None
+    assert version(str(tmp_path / "broken")) is None
+    assert version(str(tmp_path / "loud")) == "git version 9?[2J"
+    assert version("relative:/nonexistent") is None
     (tmp_path / "loud" / "git").write_bytes(b"no program")
-    monkeypatch.setenv("PATH", str(tmp_path / "loud"))
-    assert git_version() is None
+    assert version(str(tmp_path / "loud")) is None
 
 
 # --- The past is told as it was, whatever the repository is called to make of it.

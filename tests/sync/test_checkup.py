@@ -15,7 +15,7 @@ from tests.support.faults import Faults
 
 
 def found(home: Path) -> dict[str, Check]:
-    return {check.name: check for check in check_up({"CAIRN_HOME": str(home)})}
+    return {check.name: check for check in check_up({**os.environ, "CAIRN_HOME": str(home)}, "")}
 
 
 @pytest.fixture

@@ -33,11 +33,11 @@ def run_doctor(options: argparse.Namespace, output: Output) -> int:
     """Check everything and print it; changes, starts and downloads nothing. Returns 1 when something cannot work."""
     from cairn.sync.checkup import check_up  # noqa: PLC0415
 
-    environ = output.around.environ
-    checks = [*check_up(environ)]
+    environ, root = output.around.environ, os.path.realpath(output.around.path(options.root))
+    checks = [*check_up(environ, root)]
     settings = _settings(environ, checks)
     checks += [_daemon(environ), *_extras()]
-    indexers = _indexers(environ, settings, output.around.path(options.root))
+    indexers = _indexers(environ, settings, root)
     if options.json:
         output.line(doctor_report(checks, indexers, path=options.root).to_json())
     else:
@@ -96,7 +96,7 @@ def _indexers(environ: Mapping[str, str], settings: Config, root: str) -> list[I
     from cairn.semantic.tools import indexer_table  # noqa: PLC0415
 
     # A program that a repository brings is not run, not even to ask for its version.
-    found = indexer_table(environ, settings.semantic, root=os.path.realpath(root))
+    found = indexer_table(environ, settings.semantic, root=root)
     return [
         IndexerRow(one.name, one.family.value, one.program, one.version, one.trouble, one.install, one.tested)
         for one in found

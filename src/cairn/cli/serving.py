@@ -24,6 +24,7 @@ from cairn.daemon.address import dial, peer
 from cairn.daemon.client import Connection, Gone, connect, log_of, stop_daemon
 from cairn.daemon.frames import BadFrame, hello, receive, send
 from cairn.errors import CairnError, DaemonFailed, McpMissing, NotIndexed, UsageError
+from cairn.source.programs import bar_programs_of
 from cairn.source.root import find_root, printable
 from cairn.sync.codebase import Codebase, open_codebase
 
@@ -57,6 +58,8 @@ def run_daemon(options: argparse.Namespace, output: Output) -> int:
     environ = os.environ
     home = cairn_home(environ)
     if options.action == "run":
+        # Whoever started it may have its PATH from a codebase that is never asked about here.
+        bar_programs_of(options.root)
         return _run(home, environ)
     if options.action == "start":
         return _start(home, environ, output)
@@ -291,6 +294,8 @@ def run_mcp(options: argparse.Namespace, output: Output) -> int:
         raise UsageError(problem=f"--port takes a number up to {_MOST_PORT}, together with --http.")
     # A missing folder is reported now; whether it may be served, and all else, when it is asked about.
     roots = [find_root(root).path for root in options.root or ["."]]
+    for root in roots:
+        bar_programs_of(root)
     if len(options.root or ()) == 1:
         _refuse_other_model(roots[0])
     try:

@@ -27,6 +27,7 @@ from cairn.daemon.address import RUN, START_LOCK, dial, patient, peer
 from cairn.daemon.frames import PROTOCOL, BadFrame, hello, receive, send, settings_digest
 from cairn.daemon.logs import FOLDER, NAME
 from cairn.errors import DaemonFailed, StoreError
+from cairn.source.programs import ProgramPath
 from cairn.source.root import printable
 from cairn.store import Disk
 
@@ -298,14 +299,19 @@ def nobody_listens(home: str) -> bool:
 
 
 def _spawn(environ: Mapping[str, str]) -> None:
-    process = subprocess.Popen(
+    # Its PATH comes from here, and it stands elsewhere: it is told in which repository no program may be looked for.
+    try:
+        here = os.getcwd()
+    except OSError:
+        here = "/"
+    process = subprocess.Popen(  # noqa: S603 - this very program
         # Not from the folder that it is started in, whatever lies there.
-        [sys.executable, "-P", "-m", "cairn", "daemon", "run"],
+        [sys.executable, "-P", "-m", "cairn", "daemon", "run", "--root", here],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         cwd="/",
-        env=dict(environ),
+        env={**environ, **ProgramPath(environ).environ},
         start_new_session=True,
         umask=0o077,
     )

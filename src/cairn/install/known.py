@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from cairn.install.edits import EntryFormat, ServerEntry
 from cairn.install.texts import JsonEntry, TomlEntry
+from cairn.source.programs import ProgramPath
 
 
 class SettingsScope(StrEnum):
@@ -51,8 +52,9 @@ class Agent(NamedTuple):
 
     def is_found(self, environ: Mapping[str, str], root: str | None) -> bool:
         """Whether it is on this machine, or, when a project is meant, in use there."""
-        folders = [folder for folder in environ.get("PATH", "").split(os.pathsep) if os.path.isabs(folder)]
-        if any(os.access(os.path.join(folder, name), os.X_OK) for folder in folders for name in self.commands):
+        # A program that a repository brings shows nothing: nobody has installed it.
+        programs = ProgramPath(environ, root or "")
+        if any(programs.find(name) for name in self.commands):
             return True
         inside = [os.path.join(root, name) for name in self.in_project] if root else []
         return any(map(os.path.lexists, [*self.home, *inside]))

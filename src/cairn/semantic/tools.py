@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from cairn.errors import (
 from cairn.semantic.indexers import INDEXERS, Indexer
 from cairn.semantic.model import Family
 from cairn.semantic.process import run_to_end
+from cairn.source.programs import ProgramPath, is_program, path_variable
 
 # Where npm and Go put programs below a folder that they are given.
 _BELOW = ("bin", "node_modules/.bin")
@@ -46,28 +47,28 @@ def find_tool(
     indexer: Indexer, *, root: str, home: str, environ: Mapping[str, str], settings: SemanticConfig
 ) -> IndexerTool:
     """Return the indexer as it is to be started for this root; `IndexerMissing` says what is missing."""
-    folders = safe_folders(environ.get("PATH", os.defpath), root)
+    programs = ProgramPath(environ, root)
     program = _named(indexer, settings, environ)
     if program is None:
-        program = _first(indexer.name, [*folders, *_own_folders(home, root)], root)
+        program = programs.find(indexer.name, also_in=_own_folders(home))
         if program is None:
             raise _missing(indexer, home, f"there is no program {indexer.name} on PATH")
-    elif not _is_program(program):
+    elif not is_program(program):
         raise _missing(indexer, home, "what [semantic] in your config.toml names is not a program")
-    runtime = _first(indexer.runtime, folders, root) if indexer.runtime else None
+    runtime = programs.find(indexer.runtime) if indexer.runtime else None
     if indexer.runtime and runtime is None and not indexer.runs_builds:
         raise _missing(indexer, home, f"it needs {indexer.runtime}, which is not on PATH")
     command: tuple[str, ...] = (program,)
-    path = os.pathsep.join(folders)
+    seen: Iterable[str] = programs.folders
     if runtime is not None and not indexer.runs_builds:
-        path = os.path.dirname(runtime)
+        seen = (os.path.dirname(runtime),)
     if indexer.runtime == "node" and runtime is not None:
         real = os.path.realpath(program)
         # It sees no other program at all: neither a Python, whose packages it would take in, nor git. One that is
         # started by a script of a package manager has to find its own way.
-        command, path = ((runtime, real), NOWHERE) if real.endswith(_SCRIPTS) else (command, os.pathsep.join(folders))
+        command, seen = ((runtime, real), (NOWHERE,)) if real.endswith(_SCRIPTS) else (command, programs.folders)
     ours = {name: environ[name] for name in _FOR_BUILDS if name in environ} if indexer.runs_builds else {}
-    return IndexerTool(indexer, program, command, {"HOME": NOWHERE, "LANG": "C.UTF-8"} | ours | {"PATH": path})
+    return IndexerTool(indexer, program, command, {"HOME": NOWHERE, "LANG": "C.UTF-8"} | ours | path_variable(seen))
 
 
 def install_command(indexer: Indexer, home: str) -> str:
@@ -75,12 +76,7 @@ def install_command(indexer: Indexer, home: str) -> str:
     return indexer.install.format(tools=shlex.quote(os.path.join(home, TOOLS_NAME)))
 
 
-def safe_folders(path: str, root: str) -> list[str]:
-    """Return the folders of a PATH that no repository fills: absolute, and not inside the root."""
-    return [one for one in path.split(os.pathsep) if os.path.isabs(one) and not _is_inside(one, root)]
-
-
-def _own_folders(home: str, root: str) -> list[str]:
+def _own_folders(home: str) -> list[str]:
     """Return the folders with programs for Cairn alone; none when other users could have written there."""
     tools = os.path.join(home, TOOLS_NAME)
     for folder in (home, tools):
@@ -90,7 +86,7 @@ def _own_folders(home: str, root: str) -> list[str]:
             return []
         if found.st_uid not in (os.geteuid(), 0) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             return []
-    return [os.path.join(tools, below) for below in _BELOW if not _is_inside(tools, root)]
+    return [os.path.join(tools, below) for below in _BELOW]
 
 
 def _named(indexer: Indexer, settings: SemanticConfig, environ: Mapping[str, str]) -> str | None:
@@ -98,20 +94,6 @@ def _named(indexer: Indexer, settings: SemanticConfig, environ: Mapping[str, str
     if path is not None and path.startswith("~/"):
         return os.path.join(environ.get("HOME") or os.path.expanduser("~"), path[2:])
     return path
-
-
-def _first(name: str, folders: list[str], root: str) -> str | None:
-    programs = (os.path.join(folder, name) for folder in folders)
-    # A folder outside the root may hold a link that leads into it.
-    return next((one for one in programs if _is_program(one) and not _is_inside(one, root)), None)
-
-
-def _is_program(path: str) -> bool:
-    return os.path.isfile(path) and os.access(path, os.X_OK)
-
-
-def _is_inside(path: str, root: str) -> bool:
-    return bool(root) and os.path.join(os.path.realpath(path), "").startswith(os.path.join(root, ""))
 
 
 def _missing(indexer: Indexer, home: str, why: str) -> IndexerMissing:

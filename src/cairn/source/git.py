@@ -28,6 +28,7 @@ from cairn.core.limits import (
 )
 from cairn.core.types import Root
 from cairn.errors import GitFailed
+from cairn.source.programs import ProgramPath
 
 GLOBAL_IGNORE_LABEL = "your global git ignore file"
 INFO_EXCLUDE_LABEL = ".git/info/exclude"
@@ -76,6 +77,7 @@ _STATUSES = frozenset("AMDT")
 _STDERR_BYTES = 8 * KIB
 _READ_BYTES = 256 * KIB
 _GITLINK_MODE = b"160000"
+_GIT = "git"
 
 
 class GitChange(NamedTuple):
@@ -97,8 +99,8 @@ class Git:
     def __init__(self, root: Root, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._root = root
         self._clock = clock
-        self._path = _safe_path(os.environ.get("PATH", os.defpath), root.path)
-        self._program = _find_program(self._path) if root.is_git else None
+        self._programs = ProgramPath(os.environ, root.path)
+        self._program = self._programs.find(_GIT) if root.is_git else None
 
     def head(self) -> str | None:
         """Return the commit the work tree is on; None without git, without a commit, or where git refuses to look."""
@@ -221,7 +223,7 @@ class Git:
         root = self._root.path
         environment = {
             **_ENVIRONMENT,
-            "PATH": self._path,
+            **self._programs.environ,
             # A `.git` that is broken must not make git look for a repository above the root.
             "GIT_CEILING_DIRECTORIES": os.path.dirname(root),
             # core.worktree of the repository's config may name any folder; this outranks it.
@@ -286,14 +288,14 @@ def _is_transient(answer: _GitAnswer) -> bool:
     return answer.status not in (0, 1) and b".lock'" in answer.error and b"File exists" in answer.error
 
 
-def git_version() -> str | None:
-    """Return the version that the git on PATH prints; None when no git answers."""
-    path = _safe_path(os.environ.get("PATH", os.defpath), "/nonexistent")
-    program = _find_program(path)
+def git_version(environ: Mapping[str, str], root: str) -> str | None:
+    """Return the version that the git on PATH prints; None when no git answers. None in the root is asked."""
+    programs = ProgramPath(environ, root)
+    program = programs.find(_GIT)
     if program is None:
         return None
     try:
-        answer = _run([program, "version"], "/", {"PATH": path, "LC_ALL": "C"}, SYSTEM_CLOCK)
+        answer = _run([program, "version"], "/", {**programs.environ, "LC_ALL": "C"}, SYSTEM_CLOCK)
     except (OSError, _StoppedError):
         return None
     return _reason(answer._replace(error=answer.out)) if answer.status == 0 else None
@@ -383,21 +385,6 @@ def _kill_group(child: subprocess.Popen[bytes]) -> None:
             os.killpg(child.pid, signal.SIGKILL)
         except ProcessLookupError:
             child.kill()
-
-
-def _safe_path(path: str, root: str) -> str:
-    """Return PATH without the entries that a repository fills: relative ones and those inside the root."""
-    inside = os.path.join(root, "")
-    folders = [f for f in path.split(os.pathsep) if os.path.isabs(f)]
-    return os.pathsep.join(f for f in folders if not os.path.join(os.path.realpath(f), "").startswith(inside))
-
-
-def _find_program(path: str) -> str | None:
-    for folder in path.split(os.pathsep):
-        program = os.path.join(folder, "git")
-        if folder and os.path.isfile(program) and os.access(program, os.X_OK):
-            return program
-    return None
 
 
 def _read_capped(path: bytes, *, follow: bool) -> bytes:

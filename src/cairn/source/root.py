@@ -14,11 +14,13 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NoReturn
 
+from cairn.core.limits import KIB
 from cairn.core.types import Candidate, Root
 from cairn.errors import BadPathKey, PathOutsideRoot, RootNotAFolder, RootNotFound, RootUnreadable, SourceError
 from cairn.source.beneath import Tree, root_trouble
 
 _GITDIR = b"gitdir:"
+_GITDIR_BYTES = 8 * KIB
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 _HEX = re.compile(r"[0-9a-f]{16,}")
 
@@ -51,6 +53,22 @@ def find_root(requested: str) -> Root:
             return _readable(Root(folder, is_git=False))
         top = parent
     return _readable(Root(top, is_git=True))
+
+
+def repository_roots(folder: str) -> tuple[str, ...]:
+    """Return the work trees of the repository that holds a folder: the one around it, and the one it is a part of.
+
+    A submodule and a linked worktree are parts of the work tree whose `.git` holds their git folder. Without a
+    repository, or where nothing can be looked at, there is none.
+    """
+    try:
+        root = find_root(folder)
+    except SourceError:
+        return ()
+    if not root.is_git:
+        return ()
+    outer = _outer_root(os.path.join(root.path, ".git"))
+    return (root.path,) if outer is None else (root.path, outer)
 
 
 def path_key(raw: bytes) -> str:
@@ -168,6 +186,23 @@ def _holds_git(folder: str, owners: set[int]) -> bool:
     except (OSError, SourceError):
         # A `.git` that cannot be looked at makes no folder a work tree.
         return False
+
+
+def _outer_root(marker: str) -> str | None:
+    """Return the work tree whose git folder a `.git` file leads into; None when there is none."""
+    if not os.path.isfile(marker):
+        return None
+    home, name = os.path.split(os.path.realpath(marker))
+    try:
+        with Tree(Root(home, is_git=False)) as tree:
+            said = (tree.read_small(os.fsencode(name), _GITDIR_BYTES) or b"").partition(b"\n")[0]
+    except SourceError:
+        return None
+    written = os.fsdecode(said.removeprefix(_GITDIR).strip())
+    if "\0" in written:
+        return None
+    outer, inside, _ = os.path.realpath(os.path.join(home, written)).partition("/.git/")
+    return outer if inside and os.path.isdir(os.path.join(outer, ".git")) else None
 
 
 def _below(root: bytes, path: bytes) -> bytes | None:

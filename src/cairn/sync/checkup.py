@@ -23,21 +23,21 @@ _LITTLE_SPACE = 1024 * MIB
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def check_up(environ: Mapping[str, str]) -> Iterator[Check]:
-    """Yield one check for each thing that was looked at."""
+def check_up(environ: Mapping[str, str], root: str) -> Iterator[Check]:
+    """Yield one check for each thing that was looked at. No program in the root is run."""
     yield Check("python", None, f"Python {platform.python_version()}")
     yield Check("sqlite", None, f"SQLite {Home.database_version()}")
-    yield _git()
+    yield _git(environ, root)
     yield from _watches()
     yield from _home(cairn_home(environ))
 
 
-def _git() -> Check:
-    version = git_version()
+def _git(environ: Mapping[str, str], root: str) -> Check:
+    version = git_version(environ, root)
     if version is not None:
         return Check("git", None, version)
     advice = "Install git: without it changes are found by comparing files, and no commit is known."
-    return Check("git", Severity.WARNING, "There is no git on PATH that answers.", advice)
+    return Check("git", Severity.WARNING, "There is no git on PATH, outside of this codebase, that answers.", advice)
 
 
 # --- the system -------------------------------------------------------------------------------------------------------

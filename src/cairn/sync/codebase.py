@@ -17,6 +17,7 @@ from cairn.embedding.choose import identity_of
 from cairn.errors import ConfigUnreadable
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
+from cairn.source.programs import bar_programs_of
 from cairn.source.root import find_root, store_id
 from cairn.store import Disk, Home
 from cairn.syntax.identity import CHUNKER_VERSION, EXTRACTOR_VERSION
@@ -41,6 +42,7 @@ def open_codebase(requested: str, environ: Mapping[str, str], *, shared: bool = 
 
 def codebase_at(root: Root, environ: Mapping[str, str], *, shared: bool = False) -> Codebase:
     """Return the codebase of a root that is already known."""
+    bar_programs_of(root.path)
     home = cairn_home(environ)
     if os.path.exists(home):
         shared = Home(home).shared
