@@ -28,6 +28,7 @@ from cairn.search.continuation import decode, question_digest, snapshot_of
 from cairn.search.rank import RANKING_VERSION
 from cairn.search.searcher import Searcher, question_of
 from cairn.search.types import SearchRequest
+from cairn.source.git import unanswered
 from cairn.source.root import path_key, printable, relative_to_root
 from cairn.store import SnapshotView, WriterInfo
 from cairn.sync.codebase import Codebase, open_codebase, place_of
@@ -451,7 +452,12 @@ class Session(AbstractContextManager["Session"]):
             freshness=self._fresh,
             writer=self._standing.writer,
             damaged=bool(view.damage),
-            later=(*self._later, *filter(None, [silence_sentence(self._standing.writer)]), *self._remote_said()),
+            later=(
+                *unanswered(self.target.codebase.root),
+                *self._later,
+                *filter(None, [silence_sentence(self._standing.writer)]),
+                *self._remote_said(),
+            ),
             working=self._open.searcher.view.working if self._open else {},
             overlay=self._overlay,
             probe_failed=self.probe_failed or self._remote.probe_failed,

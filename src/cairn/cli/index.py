@@ -17,6 +17,7 @@ from cairn.core.text import plain
 from cairn.core.types import SKIP_SENTENCES, FileFacts, Root, Skip, WalkResult
 from cairn.errors import PathNotFound
 from cairn.source.beneath import Tree
+from cairn.source.git import unanswered
 from cairn.source.ignore import IgnoreRule, RuleSet, decide, parse_rules
 from cairn.source.root import printable, relative_to_root
 from cairn.source.walk import CAIRNIGNORE, GITIGNORE, walk_to
@@ -41,6 +42,7 @@ def run_files(options: argparse.Namespace, output: Output) -> int:
         found = survey(codebase, progress)
     finally:
         progress.done()
+    warnings = _warnings(found, (*codebase.config.warnings, *unanswered(codebase.root)))
     if options.json:
         envelope = file_list(
             path=options.root,
@@ -49,7 +51,7 @@ def run_files(options: argparse.Namespace, output: Output) -> int:
             skipped=[SkipRow(printable(s.raw), s.reason, s.detail, s.folder) for s in found.skips],
             show_skipped=options.skipped,
             collisions=[[printable(raw) for raw in group] for group in found.walked.collisions],
-            warnings=_warnings(found, codebase.config.warnings),
+            warnings=warnings,
             after=options.after,
             budget=MAX_ENVELOPE_BYTES,
         )
@@ -62,7 +64,7 @@ def run_files(options: argparse.Namespace, output: Output) -> int:
         for file in found.eligible:
             output.line(printable(file.key.encode()))
     _summary(found, output, options.skipped)
-    for warning in _warnings(found, codebase.config.warnings):
+    for warning in warnings:
         output.note(output.styled("note: ", "yellow", output.stderr) + plain(warning))
     return 0
 
@@ -85,8 +87,8 @@ def _summary(found: Survey, output: Output, listed_skips: bool) -> None:
         output.note("`cairn files --skipped` lists them; `cairn why PATH` explains one.")
 
 
-def _warnings(found: Survey, config_warnings: tuple[str, ...]) -> list[str]:
-    warnings = [*config_warnings, *found.walked.warnings]
+def _warnings(found: Survey, known: tuple[str, ...]) -> list[str]:
+    warnings = [*known, *found.walked.warnings]
     for group in found.walked.collisions:
         names = ", ".join(printable(raw) for raw in group)
         warnings.append(f"These names differ only in case or in how they are composed: {names}.")

@@ -40,6 +40,8 @@ def without_answer(reply: Reply[Told], output: Output) -> int:
         return problem.exit_status
     for one in reply.miss.candidates if reply.miss else ():
         output.line(definition_line(reply.root, one, output))
+    if reply.source is not None:
+        source_notes(reply.source, output)
     raise problem
 
 

@@ -63,7 +63,10 @@ AUDIT_SAMPLE_FRACTION = 100
 AUDIT_SAMPLE_MIN = 100
 
 # --- git, as a child process --------------------------------------------------------------------------------------
+# All calls of one command together; a git that took longer is left alone for a while. History is asked by `eval` alone.
 GIT_TIMEOUT_SECONDS = 20.0
+GIT_REST_SECONDS = 60.0
+GIT_HISTORY_SECONDS = 300.0
 GIT_OUTPUT_BYTES = 256 * MIB
 GIT_LOCK_ATTEMPTS = 5
 GIT_LOCK_BACKOFF_SECONDS = 0.1

@@ -2,7 +2,8 @@
 
 Only plumbing that reads refs, the index and trees is used: never `status`, `diff` or `log`, whose filters, monitors and
 text converters are programs named by the repository. The environment is built from nothing, every exec-capable setting
-that could reach us is overridden, transports are switched off, and each call has a deadline and an output cap.
+that could reach us is overridden, transports are switched off, and each call has an output cap. All calls over one root
+share one deadline: a repository that makes git hang makes it hang once, and everybody who asks is told so.
 git only ever widens what is looked at, so a refusal (foreign owner, damaged repository) costs time, never truth.
 """
 
@@ -19,9 +20,11 @@ from typing import IO, NamedTuple
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.limits import (
+    GIT_HISTORY_SECONDS,
     GIT_LOCK_ATTEMPTS,
     GIT_LOCK_BACKOFF_SECONDS,
     GIT_OUTPUT_BYTES,
+    GIT_REST_SECONDS,
     GIT_TIMEOUT_SECONDS,
     KIB,
     MAX_IGNORE_BYTES,
@@ -93,14 +96,63 @@ class _GitAnswer(NamedTuple):
     error: bytes
 
 
+class _Patience:
+    """How long git may still take over one root, all calls together.
+
+    For every second that passes without a call, a second of waiting is forgiven: a server may ask git for days. A git
+    that has used up its time is left alone for a while, because what has made it hang is still there.
+    """
+
+    def __init__(self) -> None:
+        self.trouble: GitFailed | None = None
+        self._spent, self._seen, self._rests_until = 0.0, 0.0, 0.0
+
+    def left(self, most: float, now: float) -> float:
+        """Return the seconds that the next call may take; none while git is left alone."""
+        self._spent = max(0.0, self._spent - max(0.0, now - self._seen))
+        self._seen = now
+        if now >= self._rests_until and self._spent >= most:
+            self.ended(now)
+        return 0.0 if now < self._rests_until else most - self._spent
+
+    def took(self, seconds: float, now: float) -> None:
+        """Note how long a call took."""
+        self._spent += seconds
+        self._seen = now
+
+    def ended(self, now: float) -> None:
+        """Note that the time has run out."""
+        self._rests_until = now + GIT_REST_SECONDS
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to tell about a git that has not answered."""
+        return () if self.trouble is None else (f"{self.trouble.sentence} {self.trouble.advice}",)
+
+
+_patience: dict[str, _Patience] = {}
+
+
+def unanswered(root: Root) -> tuple[str, ...]:
+    """Return the warning that git has not answered for a root; nothing when it has, or was not asked."""
+    known = _patience.get(root.path)
+    return () if known is None else known.warnings
+
+
 class Git:
     """One repository's refs, index and trees, read-only; raises GitFailed when git does not answer."""
 
     def __init__(self, root: Root, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._root = root
         self._clock = clock
+        self._most, self._patience = GIT_TIMEOUT_SECONDS, _patience.setdefault(root.path, _Patience())
         self._programs = ProgramPath(os.environ, root.path)
         self._program = self._programs.find(_GIT) if root.is_git else None
+
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """The warning that git has not answered; nothing when it has, or was not asked."""
+        return self._patience.warnings
 
     def head(self) -> str | None:
         """Return the commit the work tree is on; None without git, without a commit, or where git refuses to look."""
@@ -234,15 +286,38 @@ class Git:
         group = ("-c", f"safe.directory={root}") if self._root.of_group else ()
         command = (self._program, *_ARGUMENTS, *group, *arguments)
         for attempt in range(GIT_LOCK_ATTEMPTS):
-            try:
-                answer = _run(command, cwd or root, environment, self._clock, feed)
-            except (OSError, _StoppedError) as problem:
-                raise self._failed(what, str(problem)) from None
+            answer = self._answered(what, command, cwd or root, environment, feed)
             if not _is_transient(answer):
+                self._patience.trouble = None
                 return answer
             if attempt + 1 < GIT_LOCK_ATTEMPTS:
                 self._clock.sleep(GIT_LOCK_BACKOFF_SECONDS * 2**attempt)
-        raise self._failed(what, "another git command keeps the repository locked")
+        raise self._silent(what, "another git command keeps the repository locked")
+
+    def _answered(
+        self, what: str, command: Sequence[str], cwd: str, environment: Mapping[str, str], feed: bytes
+    ) -> _GitAnswer:
+        """Return what one process of git says within the time that is left for all of them."""
+        began, patience = self._clock.monotonic(), self._patience
+        left = patience.left(self._most, began)
+        if left <= 0:
+            raise self._silent(what, f"it took longer than {self._most:g} seconds, and is not asked again for a while")
+        try:
+            return _run(command, cwd, environment, self._clock, left, feed)
+        except _LateError:
+            patience.ended(self._clock.monotonic())
+            raise self._silent(what, f"it took longer than {self._most:g} seconds") from None
+        except (OSError, _StoppedError) as problem:
+            raise self._silent(what, str(problem)) from None
+        finally:
+            now = self._clock.monotonic()
+            patience.took(now - began, now)
+
+    def _silent(self, what: str, why: str) -> GitFailed:
+        """Return the error that git did not answer, and keep the first such error for whoever is to be told."""
+        problem = self._failed(what, why)
+        self._patience.trouble = self._patience.trouble or problem
+        return problem
 
     def _failed(self, what: str, why: str) -> GitFailed:
         return GitFailed(what=what, path=self._root.path, why=why)
@@ -295,8 +370,8 @@ def git_version(environ: Mapping[str, str], root: str) -> str | None:
     if program is None:
         return None
     try:
-        answer = _run([program, "version"], "/", {**programs.environ, "LC_ALL": "C"}, SYSTEM_CLOCK)
-    except (OSError, _StoppedError):
+        answer = _run([program, "version"], "/", {**programs.environ, "LC_ALL": "C"}, SYSTEM_CLOCK, GIT_TIMEOUT_SECONDS)
+    except (OSError, _StoppedError, _LateError):
         return None
     return _reason(answer._replace(error=answer.out)) if answer.status == 0 else None
 
@@ -305,12 +380,17 @@ def git_version(environ: Mapping[str, str], root: str) -> str | None:
 
 
 class _StoppedError(Exception):
-    """The child was killed because it was too slow or printed too much."""
+    """The child was killed because it printed too much."""
+
+
+class _LateError(Exception):
+    """The child was killed because it was too slow."""
 
 
 def _run(
-    command: Sequence[str], cwd: str, environment: Mapping[str, str], clock: Clock, feed: bytes = b""
+    command: Sequence[str], cwd: str, environment: Mapping[str, str], clock: Clock, seconds: float, feed: bytes = b""
 ) -> _GitAnswer:
+    until = clock.monotonic() + seconds
     with subprocess.Popen(  # noqa: S603 - fixed arguments, ids checked to be hexadecimal, no shell
         command,
         cwd=cwd,
@@ -322,13 +402,13 @@ def _run(
         start_new_session=True,
     ) as child:
         try:
-            out, error = _collect(child, clock.monotonic() + GIT_TIMEOUT_SECONDS, clock, feed)
-            return _GitAnswer(child.wait(timeout=GIT_TIMEOUT_SECONDS), out, error)
+            out, error = _collect(child, until, clock, feed)
+            return _GitAnswer(child.wait(timeout=max(0.0, until - clock.monotonic())), out, error)
         except BaseException as problem:
             # Its own children (a helper, a pager) are in its group; none may outlive the call.
             _kill_group(child)
             if isinstance(problem, subprocess.TimeoutExpired):
-                raise _StoppedError(f"it took longer than {GIT_TIMEOUT_SECONDS:g} seconds") from None
+                raise _LateError from None
             raise
 
 
@@ -349,7 +429,7 @@ def _collect(child: subprocess.Popen[bytes], deadline: float, clock: Clock, feed
             remaining = deadline - clock.monotonic()
             ready = selector.select(remaining) if remaining > 0 else []
             if not ready:
-                raise _StoppedError(f"it took longer than {GIT_TIMEOUT_SECONDS:g} seconds")
+                raise _LateError
             for key, _ in ready:
                 if key.fileobj is child.stdin:
                     left = _fed(child.stdin, left)
@@ -427,7 +507,11 @@ class GitFile(NamedTuple):
 
 
 class GitHistory(Git):
-    """One repository's history, read-only; raises GitFailed when git does not answer."""
+    """One repository's history, read-only; raises GitFailed when git does not answer. It has a deadline of its own."""
+
+    def __init__(self, root: Root, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        super().__init__(root, clock=clock)
+        self._most, self._patience = GIT_HISTORY_SECONDS, _Patience()
 
     def ancestors(self, commit: str, most: int) -> tuple[str, ...]:
         """Name the commits that a commit came from, itself first, along first parents; at most so many."""

@@ -42,7 +42,7 @@ from cairn.errors import FilesFailed, GitFailed, NameCollision, TreeMoving
 from cairn.source.beneath import Tree
 from cairn.source.changes import NO_HINTS, Read, detect
 from cairn.source.fresh import Dirt, find_dirt, still, take
-from cairn.source.git import Git
+from cairn.source.git import Git, unanswered
 from cairn.source.ignore import IGNORE_ENGINE_VERSION
 from cairn.source.listing import ListingRecorder
 from cairn.source.root import path_key, printable
@@ -460,7 +460,8 @@ class CatchUp:
         size = sum(record.size for record in self.known.values() if record.skip is None)
         failed = tuple(sorted(self.failed.values(), key=lambda one: one.path))
         changes = self.changes if manifest is not None else Changes()
-        return Outcome(manifest, changes, self._skipped(look), failed, adopted, size, look.warnings)
+        warnings = tuple(dict.fromkeys((*look.warnings, *unanswered(self.task.codebase.root))))
+        return Outcome(manifest, changes, self._skipped(look), failed, adopted, size, warnings)
 
     def _say(self, phase: Phase, done: int = 0, total: int = 0, rate: float = 0.0, current: str | None = None) -> None:
         """Renew the lease and report progress: to the caller every time, to other processes once a second."""
@@ -477,8 +478,8 @@ def head_of(git: Git) -> tuple[str | None, tuple[str, ...]]:
     """Return the commit of the tree, and warnings; a git that does not answer costs its help, not the run."""
     try:
         return git.head(), ()
-    except GitFailed as problem:
-        return None, (f"{problem.sentence} {problem.advice}",)
+    except GitFailed:
+        return None, git.unanswered
 
 
 def batch_bytes(total: int, limits: LimitConfig) -> int:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from cairn.core.filetypes import language_of
 from cairn.core.types import Candidate, FileFacts, Skip, SourceFile, Unstable, Vanished, WalkResult
+from cairn.errors import GitFailed
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.ignore import GlobSet, parse_rules
@@ -97,7 +98,12 @@ def _hidden_elsewhere(codebase: Codebase, walked: WalkResult) -> tuple[tuple[str
     if not codebase.root.is_git:
         return ()
     counted = []
-    for label, data in Git(codebase.root).global_excludes():
+    try:
+        rules = Git(codebase.root).global_excludes()
+    except GitFailed:
+        # Whoever lists the files is told.
+        return ()
+    for label, data in rules:
         globs = GlobSet(parse_rules(data, label))
         count = sum(1 for c in walked.candidates if (rule := globs.matches(c.raw)) is not None and not rule.negated)
         if count:
