@@ -1,10 +1,10 @@
 """Writers out of sight, as a model: `python -m tests.races.far_model SCHEDULES SEED`.
 
-Two machines with two process namespaces each share one store, a disk in memory. Processes of all four look at the lease,
-wait for it, take it, beat, publish, are killed, stopped and continued; machines sleep, reboot under the same or another
-name, and have their wall clocks set; notes and leases are damaged. The lease, its notes, the fence and the claim of a
-number are the real code. One schedule is a run of such events drawn from its seed. What must hold is checked with every
-event, and `Broken` says with its seed what did not.
+Two machines with two process namespaces each share one store, a disk in memory. Processes of all four look at the
+lease, wait for it, take it, beat, publish, are killed, stopped and continued; machines sleep, reboot under the same
+or another name, and have their wall clocks set; notes and leases are damaged. The lease, its notes, the fence and the
+claim of a number are the real code. One schedule is a run of such events drawn from its seed. What must hold is
+checked with every event, and `Broken` says with its seed what did not.
 """
 
 from __future__ import annotations
