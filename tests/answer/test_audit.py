@@ -82,7 +82,10 @@ def test_there_is_no_golden_file_without_its_example() -> None:
 def test_the_schema_knows_every_scope_and_every_kind_of_step() -> None:
     fields = load_schema("cairn.repair/1")["properties"]
     assert fields["scope"]["enum"] == [scope.value for scope in RepairScope]
-    assert set(fields["actions"]["items"]["properties"]["kind"]["enum"]) == {MEND, FENCE, MOVE, POINT, RENEW}
+    assert set(fields["actions"]["items"]["properties"]["kind"]["enum"]) == {
+        *(MEND, FENCE, MOVE, POINT, RENEW),
+        "take_over",
+    }
 
 
 def test_however_much_is_found_an_envelope_is_bounded_and_counts_all_of_it() -> None:

@@ -175,7 +175,7 @@ def test_the_format_json_is_what_json_means(tree: Path) -> None:
     asked = ask("graph", "helper", "--format", "json")
     value, other = json.loads(asked.stdout), answer("graph", "helper")
     assert asked.stderr == ""
-    assert value | {"timingsMs": {}} == other | {"timingsMs": {}}
+    assert value | {"timingsMs": {}, "freshness": {}} == other | {"timingsMs": {}, "freshness": {}}
     wrong = ask("graph", "helper", "--format", "json", "--depth", "99")
     assert (wrong.status, json.loads(wrong.stdout)["error"]["code"]) == (2, "usage")
     offered = command_parser("graph")._option_string_actions["--format"].choices
