@@ -24,7 +24,7 @@ from tests.engine.servers import RealServer, running
 
 from cairn.embedding.static import StaticEmbedder
 from cairn.engine import local, milvus_rows
-from cairn.engine.contract import Near, Scope, Vector
+from cairn.engine.contract import Near, RowScope, Vector
 from cairn.engine.local import CandidateEngine
 from cairn.engine.milvus import Server
 from cairn.engine.milvus_rows import MilvusRows
@@ -33,8 +33,8 @@ from cairn.errors import EngineError
 from cairn.search.searcher import Searcher
 from cairn.search.types import SearchRequest
 from cairn.store.read.snapshot import SnapshotView, open_view
-from cairn.sync.codebase import Place, open_codebase, place_of
-from cairn.sync.remote.copy import Away
+from cairn.sync.codebase import StorePlace, open_codebase, place_of
+from cairn.sync.remote.copy import RemoteCopy
 from cairn.sync.report import RunOptions
 from cairn.sync.run import index
 
@@ -73,7 +73,7 @@ def measure(root: str, home: str, server: RealServer) -> dict[str, Any]:
     """One repository: how many places agree, and what sending and asking cost."""
     codebase = open_codebase(root, {"CAIRN_HOME": home, "HOME": home})
     index(codebase, RunOptions(home), lambda _: None)
-    place: Place = place_of(codebase, home)
+    place: StorePlace = place_of(codebase, home)
     embedder = StaticEmbedder()
     with ExitStack() as stack:
         disk = stack.enter_context(place.make_disk())
@@ -84,7 +84,7 @@ def measure(root: str, home: str, server: RealServer) -> dict[str, Any]:
         stack.callback(rows.close)
         before = _size(server.data)
         began = time.perf_counter()
-        away = Away(disk, rows)
+        away = RemoteCopy(disk, rows)
         away.send(view)
         away.mark(view.manifest)
         sent = time.perf_counter() - began
@@ -121,7 +121,7 @@ class _Counting(MilvusRows):
 
     answered = 0
 
-    def search_dense(self, vector: Vector, scope: Scope, limit: int) -> list[Near]:
+    def search_dense(self, vector: Vector, scope: RowScope, limit: int) -> list[Near]:
         found = super().search_dense(vector, scope, limit)
         self.answered += 1
         return found

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from tests.engine.servers import running
 
-from cairn.engine.contract import Row, Scope, SealedFile
+from cairn.engine.contract import Row, RowScope, SealedFile
 from cairn.engine.milvus import Server
 from cairn.engine.milvus_rows import MilvusRows
 
@@ -41,7 +41,7 @@ class MadeUp:
             yield Row(row, row // 10, path, vector / np.linalg.norm(vector), dict.fromkeys(terms, 1.0))
 
 
-def asked(stores: list[tuple[MilvusRows, Scope]], questions: int) -> dict[str, float]:
+def asked(stores: list[tuple[MilvusRows, RowScope]], questions: int) -> dict[str, float]:
     """Milliseconds of a question to all of these stores, one after the other: the middle and the slowest tenth."""
     chance, taken = np.random.default_rng(1), []
     for _ in range(questions):
@@ -63,7 +63,7 @@ def measure(uri: str, data: Path, total: int, segments: int, stores: int, hidden
         names = [f"seg_{number}" for number in range(segments)]
         for number, name in enumerate(names):
             rows.put_segment(MadeUp(name, total // segments // stores, number))
-        opened.append((rows, Scope(tuple(names), {name: tuple(range(hidden)) for name in names} if hidden else {})))
+        opened.append((rows, RowScope(tuple(names), {name: tuple(range(hidden)) for name in names} if hidden else {})))
     took = time.perf_counter() - began
     found = asked(opened, 20)
     for rows, _ in opened:

@@ -35,7 +35,7 @@ from cairn.search.types import Mode, SearchRequest
 from cairn.store.publish.generations import published, read_claims
 from cairn.store.read.snapshot import SnapshotView, open_view
 from cairn.store.repair.verify import Finding, check
-from cairn.sync.codebase import Codebase, Place, codebase_at, place_of
+from cairn.sync.codebase import Codebase, StorePlace, codebase_at, place_of
 from cairn.sync.report import RunOptions
 from cairn.sync.run import index, sync
 from cairn.sync.upkeep import gc
@@ -101,7 +101,7 @@ class Store:
         return codebase_at(Root(os.path.realpath(self.folder), is_git=False), {"CAIRN_HOME": self.home})
 
     @property
-    def place(self) -> Place:
+    def place(self) -> StorePlace:
         return place_of(self.codebase, self.home, self.model.identity)
 
     @property

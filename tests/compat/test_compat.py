@@ -24,8 +24,8 @@ from cairn.store.disk import Disk
 from cairn.store.format.columns import read_container
 from cairn.store.format.layout import FOLDERS
 from cairn.store.publish.generations import published, read_claims
-from cairn.store.repair.verify import Severity, check
-from cairn.sync.codebase import Place
+from cairn.store.repair.verify import FindingLevel, check
+from cairn.sync.codebase import StorePlace
 from cairn.sync.upgrade import upgrade_store
 from tests.compat.make import CURRENT, EXPECTED, HERE, OF_ONE_DISK, STORE, facts_of, make
 from tests.conformance import conforms
@@ -82,7 +82,7 @@ def expected(fixture: Path) -> dict[str, Any]:
 @conforms("003.UPG3")
 def test_a_released_format_is_read_row_by_row(fixture: Path, disk: Disk) -> None:
     assert json.loads(json.dumps(facts_of(disk))) == expected(fixture)
-    assert [found for found in check(disk) if found.severity is Severity.ERROR] == []
+    assert [found for found in check(disk) if found.severity is FindingLevel.ERROR] == []
 
 
 def test_a_released_format_answers_through_a_session(
@@ -91,7 +91,7 @@ def test_a_released_format_answers_through_a_session(
     newest = next(published(disk, read_claims(disk), []))
     fingerprint = IndexFingerprint(newest.config_fields, newest.config_fingerprint)
     # Grammars and models move on, and with them the place: the session is shown the store that belongs to its time.
-    place = Place(str(tmp_path / "home"), store.name, fingerprint, newest.canonical_root)
+    place = StorePlace(str(tmp_path / "home"), store.name, fingerprint, newest.canonical_root)
     monkeypatch.setattr(session_module, "place_of", lambda *_: place)
     (tmp_path / "tree").mkdir()
     with Session(whole(str(tmp_path / "tree"), {}), {"CAIRN_HOME": str(tmp_path / "home")}) as session:

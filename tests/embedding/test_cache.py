@@ -20,7 +20,7 @@ from cairn.embedding.cache import EmbeddingCache, Pack, PackDamaged, as_keys, em
 from cairn.embedding.model import Vectors
 from cairn.errors import EmbeddingFailed
 from cairn.store.disk import Disk
-from cairn.store.fs import FileStat, Fs, Map
+from cairn.store.fs import DiskStat, Fs, Map
 from tests.conformance import conforms
 from tests.store.disks import FAULTS, Call, FailingDisk, Fault, MemoryDisk, Mode, TracingDisk
 from tests.support.fake_embedder import FakeEmbedder
@@ -33,7 +33,7 @@ FINGERPRINT = b"f" * 32
 
 
 def opened(data: bytes, fingerprint: bytes = FINGERPRINT) -> Pack:
-    return Pack(Map(data, FileStat(1, 1, len(data), 0, 0, 0, 0)), fingerprint)
+    return Pack(Map(data, DiskStat(1, 1, len(data), 0, 0, 0, 0)), fingerprint)
 
 
 @given(st.lists(st.binary(min_size=32, max_size=32), unique=True, max_size=8), st.integers(1, 5))

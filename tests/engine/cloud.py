@@ -10,7 +10,7 @@ from typing import Any
 from cairn.engine.milvus_rows import MilvusRows
 from cairn.store.format.manifest import Manifest, encode_completion
 from cairn.store.publish.generations import published, read_claims
-from cairn.sync.codebase import Place, open_codebase, place_of
+from cairn.sync.codebase import StorePlace, open_codebase, place_of
 from cairn.sync.remote.copy import remote_rows, validate_remote_proof
 from tests.engine.servers import RealServer
 from tests.support.servers import AT_ONCE, Agent
@@ -58,7 +58,7 @@ class Cloud(Agent):
         return self.ask(tool, patience=AT_ONCE, **path, **dict(READS)[tool])
 
     @property
-    def place(self) -> Place:
+    def place(self) -> StorePlace:
         return place_of(open_codebase(str(self.tree), self.environ), str(self.home))
 
     def rows(self) -> MilvusRows:

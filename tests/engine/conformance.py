@@ -18,7 +18,7 @@ import pytest
 import cairn.store.publish.publish as publish_module
 import cairn.store.tend.collect as collect_module
 from cairn.core.clock import SYSTEM_CLOCK, Clock
-from cairn.engine.contract import RowSearch, Scope
+from cairn.engine.contract import RowScope, RowSearch
 from cairn.engine.rows import scope_of, segments_of, term_number
 from cairn.errors import EngineDamaged
 from cairn.store.format.manifest import Completion, Manifest
@@ -84,14 +84,14 @@ class SearchConformance:
 
     def test_only_the_segments_of_the_scope_count(self, view: SnapshotView, place: RowSearch) -> None:
         one = view.manifest.segments[2].name
-        found = place.search_dense(vector_of("lease"), Scope((one,), {}), 10_000)
+        found = place.search_dense(vector_of("lease"), RowScope((one,), {}), 10_000)
         assert {near.segment for near in found} == {one}
         assert sorted(near.row for near in found) == list(range(view.manifest.segments[2].rows))
-        assert place.search_dense(vector_of("lease"), Scope((), {}), 10) == []
+        assert place.search_dense(vector_of("lease"), RowScope((), {}), 10) == []
 
     def test_who_does_not_hold_all_segments_does_not_answer(self, view: SnapshotView, place: RowSearch) -> None:
         known = tuple(ref.name for ref in view.manifest.segments)
-        for scope in (Scope(("seg_nowhere_0",), {}), Scope((*known, "seg_nowhere_0"), {})):
+        for scope in (RowScope(("seg_nowhere_0",), {}), RowScope((*known, "seg_nowhere_0"), {})):
             with pytest.raises(EngineDamaged):
                 place.search_dense(vector_of("lease"), scope, 1)
             with pytest.raises(EngineDamaged):

@@ -8,7 +8,7 @@ import numpy as np
 
 import cairn.engine.local as candidates_module
 from cairn.core.limits import ENGINE_REST_SECONDS
-from cairn.engine.contract import Held, Near, Scope, Vector
+from cairn.engine.contract import Held, Near, RowScope, Vector
 from cairn.engine.local import CandidateEngine
 from cairn.errors import EngineDamaged, EngineUnreachable
 from tests.search.corpora import MODEL, engine_of, project
@@ -27,13 +27,13 @@ class Odd(LocalRows):
     more: tuple[Near, ...] = ()
     asked = 0
 
-    def search_dense(self, vector: Vector, scope: Scope, limit: int) -> list[Near]:
+    def search_dense(self, vector: Vector, scope: RowScope, limit: int) -> list[Near]:
         self.asked += 1
         if self.away:
             raise EngineUnreachable(uri="here", why="cut")
         return [*self.more, *super().search_dense(vector, scope, limit)[self.less :]]
 
-    def search_lexical(self, weights: Mapping[int, float], scope: Scope, limit: int) -> list[Near]:
+    def search_lexical(self, weights: Mapping[int, float], scope: RowScope, limit: int) -> list[Near]:
         raise AssertionError("words are looked up in the store")
 
     def fetch_rows(self, segment: str, rows: Sequence[int]) -> list[Held]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cairn.engine import local
-from cairn.engine.local import Definition, LocalEngine, Match
+from cairn.engine.local import DefinedName, LocalEngine, Match
 from cairn.store.format.postings import approximate, quantize
 from tests.search.corpora import MODEL, engine_of, project
 from tests.support.faults import Faults
@@ -103,8 +103,8 @@ def test_definitions_are_found_by_their_very_name_with_what_they_are_inside_of(l
     with engine_of(TREE, layers) as engine:
         base, one = engine.paths.index("a/base.py"), engine.paths.index("a/one.py")
         assert engine.definitions("run", inside=2) == [
-            Definition(base, "method", "Base"),
-            Definition(one, "method", "One"),
+            DefinedName(base, "method", "Base"),
+            DefinedName(one, "method", "One"),
         ]
         assert [found.container for found in engine.definitions("run", inside=1)] == ["", ""]
         assert engine.definitions("Run") == []

@@ -15,7 +15,7 @@ import pytest
 import cairn.engine.milvus_rows as milvus_rows_module
 import cairn.engine.milvus_rows as milvus_shape_module
 from cairn.core.limits import ENGINE_PIECE_BYTES
-from cairn.engine.contract import RowSearch, Scope, SealedFile
+from cairn.engine.contract import RowScope, RowSearch, SealedFile
 from cairn.engine.milvus import Server
 from cairn.engine.milvus_rows import RECEIPT, MilvusRows, collection_name
 from cairn.engine.rows import SegmentRows, scope_of, segments_of
@@ -55,10 +55,10 @@ def sealed(view: SnapshotView, number: int, files: tuple[SealedFile, ...] = ()) 
     return SegmentRows(ref.name, ref.sha256, live_parts(view)[number], files)
 
 
-def only(view: SnapshotView, number: int) -> Scope:
+def only(view: SnapshotView, number: int) -> RowScope:
     """What a view reads of one of its segments."""
     name = view.manifest.segments[number].name
-    return Scope((name,), {name: scope_of(view).hidden.get(name, ())})
+    return RowScope((name,), {name: scope_of(view).hidden.get(name, ())})
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def test_a_segment_that_was_dropped_is_gone_and_the_others_stay(view: SnapshotVi
     assert rows.orphans() == set()
     assert {near.segment for near in rows.search_dense(vector_of("x"), only(view, 1), 1_000)} == {stays}
     with pytest.raises(EngineDamaged, match=gone):
-        rows.search_dense(vector_of("x"), Scope((gone, stays), {}), 3)
+        rows.search_dense(vector_of("x"), RowScope((gone, stays), {}), 3)
     assert list(rows.sealed_files(gone)) == []
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cairn.core.limits import ENGINE_PIECE_BYTES
-from cairn.engine.contract import Row, Scope
+from cairn.engine.contract import Row, RowScope
 from cairn.engine.milvus_rows import (
     FIELD_NAMES,
     PROPERTY,
@@ -65,7 +65,7 @@ def test_what_is_no_piece_is_refused(payload: str) -> None:
 
 
 def test_a_filter_names_segments_and_numbers_and_leaves_reserved_documents_out() -> None:
-    scope = Scope(("seg_a_0", "seg_b_1"), {"seg_a_0": (3, 5), "seg_b_1": ()})
+    scope = RowScope(("seg_a_0", "seg_b_1"), {"seg_a_0": (3, 5), "seg_b_1": ()})
     assert rows_in(scope) == (
         'kind == 0 and segment in ["seg_a_0", "seg_b_1"] and not (segment == "seg_a_0" and file in [3, 5])'
     )

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from cairn.store.disk import Disk
-from cairn.store.repair.verify import Finding, Severity, check
+from cairn.store.repair.verify import Finding, FindingLevel, check
 from cairn.sync.codebase import open_codebase, place_of
 from tests.store.little import load
 from tests.support.repos import make_repo
@@ -88,7 +88,7 @@ class Owner:
             return check(disk)
 
     def errors(self) -> list[Finding]:
-        return [finding for finding in self.problems() if finding.severity is Severity.ERROR]
+        return [finding for finding in self.problems() if finding.severity is FindingLevel.ERROR]
 
 
 def _has_members(group: int) -> bool:

@@ -17,7 +17,7 @@ from cairn.store.fs import Fs
 from cairn.store.publish.generations import read_generation
 from cairn.store.publish.lease import read_lease
 from cairn.store.read.snapshot import open_view
-from cairn.store.repair.verify import Finding, Severity, check
+from cairn.store.repair.verify import Finding, FindingLevel, check
 from tests.faults.operations import NEXT, Operation, Texts, Who, catch_up, steady, tend, walk
 from tests.store.disks import Call, MemoryDisk, Mode, TracingDisk
 from tests.store.little import contents
@@ -110,7 +110,9 @@ def _examine(found: MemoryDisk, promise: Promise, wanted: Texts, who: Who) -> No
     if read not in promise.allowed:
         raise Violation(f"a reader finds {read}")
     findings = check(found)
-    if bad := [one for one in findings if one.severity is Severity.ERROR or (promise.pointed and one.place == POINTER)]:
+    if bad := [
+        one for one in findings if one.severity is FindingLevel.ERROR or (promise.pointed and one.place == POINTER)
+    ]:
         raise Violation(f"the checker finds {_shown(bad)}")
     marks = Marks.of(found)
     if marks[0] < promise.floor[0] or marks[1] < promise.floor[1]:

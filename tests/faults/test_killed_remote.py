@@ -20,7 +20,7 @@ from cairn.store.publish.generations import published, read_claims
 from cairn.store.publish.lease import RunKind
 from cairn.store.publish.writer import open_writer
 from cairn.sync.proof import ProofOutcome
-from cairn.sync.remote.copy import Away, engine_status, validate_remote_proof
+from cairn.sync.remote.copy import RemoteCopy, engine_status, validate_remote_proof
 from tests.conformance import conforms
 from tests.engine.servers import RealServer, needs_milvus, running
 from tests.support.waiting import PATIENCE
@@ -87,7 +87,7 @@ def test_a_run_killed_at_any_call_leaves_the_old_snapshot_or_the_new_one(
         with me.disk() as disk, me.rows() as rows:
             left = rows.orphans()
             with open_writer(disk, "here", RunKind.GC):
-                Away(disk, rows).sweep()
+                RemoteCopy(disk, rows).sweep()
             kept = list(published(disk, read_claims(disk), []))
             named = {ref.name for manifest in kept for ref in manifest.segments}
             assert rows.orphans() == set()

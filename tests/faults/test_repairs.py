@@ -15,7 +15,7 @@ from cairn.store.format.manifest import Manifest
 from cairn.store.read.snapshot import open_view
 from cairn.store.repair import RepairScope
 from cairn.store.repair.salvage import Quarantine
-from cairn.store.repair.verify import Severity, check
+from cairn.store.repair.verify import FindingLevel, check
 from tests.faults.operations import NEW, NEWER, OLD, DyingDisk, PowerCut, Texts, Who, catch_up, repair, settled, steady
 from tests.store.disks import MemoryDisk, TracingDisk
 from tests.store.little import all_files, contents, part_names, rewrite
@@ -113,7 +113,7 @@ def cut_everywhere(name: str, every: int) -> int:
             assert read(found) == NEWER
             if left := check(found):
                 # What the killed one had prepared, which the next sync takes over or clears away.
-                assert {one.severity for one in left} == {Severity.LEFTOVER}, f"{name}, call {last}, {mode}"
+                assert {one.severity for one in left} == {FindingLevel.LEFTOVER}, f"{name}, call {last}, {mode}"
                 catch_up(found, Who(3, 2_000), NEWER)
                 assert check(found) == []
             tried += 1

@@ -9,7 +9,7 @@ import pytest
 
 from cairn.store.disk import Disk
 from cairn.store.format.layout import is_created
-from cairn.store.repair.verify import Severity, check
+from cairn.store.repair.verify import FindingLevel, check
 from tests.conformance import conforms
 from tests.faults.one_publish import AFTER, BEFORE, STORE, save
 from tests.faults.traced import Point, Stage, Traced, require_strace
@@ -69,7 +69,7 @@ def judge(home: Path, before: dict[str, bytes] | None, run: Traced) -> None:
     assert look(home) == (AFTER if run.claimed else before)
     with Disk.at(str(home), STORE, create=True) as disk:
         if is_created(disk):
-            assert [finding for finding in check(disk) if finding.severity is Severity.ERROR] == []
+            assert [finding for finding in check(disk) if finding.severity is FindingLevel.ERROR] == []
         save(disk, CONVERGED)
         assert check(disk) == []
         assert load(disk) == CONVERGED

@@ -29,9 +29,9 @@ from cairn.store.publish.generations import read_generation
 from cairn.store.publish.lease import RunKind
 from cairn.store.publish.writer import open_writer
 from cairn.store.read.snapshot import SnapshotView, open_view, parts_of
-from cairn.store.repair.verify import Severity, check
+from cairn.store.repair.verify import FindingLevel, check
 from cairn.sync import repair, run
-from cairn.sync.codebase import Place
+from cairn.sync.codebase import StorePlace
 from cairn.sync.report import RunReport
 from cairn.sync.upkeep import CollectReport, CompactReport, compact_store, gc
 from tests.conformance import conforms
@@ -78,7 +78,7 @@ class StoreMachine(TreeMachine):
         self.disk = MemoryDisk()
         self.below: Fs = self.disk
         for opening in ("make_disk", "disk"):
-            self.patch.setattr(Place, opening, lambda _, **__: Lent(self.below))
+            self.patch.setattr(StorePlace, opening, lambda _, **__: Lent(self.below))
         try:
             Faults(self.patch).limit(store_collect, RETAIN_SNAPSHOTS_MIN=RETAINED)
             extract_here(self.patch, self.desk.clock)
@@ -280,7 +280,7 @@ class StoreMachine(TreeMachine):
         if not is_created(self.disk):
             assert self.published is None
             return
-        assert [finding for finding in check(self.disk) if finding.severity is Severity.ERROR] == []
+        assert [finding for finding in check(self.disk) if finding.severity is FindingLevel.ERROR] == []
         view = open_view(self.disk, "here")
         if view is None:
             assert self.published is None

@@ -11,7 +11,7 @@ from cairn.errors import LeaseError, StoreBusy
 from cairn.store.format.layout import DIGESTS, GENERATIONS, LOCKS, POINTER, generation_path
 from cairn.store.format.manifest import Manifest
 from cairn.store.publish.lease import LEASE
-from cairn.store.repair.verify import Severity, check
+from cairn.store.repair.verify import FindingLevel, check
 from cairn.store.tend.collect import Collected
 from cairn.sync.upkeep import CompactReport
 from tests.races.actors import FIRST, RETAINED, SECOND, THIRD, Body, C, whole_run
@@ -155,7 +155,7 @@ class Judge:
             return
         if (found := little.load(world.disk)) != expected:
             yield f"in the end there is {found}"
-        yield from (str(finding) for finding in check(world.disk) if finding.severity is Severity.ERROR)
+        yield from (str(finding) for finding in check(world.disk) if finding.severity is FindingLevel.ERROR)
         # Whoever comes next can go on, and leaves a store in which nothing is wrong or left over.
         after = World(world.disk.crash("kill"), Schedule((0,)))
         after.add("C", whole_run(THIRD, C, frozenset({C})))

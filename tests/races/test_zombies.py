@@ -27,7 +27,7 @@ from cairn.store.publish.lease import LEASE, RunKind
 from cairn.store.publish.publish import publish
 from cairn.store.publish.writer import open_writer
 from cairn.store.read.snapshot import open_view
-from cairn.store.repair.verify import Severity, check
+from cairn.store.repair.verify import FindingLevel, check
 from tests.conformance import conforms
 from tests.conformance_report import PROJECT
 from tests.store import little
@@ -150,7 +150,7 @@ def rob(folder: Path, step: int) -> str:
         else:
             assert before == (first.generation, BASE)
             assert published == [first.generation, stolen.generation]
-        assert not [finding for finding in check(disk) if finding.severity is Severity.ERROR]
+        assert not [finding for finding in check(disk) if finding.severity is FindingLevel.ERROR]
         last = save(disk, LAST)
         assert seen(disk) == (last.generation, LAST)
         assert disk.list_folder(STAGING) == []

@@ -9,8 +9,8 @@ from cairn.semantic.ambiguity import (
     MOST_OF_A_KIND,
     SENTENCES,
     Ambiguity,
+    AmbiguityEvidence,
     AmbiguitySource,
-    FileEvidence,
     MeaningCandidate,
     ambiguities,
 )
@@ -19,7 +19,7 @@ from cairn.syntax.analyze import analyze
 from tests.conformance import conforms
 
 
-def evidence(path: str, text: str, *, known: tuple[str, ...] = ()) -> FileEvidence:
+def evidence(path: str, text: str, *, known: tuple[str, ...] = ()) -> AmbiguityEvidence:
     """What is known of a file; the indexer resolves every name that begins at one of these texts."""
     data = text.encode()
     language = language_of(path.encode())
@@ -28,7 +28,7 @@ def evidence(path: str, text: str, *, known: tuple[str, ...] = ()) -> FileEviden
     family = family_of(path)
     assert family is not None
     starts = {data.index(each.encode()) for each in known}
-    return FileEvidence(path, family, data, syntax.symbols, syntax.references, syntax.imports, starts.__contains__)
+    return AmbiguityEvidence(path, family, data, syntax.symbols, syntax.references, syntax.imports, starts.__contains__)
 
 
 def found(path: str, text: str) -> list[tuple[AmbiguitySource, str, int]]:

@@ -29,7 +29,7 @@ from cairn.store.fs import (
     PRIVATE,
     Condemned,
     Data,
-    FileStat,
+    DiskStat,
     FileWriter,
     Fs,
     Map,
@@ -271,14 +271,14 @@ class MemoryDisk:
     def open_database(self, path: str) -> sqlite3.Connection:
         return database_of(self._files[self._file(path)].data)
 
-    def stat(self, path: str) -> FileStat:
+    def stat(self, path: str) -> DiskStat:
         inode = self._inode(path)
         if inode in self._folders:
             folder = self._folders[inode]
-            return FileStat(1, inode, 0, folder.changed, folder.changed, stat.S_IFDIR | folder.mode, os.geteuid())
+            return DiskStat(1, inode, 0, folder.changed, folder.changed, stat.S_IFDIR | folder.mode, os.geteuid())
         file = self._files[inode]
         mode = stat.S_IFREG | file.mode
-        return FileStat(1, inode, len(file.data), file.mtime, file.ctime, mode, os.geteuid())
+        return DiskStat(1, inode, len(file.data), file.mtime, file.ctime, mode, os.geteuid())
 
     def list_folder(self, path: str) -> list[str]:
         return sorted(self._folders[self._folder(path)].names)
@@ -509,7 +509,7 @@ class _Around:
     def open_database(self, path: str) -> sqlite3.Connection:
         return self.around(Call("open_database", path), lambda: self.inner.open_database(path))
 
-    def stat(self, path: str) -> FileStat:
+    def stat(self, path: str) -> DiskStat:
         return self.around(Call("stat", path), lambda: self.inner.stat(path))
 
     def list_folder(self, path: str) -> list[str]:

@@ -36,7 +36,7 @@ from cairn.store.publish.lease import RunKind
 from cairn.store.publish.publish import publish
 from cairn.store.publish.writer import Writer, open_writer
 from cairn.store.read.snapshot import IN_USE, NO_LOCKS, SnapshotView, open_view
-from cairn.store.repair.verify import Severity, check
+from cairn.store.repair.verify import FindingLevel, check
 from cairn.store.tend import collect as collecting
 from cairn.store.tend.collect import Collected, collect, foresee
 from tests.conformance import conforms
@@ -359,7 +359,7 @@ def test_at_any_step_of_the_collector_a_reader_finds_the_newest_and_the_checker_
         if call.what in ("remove", "remove_folder", "sync_folder"):
             seen += 1
             assert load(disk) == texts(8)
-            assert [finding for finding in check(disk) if finding.severity is Severity.ERROR] == []
+            assert [finding for finding in check(disk) if finding.severity is FindingLevel.ERROR] == []
 
     gc(TracingDisk(disk, look), clock)
     assert seen > 10
@@ -381,7 +381,7 @@ def test_the_checker_looks_again_when_the_collector_came_in_between() -> None:
             if count == moment + 1:
                 gc(disk, clock)
 
-        assert [each for each in check(TracingDisk(disk, another)) if each.severity is Severity.ERROR] == [], moment
+        assert [each for each in check(TracingDisk(disk, another)) if each.severity is FindingLevel.ERROR] == [], moment
 
 
 class Lockless(TracingDisk):
@@ -447,7 +447,7 @@ def test_a_state_that_lags_behind_by_many_snapshots_goes_with_its_snapshot() -> 
     clock.advance(LONG_AGO)
     gc(fs, clock)
     assert INDEX_STATE not in fs.list_folder("")
-    assert [each for each in check(fs.crash("lose")) if each.severity is Severity.ERROR] == []
+    assert [each for each in check(fs.crash("lose")) if each.severity is FindingLevel.ERROR] == []
 
 
 @pytest.mark.parametrize("state", [b"rubbish", None])

@@ -17,7 +17,7 @@ from cairn.store.format.columns import (
     References,
     ReferencesBuilder,
     Section,
-    Use,
+    UseRow,
     last_newline,
     lines_of,
     numbers,
@@ -116,7 +116,7 @@ def chunk(ordinal: int, start: int, end: int) -> Chunk:
     return Chunk(ordinal, start, end, 1, 1, "text", (), (), "", "")
 
 
-def added(files: list[list[tuple[str, str, str]]]) -> tuple[References, list[Use]]:
+def added(files: list[list[tuple[str, str, str]]]) -> tuple[References, list[UseRow]]:
     """Uses five bytes apart, in files of three chunks of ten bytes each."""
     builder, expected = ReferencesBuilder(), []
     final = array("I", [0, 3, 2, 1])
@@ -126,7 +126,7 @@ def added(files: list[list[tuple[str, str, str]]]) -> tuple[References, list[Use
         for kind, name, receiver, start, *_ in references:
             row = 0 if start < 10 else 1 if start < 20 else 2
             called = (final[NUMBER[name]], final[NUMBER[receiver]], kind)
-            expected.append(Use(3 * number + row, start - [0, 10, 20][row], *called))
+            expected.append(UseRow(3 * number + row, start - [0, 10, 20][row], *called))
     return References(views(builder.finish(NUMBER, final)), 3 * len(files)), expected
 
 
@@ -152,7 +152,7 @@ def test_many_rows_and_many_ways_take_wider_numbers() -> None:
     sections = views(builder.finish(number, array("I", range(wide))))
     assert len(sections["ways.row"]) == len(sections["refs.way"]) == 4 * wide
     found = References(sections, wide)
-    assert found.named(69_999) == found.between(69_999, 70_000) == [Use(69_999, 0, 69_999, 0, "call")]
+    assert found.named(69_999) == found.between(69_999, 70_000) == [UseRow(69_999, 0, 69_999, 0, "call")]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from cairn.store.format.layout import create_store, is_sighting
 from cairn.store.format.seal import Remembered
 from cairn.store.fs import Fs
 from cairn.store.publish.lease import encode_lease
-from cairn.store.repair.salvage import Look, strangers
+from cairn.store.repair.salvage import Inspection, strangers
 from cairn.store.repair.verify import check
 from cairn.store.tend.collect import require_no_writer
 from tests.conformance import conforms
@@ -385,7 +385,7 @@ def test_a_note_is_no_stranger_to_the_checker_nor_to_a_repair(real: Disk) -> Non
     holder(real, SYSTEM_CLOCK, SYSTEM_PROCESSES)
     assert real.stat(note(real)).mode & 0o777 == 0o600
     assert check(real) == []
-    assert list(strangers(Look(real, Remembered()), ())) == []
+    assert list(strangers(Inspection(real, Remembered()), ())) == []
     real.create_bytes("locks/lease_seen.json", b"")
     assert [finding.code for finding in check(real)] == ["stranger"]
-    assert [step.path for step in strangers(Look(real, Remembered()), ())] == ["locks/lease_seen.json"]
+    assert [step.path for step in strangers(Inspection(real, Remembered()), ())] == ["locks/lease_seen.json"]

@@ -24,7 +24,7 @@ from cairn.store.publish.publish import publish
 from cairn.store.publish.staging import Draft, Layer
 from cairn.store.publish.writer import open_writer
 from cairn.store.repair import verify
-from cairn.store.repair.verify import Finding, Severity, check
+from cairn.store.repair.verify import Finding, FindingLevel, check
 from cairn.store.sharing import declare
 from cairn.store.tend.collect import collect
 from tests.conformance import conforms
@@ -186,7 +186,7 @@ def test_each_clause_finds_its_breach_and_without_the_clause_nothing_does(
     fs = broken(breach)
     found = check(fs)
     assert set(codes(found)) == {code}
-    expected = Severity.LEFTOVER if code in LEFTOVERS else Severity.ERROR
+    expected = FindingLevel.LEFTOVER if code in LEFTOVERS else FindingLevel.ERROR
     assert {finding.severity for finding in found} == {expected}
     assert all(finding.message.endswith(".") and finding.place for finding in found)
     faults.answer(verify, clause, ())
@@ -405,4 +405,4 @@ def test_no_error_is_found_while_another_run_publishes_at_any_moment() -> None:
                 save(disk, SECOND)
 
         found = check(TracingDisk(disk, another))
-        assert [finding for finding in found if finding.severity is Severity.ERROR] == [], moment
+        assert [finding for finding in found if finding.severity is FindingLevel.ERROR] == [], moment

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from cairn.engine.contract import Held, Near, Scope, Vector, best
+from cairn.engine.contract import Held, Near, RowScope, Vector, best
 from cairn.engine.rows import segments_of
 from cairn.errors import EngineDamaged
 from cairn.store.format.postings import approximate
@@ -21,7 +21,7 @@ class LocalRows:
         self._segments = {segment.name: segment for segment in segments_of(view)}
         self._parts = dict(zip(self._segments, live_parts(view), strict=True))
 
-    def search_dense(self, vector: Vector, scope: Scope, limit: int) -> list[Near]:
+    def search_dense(self, vector: Vector, scope: RowScope, limit: int) -> list[Near]:
         found = []
         for name in self._known(scope):
             rows, scales = self._parts[name].vectors
@@ -30,7 +30,7 @@ class LocalRows:
             found += [Near(name, row, float(scores[row])) for row in range(len(rows)) if not hidden[row]]
         return best(found, limit)
 
-    def search_lexical(self, weights: Mapping[int, float], scope: Scope, limit: int) -> list[Near]:
+    def search_lexical(self, weights: Mapping[int, float], scope: RowScope, limit: int) -> list[Near]:
         found = []
         for name in self._known(scope):
             hidden = self._hidden(name, scope)
@@ -49,12 +49,12 @@ class LocalRows:
         files = [int(np.searchsorted(starts, row, "right")) - 1 for row in there]
         return [Held(segment, row, file, keys[file]) for row, file in zip(there, files, strict=True)]
 
-    def _known(self, scope: Scope) -> list[str]:
+    def _known(self, scope: RowScope) -> list[str]:
         if missing := [name for name in scope.segments if name not in self._parts]:
             raise EngineDamaged(why=f"segment {missing[0]} is not there")
         return list(scope.segments)
 
-    def _hidden(self, name: str, scope: Scope) -> list[bool]:
+    def _hidden(self, name: str, scope: RowScope) -> list[bool]:
         starts = self._parts[name].row_starts.astype(np.int64)
         owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         flags: list[bool] = np.isin(owners, scope.hidden.get(name, ())).tolist()

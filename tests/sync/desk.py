@@ -22,9 +22,9 @@ from cairn.source.beneath import Tree
 from cairn.source.stable_read import read_stable
 from cairn.store.format.manifest import Manifest
 from cairn.store.read.snapshot import SnapshotView, open_view
-from cairn.store.repair.verify import Severity, check
+from cairn.store.repair.verify import FindingLevel, check
 from cairn.sync import run
-from cairn.sync.codebase import Codebase, Place, open_codebase, place_of
+from cairn.sync.codebase import Codebase, StorePlace, open_codebase, place_of
 from cairn.sync.pool import extract
 from cairn.sync.report import RunOptions, RunReport
 from cairn.sync.status import StoreStatus, look
@@ -83,7 +83,7 @@ class Desk:
         return open_codebase(str(self.tree), {"CAIRN_HOME": str(self.home)})
 
     @property
-    def place(self) -> Place:
+    def place(self) -> StorePlace:
         return place_of(self.codebase, str(self.home), self.model.identity)
 
     def options(self, *, allow_degraded: bool = False, workers: int | None = None) -> RunOptions:
@@ -104,7 +104,7 @@ class Desk:
     def manifest(self) -> Manifest:
         """The manifest that a reader gets; the store must be sound, and tidy."""
         with self.place.make_disk() as disk, open_view(disk, "here") or pytest.fail("nothing is published") as view:
-            assert [finding for finding in check(disk) if finding.severity is Severity.ERROR] == []
+            assert [finding for finding in check(disk) if finding.severity is FindingLevel.ERROR] == []
             assert view.damage == ()
             return view.manifest
 

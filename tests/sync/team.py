@@ -11,7 +11,7 @@ from cairn.ask.prepare import Policy, prepare
 from cairn.ask.session import Session, Target
 from cairn.engine.milvus_rows import MilvusRows
 from cairn.store.disk import Disk
-from cairn.sync.codebase import Codebase, Place, open_codebase, place_of
+from cairn.sync.codebase import Codebase, StorePlace, open_codebase, place_of
 from cairn.sync.remote.copy import remote_rows
 from cairn.sync.report import RunOptions, RunReport
 from cairn.sync.run import index, sync
@@ -45,7 +45,7 @@ class Person:
         return open_codebase(str(self.tree), self.environ)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> StorePlace:
         return place_of(self.codebase, str(self.home))
 
     def index(self) -> RunReport:

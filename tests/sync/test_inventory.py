@@ -12,7 +12,7 @@ import pytest
 from cairn.core.clock import SYSTEM_PROCESSES
 from cairn.errors import StoreIo, StoreNotOurs
 from cairn.store.disk import Disk
-from cairn.store.fs import FileStat
+from cairn.store.fs import DiskStat
 from cairn.store.publish.lease import RunKind, acquire
 from cairn.sync.inventory import Inventory, inventory, time_text
 from tests.conformance import conforms
@@ -217,7 +217,7 @@ def test_a_store_that_the_disk_refuses_or_that_goes_meanwhile_hides_no_other(
         shelf.put(name)
     real, real_read = Disk.list_stats, Disk.read
 
-    def list_stats(self: Disk, path: str) -> list[tuple[str, FileStat]]:
+    def list_stats(self: Disk, path: str) -> list[tuple[str, DiskStat]]:
         if path.startswith("gone"):
             os.rename(shelf.path("gone"), shelf.home / "elsewhere")
         return real(self, path)

@@ -19,7 +19,7 @@ from cairn.store.publish.generations import published, read_claims
 from cairn.store.publish.lease import RunKind
 from cairn.store.publish.writer import open_writer
 from cairn.sync.proof import PROVEN
-from cairn.sync.remote.copy import Away, engine_status, push, validate_remote_proof
+from cairn.sync.remote.copy import RemoteCopy, engine_status, push, validate_remote_proof
 from cairn.sync.repair import repair
 from cairn.sync.report import RunOptions
 from cairn.sync.run import sync
@@ -233,7 +233,7 @@ def test_only_what_a_kept_snapshot_names_stays_on_the_server(me: Person) -> None
         rows._delete('id == "3:01JC000000000000000000000B"')
         assert rows.orphans() == {"seg_01JC000000000000000000000A_0"}
         with open_writer(disk, "here", RunKind.GC):
-            assert Away(disk, rows).sweep() == (1, 2)
+            assert RemoteCopy(disk, rows).sweep() == (1, 2)
         assert rows.orphans() == set()
         assert rows.runs(marked=False) == [manifest.snapshot_id]
         assert set(rows.receipts()) == {ref.name for ref in manifest.segments}

@@ -29,7 +29,7 @@ from cairn.store.publish.lease import LEASE, RunKind
 from cairn.store.publish.writer import open_writer
 from cairn.store.read.snapshot import SnapshotView, open_view
 from cairn.store.repair import RepairScope
-from cairn.store.repair.verify import Severity, check
+from cairn.store.repair.verify import FindingLevel, check
 from cairn.sync import run
 from cairn.sync.repair import RepairReport, plan, repair
 from cairn.sync.report import RunOptions
@@ -517,7 +517,9 @@ def test_a_repair_that_is_stopped_leaves_what_answered_before(desk: Damaged) -> 
     with pytest.raises(KeyboardInterrupt):
         repair(desk.codebase, desk.options(), stop, clock=desk.clock)
     with desk.place.make_disk() as disk:
-        assert [finding.code for finding in check(disk) if finding.severity is Severity.ERROR] == ["artifact_damaged"]
+        assert [finding.code for finding in check(disk) if finding.severity is FindingLevel.ERROR] == [
+            "artifact_damaged"
+        ]
         with open_view(disk, "here") or pytest.fail("nothing") as view:
             assert view.manifest.generation == 2
     heal(desk)

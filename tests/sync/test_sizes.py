@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cairn.store.disk import Disk
-from cairn.store.fs import FileStat
+from cairn.store.fs import DiskStat
 from cairn.store.sizes import is_ours, size_of
 from cairn.sync.inventory import cache_size, free_space
 
@@ -51,7 +51,7 @@ def test_a_name_that_is_not_ours_is_named_and_what_is_below_it_is_left_alone(fol
 
 def test_a_folder_that_goes_while_it_is_measured_holds_nothing(folder: Path) -> None:
     class Vanishing(Disk):
-        def list_stats(self, path: str) -> list[tuple[str, FileStat]]:
+        def list_stats(self, path: str) -> list[tuple[str, DiskStat]]:
             found = super().list_stats(path)
             return [("gone", found[0][1]), *found] if not path else found
 

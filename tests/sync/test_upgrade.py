@@ -31,7 +31,7 @@ from cairn.store.fs import Fs
 from cairn.store.publish.lease import RunKind, read_lease
 from cairn.store.publish.writer import open_writer
 from cairn.store.read.snapshot import open_view
-from cairn.store.repair.verify import Severity, check
+from cairn.store.repair.verify import FindingLevel, check
 from cairn.store.tend.upgrade import formats_of
 from cairn.sync.upgrade import Raised, UpgradeReport, upgrade, upgrade_store
 from tests.conformance import conforms
@@ -285,11 +285,11 @@ def cut_power(old_store: MemoryDisk, last: int, mode: Mode) -> bool:
         upgraded(DyingDisk(disk, last))
     found = disk.crash(mode, last)
     assert load(found) == NEW, f"before call {last}, {mode}"
-    assert [one for one in check(found) if one.severity is Severity.ERROR] == []
+    assert [one for one in check(found) if one.severity is FindingLevel.ERROR] == []
     was_published = newest(found) > newest(old_store)
     upgraded(found, pid=4)
     assert load(found) == NEW
-    assert [one for one in check(found) if one.severity is Severity.ERROR] == []
+    assert [one for one in check(found) if one.severity is FindingLevel.ERROR] == []
     return was_published
 
 
@@ -308,7 +308,7 @@ def refuse_call(old_store: MemoryDisk, place: int, number: int) -> None:
     with contextlib.suppress(OSError, CairnError):
         upgraded(TracingDisk(disk, refuse))
     assert load(disk) == NEW, f"call {place} fails with {number}"
-    assert [one for one in check(disk) if one.severity is Severity.ERROR] == []
+    assert [one for one in check(disk) if one.severity is FindingLevel.ERROR] == []
 
 
 @conforms("003.UPG5")

@@ -104,7 +104,7 @@ def test_after_a_switch_of_branches_the_new_tree_answers(indexed: Agent) -> None
 def test_what_is_not_compared_in_time_is_said_and_nothing_is_called_exhaustive(indexed: Agent, faults: Faults) -> None:
     indexed.ask("find_symbol", name="Lease")
     _created(indexed.tree)
-    faults.fail(session, "compare", session._OutOfTime())
+    faults.fail(session, "compare", session._CompareTimeout())
     found = indexed.ask("find_symbol", name="Fence")
     assert (found["freshness"]["mode"], found["coverage"]["exhaustive"]) == ("unfinished", False)
     assert "could not all be compared" in found["warnings"][0]

@@ -114,7 +114,7 @@ class _Compared:
     difference: Difference | None = None
 
 
-class _OutOfTime(Exception):
+class _CompareTimeout(Exception):
     """The files have been compared for long enough."""
 
 
@@ -237,11 +237,11 @@ class Session(AbstractContextManager["Session"]):
 
         def tick() -> None:
             if self.now() > until:
-                raise _OutOfTime
+                raise _CompareTimeout
 
         try:
             found = compare(self.target.codebase, self._place, view, tick, clock=self.clock)
-        except _OutOfTime:
+        except _CompareTimeout:
             return _Compared(began, snapshot, Freshness("unfinished"))
         except CairnError as problem:
             return _Compared(began, snapshot, Freshness("unfinished", trouble=problem.code))

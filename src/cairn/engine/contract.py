@@ -66,7 +66,7 @@ class SealedFile(NamedTuple):
     data: memoryview
 
 
-class Sealed(Protocol):
+class SealedSegment(Protocol):
     """A sealed segment that is to be put somewhere."""
 
     @property
@@ -88,7 +88,7 @@ class Sealed(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class RowScope:
     """The rows that count: those of these segments, without the hidden files, which are given by their numbers."""
 
     segments: tuple[str, ...]
@@ -98,10 +98,10 @@ class Scope:
 class RowSearch(Protocol):
     """What a reader asks. `EngineDamaged` when a segment of the scope is not there whole: then nothing is answered."""
 
-    def search_dense(self, vector: Vector, scope: Scope, limit: int) -> list[Near]:
+    def search_dense(self, vector: Vector, scope: RowScope, limit: int) -> list[Near]:
         """Return the rows with the nearest vectors, best first; equal scores in order of segment and row."""
 
-    def search_lexical(self, weights: Mapping[int, float], scope: Scope, limit: int) -> list[Near]:
+    def search_lexical(self, weights: Mapping[int, float], scope: RowScope, limit: int) -> list[Near]:
         """Return the rows that fit these terms best, best first; a row without any of the terms is left out."""
 
     def fetch_rows(self, segment: str, rows: Sequence[int]) -> list[Held]:
@@ -114,7 +114,7 @@ class RowHome(RowSearch, Protocol):
     def ping(self) -> str:
         """Return the name and version of the server."""
 
-    def put_segment(self, sealed: Sealed) -> Receipt:
+    def put_segment(self, sealed: SealedSegment) -> Receipt:
         """Put the segment so that it lasts, whatever happens to the server. Putting it twice has the same effect."""
 
     def receipts(self, *, counted: bool = False) -> dict[str, Receipt]:

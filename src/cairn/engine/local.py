@@ -55,7 +55,7 @@ class Match(NamedTuple):
     counts: NDArray[np.uint8]
 
 
-class Definition(NamedTuple):
+class DefinedName(NamedTuple):
     """A definition of a name: the position of its file, its kind, and its container if that was asked for."""
 
     place: int
@@ -249,7 +249,7 @@ class LocalEngine:
 
     # --- files, definitions and rows one by one -----------------------------------------------------------------------
 
-    def definitions(self, name: str, *, inside: int = 0) -> list[Definition]:
+    def definitions(self, name: str, *, inside: int = 0) -> list[DefinedName]:
         """Return every definition with exactly this name in a file with rows, in order of files.
 
         The container of each is read only when there are at most `inside` of them.
@@ -263,7 +263,7 @@ class LocalEngine:
         found.sort()
         read = len(found) <= inside
         return [
-            Definition(place, kind, self._parts[index].symbol(number).container if read else "")
+            DefinedName(place, kind, self._parts[index].symbol(number).container if read else "")
             for place, kind, index, number in found
         ]
 

@@ -26,7 +26,7 @@ from cairn.core.limits import (
     MAX_MANIFEST_BYTES,
     MAX_TOMBSTONE_BYTES,
 )
-from cairn.engine.contract import Held, Near, Receipt, Row, Scope, Sealed, Vector, best
+from cairn.engine.contract import Held, Near, Receipt, Row, RowScope, SealedSegment, Vector, best
 from cairn.engine.milvus import Server, schema_of
 from cairn.errors import EngineDamaged, EngineError, EngineForeign, StoreCorrupt
 from cairn.store import Completion, decode_completion, encode_completion
@@ -142,7 +142,7 @@ def unpack(payload: str) -> tuple[str, bytes]:
 # --- filters ----------------------------------------------------------------------------------------------------------
 
 
-def rows_in(scope: Scope) -> str:
+def rows_in(scope: RowScope) -> str:
     """Return the filter of a scope. It contains only names of segments and numbers, and no text from outside."""
     parts = [f"kind == {ROW}", f"segment in [{', '.join(map(quoted, scope.segments))}]"]
     for segment, files in scope.hidden.items():
@@ -192,13 +192,13 @@ class MilvusRows:
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
-    def search_dense(self, vector: Vector, scope: Scope, limit: int) -> list[Near]:
+    def search_dense(self, vector: Vector, scope: RowScope, limit: int) -> list[Near]:
         return self._search("dense", vector.tolist(), scope, limit)
 
-    def search_lexical(self, weights: Mapping[int, float], scope: Scope, limit: int) -> list[Near]:
+    def search_lexical(self, weights: Mapping[int, float], scope: RowScope, limit: int) -> list[Near]:
         return self._search("sparse", dict(weights), scope, limit) if weights else []
 
-    def _search(self, field: str, wanted: Any, scope: Scope, limit: int) -> list[Near]:
+    def _search(self, field: str, wanted: Any, scope: RowScope, limit: int) -> list[Near]:
         if not scope.segments:
             return []
         with self._server.within(ENGINE_SEARCH_SECONDS):
@@ -211,7 +211,7 @@ class MilvusRows:
         # A row without any of the terms is no match, though the server may fill its list with such rows.
         return best((hit for hit in found if field == "dense" or hit.score > 0), limit)
 
-    def _found(self, field: str, wanted: Any, scope: Scope, limit: int) -> list[Near]:
+    def _found(self, field: str, wanted: Any, scope: RowScope, limit: int) -> list[Near]:
         found = self._ask(
             lambda client, left: client.search(
                 self.collection,
@@ -247,7 +247,7 @@ class MilvusRows:
 
     # --- segments -----------------------------------------------------------------------------------------------------
 
-    def put_segment(self, sealed: Sealed) -> Receipt:
+    def put_segment(self, sealed: SealedSegment) -> Receipt:
         """Put the rows in small batches, then the files, the receipt and a flush; check that everything arrived."""
         self._make()
         parts = sum(piece_count(len(file.data)) for file in sealed.files)

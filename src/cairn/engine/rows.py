@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from cairn.engine.contract import Row, Scope, SealedFile
+from cairn.engine.contract import Row, RowScope, SealedFile
 from cairn.store import FIELDS, LivePart, Postings, SnapshotView, approximate, live_parts
 
 K1 = 1.2
@@ -74,10 +74,10 @@ def segments_of(view: SnapshotView) -> list[SegmentRows]:
     return [SegmentRows(ref.name, ref.sha256, part) for ref, part in zip(refs, live_parts(view), strict=True)]
 
 
-def scope_of(view: SnapshotView) -> Scope:
+def scope_of(view: SnapshotView) -> RowScope:
     """Return the scope of a view: its segments, without the files that its tombstones hide."""
     pairs = list(zip((ref.name for ref in view.manifest.segments), live_parts(view), strict=True))
-    return Scope(tuple(name for name, _ in pairs), {name: part.hidden for name, part in pairs if part.hidden})
+    return RowScope(tuple(name for name, _ in pairs), {name: part.hidden for name, part in pairs if part.hidden})
 
 
 def _forward(postings: Postings) -> Iterator[Mapping[int, float]]:

@@ -111,7 +111,7 @@ def calls_around(
 
     The limits hold for each direction; the nearest and surest edges are taken first.
     """
-    walk = _Walk(graph, min_tier, most_nodes, most_edges)
+    walk = _CallWalk(graph, min_tier, most_nodes, most_edges)
     root = walk.sites.node(place)
     walk.nodes[root] = 0
     members: list[Place] = []
@@ -139,7 +139,7 @@ def calls_around(
 _Pair = tuple[Place, Place]
 
 
-class _Walk:
+class _CallWalk:
     """One walk along calls, breadth first, in an order that depends on the snapshot alone."""
 
     def __init__(self, graph: Graph, min_tier: Tier, most_nodes: int, most_edges: int) -> None:

@@ -28,7 +28,7 @@ _PER_SIGNS, _PER_FURTHER_SIGN = 72, 14
 _PER_LINE, _PER_BLANKS, _PER_CHARACTER_BEYOND = 37, 113, 57
 
 
-class Shown(Protocol):
+class ShownResult(Protocol):
     """The fields of a result that count for its size."""
 
     @property
@@ -39,7 +39,7 @@ class Shown(Protocol):
     def text(self) -> str: ...
 
 
-S = TypeVar("S", bound=Shown)
+S = TypeVar("S", bound=ShownResult)
 
 
 def token_units(text: str) -> int:

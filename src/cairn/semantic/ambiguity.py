@@ -80,7 +80,7 @@ class Ambiguity:
         return sha256(json.dumps(parts, ensure_ascii=True, separators=(",", ":")).encode()).hexdigest()
 
 
-class FileEvidence(NamedTuple):
+class AmbiguityEvidence(NamedTuple):
     """What is known of one file. `resolved` says whether the indexer knows the name that begins at a byte."""
 
     path: str
@@ -92,7 +92,7 @@ class FileEvidence(NamedTuple):
     resolved: Callable[[int], bool]
 
 
-Detector = Callable[[FileEvidence], Iterator[Ambiguity]]
+Detector = Callable[[AmbiguityEvidence], Iterator[Ambiguity]]
 
 _WRITTEN_ONCE = frozenset(
     {"function", "method", "constructor", "class", "interface", "struct", "enum", "trait", "object", "type", "union"}
@@ -156,7 +156,7 @@ _HOOKS: dict[Family, frozenset[str]] = {
 _REFLECT = frozenset({"Reflect"})
 
 
-def ambiguities(evidence: FileEvidence) -> tuple[Ambiguity, ...]:
+def ambiguities(evidence: AmbiguityEvidence) -> tuple[Ambiguity, ...]:
     """Return everything that is ambiguous in a file in order of line, at most `MOST_OF_A_KIND` of each source."""
     found: list[Ambiguity] = []
     for detect in DETECTORS:
@@ -167,7 +167,7 @@ def ambiguities(evidence: FileEvidence) -> tuple[Ambiguity, ...]:
 # --- names that are defined more than once ----------------------------------------------------------------------------
 
 
-def written_twice(evidence: FileEvidence) -> Iterator[Ambiguity]:
+def written_twice(evidence: AmbiguityEvidence) -> Iterator[Ambiguity]:
     """Yield names that are defined more than once under one dotted path in one file.
 
     The definitions may be overloads, may stand in branches of a condition, or the last one hides the others.
@@ -189,7 +189,7 @@ def written_twice(evidence: FileEvidence) -> Iterator[Ambiguity]:
             )
 
 
-def _why_twice(evidence: FileEvidence, symbols: Sequence[Symbol]) -> AmbiguitySource:
+def _why_twice(evidence: AmbiguityEvidence, symbols: Sequence[Symbol]) -> AmbiguitySource:
     if any(_is_conditional(evidence, one) for one in symbols):
         return AmbiguitySource.CONDITIONAL_DEFINITION
     if all(one.kind in _CALLABLES for one in symbols) and (
@@ -208,12 +208,12 @@ def _merges(family: Family, symbols: Sequence[Symbol]) -> bool:
     return bool(kinds <= _MERGING.get(family, frozenset()))
 
 
-def _has_no_body(evidence: FileEvidence, symbol: Symbol) -> bool:
+def _has_no_body(evidence: AmbiguityEvidence, symbol: Symbol) -> bool:
     """Whether this is a TypeScript declaration without a body: one of several signatures of an overloaded function."""
     return evidence.family is Family.TYPESCRIPT and b"{" not in evidence.text[symbol.name_byte : symbol.end_byte]
 
 
-def _is_accessor(evidence: FileEvidence, symbol: Symbol) -> bool:
+def _is_accessor(evidence: AmbiguityEvidence, symbol: Symbol) -> bool:
     """Whether this is a getter, a setter or a deleter: the other definitions of a property are no duplicates."""
     if evidence.family is Family.TYPESCRIPT:
         before = evidence.text[_line_start(evidence.text, symbol.name_byte) : symbol.name_byte]
@@ -221,7 +221,7 @@ def _is_accessor(evidence: FileEvidence, symbol: Symbol) -> bool:
     return evidence.family is Family.PYTHON and _ACCESSOR.search(_above(evidence.text, symbol.start_byte)) is not None
 
 
-def _is_conditional(evidence: FileEvidence, symbol: Symbol) -> bool:
+def _is_conditional(evidence: AmbiguityEvidence, symbol: Symbol) -> bool:
     text, at = evidence.text, symbol.start_byte
     if evidence.family is Family.PYTHON:
         return _in_block(text, symbol.name_byte)
@@ -276,7 +276,7 @@ def _above(text: bytes, at: int) -> bytes:
 # --- names that are looked up while the program runs ------------------------------------------------------------------
 
 
-def dynamic_attributes(evidence: FileEvidence) -> Iterator[Ambiguity]:
+def dynamic_attributes(evidence: AmbiguityEvidence) -> Iterator[Ambiguity]:
     """Yield calls that look a name up by a text, and classes that answer to any name."""
     names = _DYNAMIC.get(evidence.family, frozenset())
     for use in evidence.references:
@@ -290,7 +290,7 @@ def dynamic_attributes(evidence: FileEvidence) -> Iterator[Ambiguity]:
             yield Ambiguity(AmbiguitySource.DYNAMIC_ATTRIBUTE, evidence.path, symbol.start_line, symbol.name)
 
 
-def star_imports(evidence: FileEvidence) -> Iterator[Ambiguity]:
+def star_imports(evidence: AmbiguityEvidence) -> Iterator[Ambiguity]:
     """Yield star imports, in languages where only a run of the program shows which names they bring."""
     if evidence.family is Family.PYTHON:
         for one in evidence.imports:
@@ -298,7 +298,7 @@ def star_imports(evidence: FileEvidence) -> Iterator[Ambiguity]:
                 yield Ambiguity(AmbiguitySource.STAR_IMPORT, evidence.path, one.line, one.module)
 
 
-def unresolved_bases(evidence: FileEvidence) -> Iterator[Ambiguity]:
+def unresolved_bases(evidence: AmbiguityEvidence) -> Iterator[Ambiguity]:
     """Yield base classes for which the indexer has no symbol."""
     for use in evidence.references:
         if use.kind == "base" and not evidence.resolved(use.start_byte):

@@ -20,7 +20,7 @@ from hashlib import sha256
 from typing import Any
 
 from cairn.semantic import jobs
-from cairn.semantic.ambiguity import SENTENCES, Ambiguity, FileEvidence, ambiguities
+from cairn.semantic.ambiguity import SENTENCES, Ambiguity, AmbiguityEvidence, ambiguities
 from cairn.semantic.database import Connection, stored
 from cairn.semantic.facts import FactSnapshot, SemanticFacts
 from cairn.semantic.importing import owns
@@ -236,7 +236,7 @@ class FileStateService:
             self._ambiguous[path] = ambiguities(evidence) if evidence is not None else ()
         return self._ambiguous[path]
 
-    def evidence(self, path: str) -> FileEvidence | None:
+    def evidence(self, path: str) -> AmbiguityEvidence | None:
         """Return what the detectors need to know of a file; None when no indexer or no parser understands it."""
         family, syntax = family_of(path), self.facts.syntax(path)
         if family is None or syntax is None:
@@ -246,7 +246,7 @@ class FileStateService:
         def resolved(at: int) -> bool:
             return spot(syntax.text, at) in places
 
-        return FileEvidence(path, family, *syntax, resolved)
+        return AmbiguityEvidence(path, family, *syntax, resolved)
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 

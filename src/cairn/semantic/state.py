@@ -154,7 +154,7 @@ def stamp_of(db: Connection) -> str:
     return json.dumps(db.execute(_STAMP).fetchone())
 
 
-class SnapshotFiles(Protocol):
+class FilesNow(Protocol):
     """The files of a snapshot."""
 
     def now(self, path: str) -> Now | None:
@@ -164,7 +164,7 @@ class SnapshotFiles(Protocol):
         """Return the paths of all files of the snapshot."""
 
 
-def picture_of(db: Connection, files: SnapshotFiles) -> Picture:
+def picture_of(db: Connection, files: FilesNow) -> Picture:
     """Return how fresh every file is at a snapshot, by one look at the whole database."""
     contexts = {row[0]: StoredContext(*row) for row in db.execute(_CONTEXTS)}
     paths: dict[int, str] = dict(db.execute("SELECT id, path FROM files"))

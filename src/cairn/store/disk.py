@@ -20,7 +20,7 @@ from cairn.store.fs import (
     PRIVATE,
     Condemned,
     Data,
-    FileStat,
+    DiskStat,
     FileWriter,
     Map,
     Modes,
@@ -251,7 +251,7 @@ class Disk(AbstractContextManager["Disk"]):
         db.execute("PRAGMA trusted_schema = OFF")
         return db
 
-    def stat(self, path: str) -> FileStat:
+    def stat(self, path: str) -> DiskStat:
         if not path:
             return _file_stat(os.fstat(self._base))
         self._condemned.refuse(path)
@@ -262,7 +262,7 @@ class Disk(AbstractContextManager["Disk"]):
         with self._opened_folder(path) as fd:
             return sorted(os.listdir(fd))
 
-    def list_stats(self, path: str) -> list[tuple[str, FileStat]]:
+    def list_stats(self, path: str) -> list[tuple[str, DiskStat]]:
         """Return all names in a folder, sorted, with their stats, but for names that vanish meanwhile."""
         found = []
         with self._opened_folder(path) as fd, os.scandir(fd) as entries:
@@ -453,6 +453,6 @@ def _require_file(found: os.stat_result, path: str) -> None:
         refuse(errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EINVAL, path)
 
 
-def _file_stat(found: os.stat_result) -> FileStat:
+def _file_stat(found: os.stat_result) -> DiskStat:
     times = found.st_mtime_ns, found.st_ctime_ns
-    return FileStat(found.st_dev, found.st_ino, found.st_size, *times, found.st_mode, found.st_uid)
+    return DiskStat(found.st_dev, found.st_ino, found.st_size, *times, found.st_mode, found.st_uid)

@@ -48,7 +48,7 @@ PRIVATE = Modes(0o700, 0o600, 0o500, 0o400)
 SHARED = Modes(0o2770, 0o660, 0o2770, 0o440)
 
 
-class FileStat(NamedTuple):
+class DiskStat(NamedTuple):
     """What the disk says about one name, links not followed. The first five fields identify a file and its content."""
 
     device: int
@@ -72,7 +72,7 @@ class Map(AbstractContextManager["Map"]):
 
     __slots__ = ("_owner", "stat", "view")
 
-    def __init__(self, owner: mmap.mmap | bytes, found: FileStat) -> None:
+    def __init__(self, owner: mmap.mmap | bytes, found: DiskStat) -> None:
         self._owner = owner
         self.stat = found
         self.view = memoryview(owner)
@@ -175,7 +175,7 @@ class Fs(Protocol):
         Bytes that are no database raise `sqlite3.DatabaseError`, here or when they are read.
         """
 
-    def stat(self, path: str) -> FileStat: ...
+    def stat(self, path: str) -> DiskStat: ...
 
     def list_folder(self, path: str) -> list[str]:
         """Return the names in a folder, sorted."""

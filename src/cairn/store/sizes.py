@@ -10,7 +10,7 @@ from typing import NamedTuple
 from cairn.store.disk import Disk
 from cairn.store.format.layout import QUARANTINE, SEGMENTS, SNAPSHOTS, STAGING, segment_folder, snapshot_folder
 from cairn.store.format.manifest import Manifest
-from cairn.store.fs import FileStat, check_path
+from cairn.store.fs import DiskStat, check_path
 
 # Is called with the number of names that were measured since the last call.
 Measured = Callable[[int], None]
@@ -75,7 +75,7 @@ def parts_of_store(disk: Disk, active: Manifest | None) -> Counter[str]:
     return parts
 
 
-def _size(disk: Disk, path: str, found: FileStat) -> int:
+def _size(disk: Disk, path: str, found: DiskStat) -> int:
     if not found.is_folder:
         return found.size
     return size_of(disk, path).total if is_ours(path) else 0

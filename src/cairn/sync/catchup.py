@@ -50,7 +50,7 @@ from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
 from cairn.store import Draft, GitState, Manifest, Store, Writer
 from cairn.sync.batches import Packer
-from cairn.sync.codebase import Codebase, Place
+from cairn.sync.codebase import Codebase, StorePlace
 from cairn.sync.looking import changes_since, recall_touched
 from cairn.sync.memory import TreeMemory, load_memory, rules_of, save_memory
 from cairn.sync.pool import extract_all
@@ -92,7 +92,7 @@ class Task:
     """
 
     codebase: Codebase
-    place: Place
+    place: StorePlace
     embedder: Embedder
     cache: EmbeddingCache | None
     full: bool

@@ -79,7 +79,7 @@ def _repository_config(tree: Tree) -> bytes | None:
 # --- The place of a store: its name follows from the root and from everything that gives its rows their meaning.
 
 
-class Place(NamedTuple):
+class StorePlace(NamedTuple):
     """The place of a codebase's store, whether or not the store exists, and what the store is named after."""
 
     home: str
@@ -108,7 +108,7 @@ class Place(NamedTuple):
         return Home(self.home).make_store(self._below, shared=shared)
 
 
-def place_of(codebase: Codebase, home: str, embedding: EmbeddingIdentity | None = None) -> Place:
+def place_of(codebase: Codebase, home: str, embedding: EmbeddingIdentity | None = None) -> StorePlace:
     """Return the place of a codebase's store below `home`; without `embedding`, for the model of the settings."""
     # The oldest formats that can be read, not those that are written: a store that can be upgraded keeps its name.
     rows, documents = Home.oldest_formats()
@@ -122,7 +122,7 @@ def place_of(codebase: Codebase, home: str, embedding: EmbeddingIdentity | None 
         embedding=embedding or identity_of(codebase.config.embedding),
     )
     fingerprint = index_fingerprint(codebase.config, parts)
-    return Place(home, store_id(codebase.root, fingerprint.digest), fingerprint, codebase.root.path)
+    return StorePlace(home, store_id(codebase.root, fingerprint.digest), fingerprint, codebase.root.path)
 
 
 def model_of(fields: tuple[tuple[str, str], ...]) -> str | None:

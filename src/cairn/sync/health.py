@@ -17,7 +17,7 @@ from cairn.source.root import printable
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
 from cairn.store import Disk, Fs, Home, SnapshotView, Store
-from cairn.sync.codebase import Codebase, Place, place_of
+from cairn.sync.codebase import Codebase, StorePlace, place_of
 from cairn.sync.proof import DIRTY, told_to_group
 from cairn.sync.report import HealthFinding, Severity
 from cairn.sync.status import open_store
@@ -55,7 +55,7 @@ def check_health(
     return findings
 
 
-def open_whatever(place: Place) -> AbstractContextManager[Disk | None]:
+def open_whatever(place: StorePlace) -> AbstractContextManager[Disk | None]:
     """Open the disk of a store, even of one that is half deleted; None when nothing of an index is there."""
     return open_store(place, lambda disk: Store(disk).is_begun)
 
@@ -227,7 +227,7 @@ def sampled(candidates: Sequence[Candidate], snapshot: str, wanted: int | None) 
     return sorted(chosen, key=lambda one: one.raw)
 
 
-def _view(fs: Fs, place: Place) -> SnapshotView | None:
+def _view(fs: Fs, place: StorePlace) -> SnapshotView | None:
     try:
         return Store(fs, place.path).view()
     except NoValidSnapshot:

@@ -19,7 +19,7 @@ from cairn.source.root import path_key
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
 from cairn.store import Manifest, SnapshotView
-from cairn.sync.codebase import Codebase, Place
+from cairn.sync.codebase import Codebase, StorePlace
 from cairn.sync.memory import TreeMemory, is_unchanged, load_memory
 
 Tick = Callable[[], None]
@@ -46,7 +46,7 @@ class Difference:
 NO_DIFFERENCE = Difference()
 
 
-def compare(codebase: Codebase, place: Place, view: SnapshotView, tick: Tick, *, clock: Clock) -> Difference:
+def compare(codebase: Codebase, place: StorePlace, view: SnapshotView, tick: Tick, *, clock: Clock) -> Difference:
     """Compare all files with the snapshot of a view, as they are after this call began.
 
     Most comparisons find nothing and read names and stat tuples only. Raises an `OSError` or a `SourceError` when the

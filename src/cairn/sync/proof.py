@@ -18,7 +18,7 @@ from cairn.core.fingerprint import IndexFingerprint, explain_mismatch
 from cairn.errors import Incompatible, NoValidSnapshot, SharedMismatch, StoreError, StoreUnreadable
 from cairn.source.root import printable
 from cairn.store import Disk, Fs, Home, Manifest, SnapshotView, Store
-from cairn.sync.codebase import Place, model_of
+from cairn.sync.codebase import StorePlace, model_of
 
 TYPE_CHECKING = False
 
@@ -32,7 +32,7 @@ class Examined(NamedTuple):
     corrupt: bool = False
 
 
-def validate_completion_proof(place: Place) -> Proof:
+def validate_completion_proof(place: StorePlace) -> Proof:
     """Return whether the index of this place is complete, and the wanted one; changes nothing and never raises."""
     try:
         disk = place.disk()
@@ -47,7 +47,7 @@ def validate_completion_proof(place: Place) -> Proof:
         return Proof(ProofOutcome.PROBE_FAILED, ProofReason.PROBE_FAILED)
 
 
-def examine(disk: Disk, place: Place, *, snapshot: str | None = None) -> Examined:
+def examine(disk: Disk, place: StorePlace, *, snapshot: str | None = None) -> Examined:
     """Return the proof of an open store, with its snapshot when that is proven; raises what the disk refuses."""
     store = Store(disk, place.path)
     if not store.is_created:
@@ -65,7 +65,7 @@ def examine(disk: Disk, place: Place, *, snapshot: str | None = None) -> Examine
     return Examined(proof, cleared=view.manifest.completion is None)
 
 
-def judge(manifest: Manifest, place: Place) -> Proof:
+def judge(manifest: Manifest, place: StorePlace) -> Proof:
     """Return what a manifest proves for this place; whether the files that it names are whole is not checked."""
     marker = manifest.completion
     if marker is None:
@@ -86,7 +86,7 @@ def _mismatch(differs: tuple[str, ...]) -> Proof:
     return Proof(ProofOutcome.FINGERPRINT_MISMATCH, ProofReason.FINGERPRINT_MISMATCH, differs)
 
 
-def _or_of_others(place: Place, proof: Proof) -> Proof:
+def _or_of_others(place: StorePlace, proof: Proof) -> Proof:
     """Return the mismatch with another index of this root when this place has none, else the proof itself."""
     differs = () if proof != UNPROVEN else differing(place)
     return _mismatch(differs) if differs else proof
@@ -100,7 +100,7 @@ def same_place(marked: str, root: str) -> bool:
 # --- other stores of the same root ------------------------------------------------------------------------------------
 
 
-def sibling_stores(place: Place) -> list[str]:
+def sibling_stores(place: StorePlace) -> list[str]:
     """Return the other stores of this root, by their paths below home; a store's name ends in its fingerprint."""
     prefix = place.store_id.rpartition("__")[0] + "__"
     data, own = os.path.split(os.path.relpath(place.path, place.home))
@@ -112,7 +112,7 @@ def sibling_stores(place: Place) -> list[str]:
     return [f"{data}/{name}" for name in names if name.startswith(prefix) and name != own]
 
 
-def differing(place: Place) -> tuple[str, ...]:
+def differing(place: StorePlace) -> tuple[str, ...]:
     """Return the fields in which the newest other index of this root differs; empty when there is none."""
     found: list[tuple[str, tuple[str, ...]]] = []
     for below in sibling_stores(place):
@@ -129,7 +129,7 @@ class OtherModel(NamedTuple):
     path: str
 
 
-def made_by_other_model(place: Place) -> OtherModel | None:
+def made_by_other_model(place: StorePlace) -> OtherModel | None:
     """Return the index of this root by another model; None when the wanted model has an index, or no model has."""
     configured = model_of(place.fingerprint.fields)
     found: list[tuple[str, OtherModel]] = []
@@ -214,7 +214,7 @@ DIRTY = "The group's index was made from files with changes that are not committ
 UNTRACKED = "The group's index takes in files that git does not track: every member can read them."
 
 
-def refuse_second(place: Place, root: str) -> None:
+def refuse_second(place: StorePlace, root: str) -> None:
     """Raise `SharedMismatch` when this place would be a second index of a root in the home of a group.
 
     Without that, a member with other settings would make an index that the other members never see.

@@ -26,7 +26,7 @@ from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
 from cairn.store import Disk, RepairPlan, RunKind, Store, Writer
 from cairn.sync.catchup import CatchUp, Outcome, Task
-from cairn.sync.codebase import Codebase, Place, place_of
+from cairn.sync.codebase import Codebase, StorePlace, place_of
 from cairn.sync.health import agrees, checked
 from cairn.sync.inventory import EMBEDDING_CACHE
 from cairn.sync.memory import load_memory
@@ -86,7 +86,7 @@ def repair(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock 
 def _finished(
     report: RepairReport,
     codebase: Codebase,
-    place: Place,
+    place: StorePlace,
     disk: Disk,
     options: RunOptions,
     tell: Tell,
@@ -107,7 +107,7 @@ class _Work:
     options: RunOptions
     tell: Tell
     clock: Clock
-    place: Place
+    place: StorePlace
     disk: Disk
     missing: list[str] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
@@ -190,7 +190,7 @@ class _Work:
 
 
 @contextmanager
-def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[Place, Disk]]:
+def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[StorePlace, Disk]]:
     """Open the store of the codebase, in whatever state; raises `NotIndexed` when there is none."""
     place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
     try:
@@ -203,7 +203,7 @@ def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[Place, Dis
         raise Store.trouble(place.path, problem) from problem
 
 
-def _plan(disk: Disk, codebase: Codebase, place: Place) -> RepairPlan:
+def _plan(disk: Disk, codebase: Codebase, place: StorePlace) -> RepairPlan:
     root, shown = codebase.root.path, _shown(codebase)
     return Store(disk).mending(place.store_id, root, shown, lambda: load_memory(disk) is not None).diagnose().plan
 

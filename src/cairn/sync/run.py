@@ -18,7 +18,7 @@ from cairn.errors import NotIndexed, RootNotUtf8
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.store import Disk, Draft, Manifest, RunKind, Store, Tracked
-from cairn.sync.codebase import Codebase, Place, place_of
+from cairn.sync.codebase import Codebase, StorePlace, place_of
 from cairn.sync.memory import is_unchanged, load_memory
 from cairn.sync.proof import ProofReason, examine, judge, refuse_second, told_to_group
 from cairn.sync.remote.copy import attachment, keep_copy
@@ -115,7 +115,7 @@ def clear(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock =
 
 
 @contextlib.contextmanager
-def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[Place, Disk]]:
+def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[StorePlace, Disk]]:
     """Open the codebase's store, and make it if there is none; raises trouble with its disk as a store error."""
     raw = os.fsencode(codebase.root.path)
     if raw != raw.decode("utf-8", "replace").encode():
@@ -130,7 +130,7 @@ def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[Place, Dis
             raise Store.trouble(place.path, problem) from problem
 
 
-def _proven(disk: Disk, place: Place) -> tuple[Manifest | None, list[str]]:
+def _proven(disk: Disk, place: StorePlace) -> tuple[Manifest | None, list[str]]:
     """Return the manifest of a proven snapshot, or a warning when something else claims to be an index.
 
     A snapshot that stands in for a damaged newer one is not enough. A store that cannot be read proves nothing either.
@@ -147,19 +147,19 @@ def _proven(disk: Disk, place: Place) -> tuple[Manifest | None, list[str]]:
         return (None, [STALE_LOCAL]) if view.damage else (view.manifest, [])
 
 
-def _is_foreign(base: Manifest | None, place: Place) -> bool:
+def _is_foreign(base: Manifest | None, place: StorePlace) -> bool:
     """Whether a snapshot belongs to another folder or has another fingerprint, so that nothing may be taken from it."""
     return base is not None and base.completion is not None and not judge(base, place).is_valid
 
 
-def _is_cleared(newest: Manifest | None, place: Place) -> bool:
+def _is_cleared(newest: Manifest | None, place: StorePlace) -> bool:
     if newest is not None:
         return newest.completion is None
     known = _remembered(place)
     return known is not None and known.cleared
 
 
-def _remembered(place: Place) -> Tracked | None:
+def _remembered(place: StorePlace) -> Tracked | None:
     from cairn.sync.tracking import remembered  # noqa: PLC0415
 
     return remembered(place)
@@ -179,7 +179,7 @@ def _scope_of(options: RunOptions, codebase: Codebase, newest: Manifest) -> Scop
 def _catch_up(
     disk: Disk,
     codebase: Codebase,
-    place: Place,
+    place: StorePlace,
     options: RunOptions,
     tell: Tell,
     kind: RunKind,
@@ -240,7 +240,7 @@ def _catch_up(
 
 def _task(
     codebase: Codebase,
-    place: Place,
+    place: StorePlace,
     options: RunOptions,
     embedder: Embedder,
     cache: EmbeddingCache | None,
@@ -264,7 +264,7 @@ def _task(
 
 
 def _with_copy(
-    report: RunReport, disk: Disk, codebase: Codebase, place: Place, options: RunOptions, tell: Tell, clock: Clock
+    report: RunReport, disk: Disk, codebase: Codebase, place: StorePlace, options: RunOptions, tell: Tell, clock: Clock
 ) -> RunReport:
     """Return the report, after completing the server's copy of a snapshot that this run found unchanged.
 

@@ -16,7 +16,7 @@ from cairn.core.text import lasting
 from cairn.core.types import SkipReason
 from cairn.errors import NoValidSnapshot, StoreCorrupt
 from cairn.store import Disk, Fs, Home, Manifest, RunKind, SnapshotView, Store, Tracked, WriterInfo
-from cairn.sync.codebase import Codebase, Place, model_of, place_of
+from cairn.sync.codebase import Codebase, StorePlace, model_of, place_of
 from cairn.sync.inventory import DiskUse, cache_size, disk_use, free_space
 from cairn.sync.proof import (
     PROVEN,
@@ -58,7 +58,7 @@ class Standing:
 
 
 def stand(
-    place: Place,
+    place: StorePlace,
     *,
     snapshot: str | None = None,
     processes: Processes = SYSTEM_PROCESSES,
@@ -79,7 +79,7 @@ def stand(
 
 
 def stand_at(
-    place: Place,
+    place: StorePlace,
     disk: Disk,
     snapshot: str | None = None,
     processes: Processes = SYSTEM_PROCESSES,
@@ -103,7 +103,7 @@ def stand_at(
     return _unproven(place, found, died=died)
 
 
-def _unproven(place: Place, found: Examined, *, died: bool) -> Standing:
+def _unproven(place: StorePlace, found: Examined, *, died: bool) -> Standing:
     """Return the standing of a store that nobody writes and that does not answer."""
     if found.corrupt:
         return Standing(State.CORRUPT, proof=found.proof, stale=True)
@@ -116,7 +116,7 @@ def _unproven(place: Place, found: Examined, *, died: bool) -> Standing:
     return Standing(State.NOT_INDEXED, differs=found.proof.differs, proof=found.proof, stale=stale)
 
 
-def _nothing(place: Place) -> Standing:
+def _nothing(place: StorePlace) -> Standing:
     """Return the standing where nothing was ever published, by other stores of this root and by the registry."""
     # Imported here because most readers find an index and never need it.
     from cairn.sync.tracking import remembered  # noqa: PLC0415
@@ -282,7 +282,7 @@ def snapshot_info(manifest: Manifest, *, active: bool) -> SnapshotInfo:
 
 @contextmanager
 def open_store(
-    place: Place, is_there: Callable[[Disk], bool] = lambda disk: Store(disk).is_created
+    place: StorePlace, is_there: Callable[[Disk], bool] = lambda disk: Store(disk).is_created
 ) -> Iterator[Disk | None]:
     """Open the store's disk, None when there is no store; raises what the disk refuses as a store error."""
     try:

@@ -15,7 +15,7 @@ from cairn.core.limits import STORE_UNUSED_DAYS
 from cairn.errors import CairnError, Incompatible, LeaseError, StoreBusy, StoreCorrupt, StoreError
 from cairn.source.root import printable
 from cairn.store import Disk, Home, Store
-from cairn.sync.codebase import Place
+from cairn.sync.codebase import StorePlace
 from cairn.sync.inventory import (
     DATA,
     Inventory,
@@ -33,7 +33,7 @@ _DAY_NS = 24 * 60 * 60 * 1_000_000_000
 MAY_GO = (Incompatible.code, StoreCorrupt.code)
 
 
-def note_use(place: Place, clock: Clock) -> None:
+def note_use(place: StorePlace, clock: Clock) -> None:
     """Note that this store gave an answer, at most once an hour; ignores all trouble."""
     with contextlib.suppress(OSError, StoreError):
         disk = place.disk()

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.errors import CairnError, Cancelled, Interrupted, StoreError, StoreUnreadable
 from cairn.store import Home, Registry, RunKind, RunOutcome, Tracked
-from cairn.sync.codebase import Place, model_of
+from cairn.sync.codebase import StorePlace, model_of
 from cairn.sync.inventory import StoreEntry, StoreTrouble, inventory
 
 _TROUBLE = (OSError, StoreError, StoreUnreadable)
@@ -25,7 +25,7 @@ _TROUBLE = (OSError, StoreError, StoreUnreadable)
 
 
 @contextmanager
-def noted(place: Place, kind: RunKind, clock: Clock) -> Iterator[None]:
+def noted(place: StorePlace, kind: RunKind, clock: Clock) -> Iterator[None]:
     """Note what a run is going to make before it begins, and afterwards how it ended; the run holds the lease."""
     # A sync changes neither the store nor the model, so there is nothing to note before it ends.
     full = kind is not RunKind.SYNC
@@ -42,7 +42,7 @@ def noted(place: Place, kind: RunKind, clock: Clock) -> Iterator[None]:
     _note(place, kind, RunOutcome.SUCCEEDED, None, clock)
 
 
-def note_cleared(place: Place, clock: Clock) -> None:
+def note_cleared(place: StorePlace, clock: Clock) -> None:
     """Note that the index was emptied on purpose, so that no sync fills it again, whatever the settings."""
     _note(place, RunKind.CLEAR, RunOutcome.SUCCEEDED, None, clock)
 
@@ -55,7 +55,7 @@ def _ended(problem: BaseException) -> tuple[RunOutcome, str | None]:
     return RunOutcome.CANCELLED, None
 
 
-def _note(place: Place, kind: RunKind, outcome: RunOutcome, code: str | None, clock: Clock) -> None:
+def _note(place: StorePlace, kind: RunKind, outcome: RunOutcome, code: str | None, clock: Clock) -> None:
     now = rfc3339(clock.wall_ns())
 
     def noted(before: Tracked | None) -> Tracked:
@@ -99,7 +99,7 @@ def from_stores(stores: tuple[StoreEntry, ...], now: str) -> list[Tracked]:
 # --- what is remembered -----------------------------------------------------------------------------------------------
 
 
-def remembered(place: Place) -> Tracked | None:
+def remembered(place: StorePlace) -> Tracked | None:
     """Return what the registry knows of the codebase of this place; None too when it cannot be read."""
     with contextlib.suppress(*_TROUBLE):
         return _of(Home(place.home).tracked(), place.root)

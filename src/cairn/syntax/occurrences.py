@@ -56,7 +56,7 @@ def local_names(data: bytes, language: str, start: int, end: int) -> tuple[Local
     if rules is None or tree is None:
         return None
     root = _function(tree.root_node.descendant_for_byte_range(start, end), rules, start, end)
-    return None if root is None else _Walk(rules, data).names(root)
+    return None if root is None else _OccurrenceWalk(rules, data).names(root)
 
 
 def _function(node: Node | None, rules: LocalRules, start: int, end: int) -> Node | None:
@@ -70,7 +70,7 @@ def _function(node: Node | None, rules: LocalRules, start: int, end: int) -> Nod
     return None
 
 
-class _Walk:
+class _OccurrenceWalk:
     """One walk over the nodes of one function."""
 
     def __init__(self, rules: LocalRules, data: bytes) -> None:

@@ -288,7 +288,7 @@ def width_for(count: int) -> Width:
     return U16 if count <= 1 << 16 else U32
 
 
-class Use(NamedTuple):
+class UseRow(NamedTuple):
     """One use of a name: its chunk row, its offset in the chunk, name and receiver by number, and its kind."""
 
     row: int
@@ -314,7 +314,7 @@ class References:
         if not self.first[-1] == len(self.way) == len(self.offset):
             raise StoreCorrupt(artifact="data file of a segment", why="its references do not fit")
 
-    def named(self, name: int) -> list[Use]:
+    def named(self, name: int) -> list[UseRow]:
         """Return all uses of a name, in order of their place."""
         ways = range(bisect_left(self.name, name), bisect_right(self.name, name))
         found = [
@@ -326,7 +326,7 @@ class References:
         ]
         return sorted(found)
 
-    def between(self, first: int, end: int, kind: str | None = None) -> list[Use]:
+    def between(self, first: int, end: int, kind: str | None = None) -> list[UseRow]:
         """Return all uses in these chunk rows, or those of one kind, in order of their place."""
         places = ((row, i) for row in range(first, end) for i in range(self.first[row], self.first[row + 1]))
         if kind is None:
@@ -334,9 +334,9 @@ class References:
         wanted = REFERENCE_KINDS.index(kind)
         return [self._use(row, index) for row, index in places if self.kind[self.way[index]] == wanted]
 
-    def _use(self, row: int, index: int) -> Use:
+    def _use(self, row: int, index: int) -> UseRow:
         way = self.way[index]
-        return Use(row, self.offset[index], self.name[way], self.receiver[way], REFERENCE_KINDS[self.kind[way]])
+        return UseRow(row, self.offset[index], self.name[way], self.receiver[way], REFERENCE_KINDS[self.kind[way]])
 
 
 # --- places in the text -----------------------------------------------------------------------------------------------

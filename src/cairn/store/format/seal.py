@@ -18,7 +18,7 @@ from cairn.errors import StoreCorrupt, StoreUnreadable
 from cairn.store.format.document import DIGESTS, is_sha256, seal, unseal
 from cairn.store.format.layout import DIGESTS as PATH
 from cairn.store.format.layout import temp_path
-from cairn.store.fs import FileStat, Fs, read_whole, replace_file
+from cairn.store.fs import DiskStat, Fs, read_whole, replace_file
 
 
 class FileDigest(NamedTuple):
@@ -90,7 +90,7 @@ def require(fs: Fs, folder: str, size_bytes: int, digest: str, remembered: Remem
         raise StoreCorrupt(artifact=f"segment {name}", why="its bytes are not the ones that were sealed")
 
 
-def _key(found: FileStat) -> tuple[int, ...]:
+def _key(found: DiskStat) -> tuple[int, ...]:
     return found[:5]
 
 

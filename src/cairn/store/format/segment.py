@@ -23,7 +23,7 @@ from cairn.store.format.columns import (
     U32,
     Names,
     References,
-    Use,
+    UseRow,
     container_version,
     lines_of,
     numbers,
@@ -455,7 +455,7 @@ class Segment(AbstractContextManager["Segment"]):
             around = known[place] = qualified(around, name)
         return around
 
-    def _references(self, file_id: int, uses: list[Use]) -> list[Reference]:
+    def _references(self, file_id: int, uses: list[UseRow]) -> list[Reference]:
         base, name = self._text_at[file_id], self.names.__getitem__
         starts = [self._chunk_at[use.row] + use.offset - base for use in uses]
         lines = self._lines(file_id, set(starts))

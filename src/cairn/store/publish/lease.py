@@ -148,7 +148,7 @@ def is_alive(record: LeaseRecord, processes: Processes) -> bool:
     return not orphaned
 
 
-class Found(NamedTuple):
+class LeaseSeen(NamedTuple):
     """One look at the lease file: its bytes, None when there is no file, and the record unless it is damaged."""
 
     data: bytes | None
@@ -159,18 +159,18 @@ class Found(NamedTuple):
         return self.record.lease_ttl_ms if self.record else otherwise
 
 
-def find_lease(fs: Fs) -> Found:
+def find_lease(fs: Fs) -> LeaseSeen:
     """Look at the lease of a store; one of a version that cannot be read is refused."""
     data = None
     try:
         data = _read(fs)
-        return Found(data, None if data is None else decode_lease(data))
+        return LeaseSeen(data, None if data is None else decode_lease(data))
     except StoreCorrupt:
         # Too large to read: no living writer makes it so, and a heartbeat would replace it.
-        return Found(data or b"", None)
+        return LeaseSeen(data or b"", None)
 
 
-def silence_of(fs: Fs, found: Found, clock: Clock, processes: Processes) -> float:
+def silence_of(fs: Fs, found: LeaseSeen, clock: Clock, processes: Processes) -> float:
     """Return for how many seconds the holder of a lease, looked at just now, is known to have shown no heartbeat.
 
     It is 0 for a lease that is free, and for a holder that provably runs or has ended: nobody has to count for those.
@@ -196,7 +196,7 @@ class Lease(AbstractContextManager["Lease"]):
 
     __slots__ = ("_clock", "_fs", "_record", "fence_owed", "previous", "stolen")
 
-    def __init__(self, fs: Fs, clock: Clock, record: LeaseRecord, found: Found) -> None:
+    def __init__(self, fs: Fs, clock: Clock, record: LeaseRecord, found: LeaseSeen) -> None:
         self._fs = fs
         self._clock = clock
         self._record = record
@@ -324,12 +324,12 @@ def acquire(
             since = _seen_since(fs, found, clock, processes)
 
 
-def _seen_since(fs: Fs, found: Found, clock: Clock, processes: Processes) -> float:
+def _seen_since(fs: Fs, found: LeaseSeen, clock: Clock, processes: Processes) -> float:
     """Return since when, on the monotonic clock, a lease that was looked at just now is known to stand as it does."""
     return clock.monotonic() - silence_of(fs, found, clock, processes)
 
 
-def busy(found: Found, silent: float) -> StoreBusy:
+def busy(found: LeaseSeen, silent: float) -> StoreBusy:
     """Return the error for a lease that is held; one that shows no heartbeat is told so."""
     kind, pid = (found.record.run_kind.value, found.record.process.pid) if found.record else ("unknown", "unknown")
     if silent * 1000 > found.term_ms() / MISSED:
@@ -337,14 +337,16 @@ def busy(found: Found, silent: float) -> StoreBusy:
     return StoreBusy(kind=kind, pid=pid)
 
 
-def _may_take(found: Found, watched: float, ttl_ms: int, processes: Processes) -> bool:
+def _may_take(found: LeaseSeen, watched: float, ttl_ms: int, processes: Processes) -> bool:
     """Whether the lease is free, or its holder gone, or it stood still for more than a whole term."""
     if found.data is None or (found.record and not is_alive(found.record, processes)):
         return True
     return watched * 1000 > found.term_ms(ttl_ms)
 
 
-def _take(fs: Fs, clock: Clock, processes: Processes, wanted: LeaseRecord, seen: Found, watched: float) -> Lease | None:
+def _take(
+    fs: Fs, clock: Clock, processes: Processes, wanted: LeaseRecord, seen: LeaseSeen, watched: float
+) -> Lease | None:
     """The lease, or None when somebody else was faster."""
     # Before it is written: another thread of ours that reads it must not think it forgotten.
     _HELD.add(wanted.owner_id)

@@ -84,7 +84,7 @@ class Content(NamedTuple):
 
 
 @dataclass(slots=True)
-class Look:
+class Inspection:
     """Everything that was read of a store, each thing once."""
 
     fs: Fs
@@ -102,9 +102,9 @@ class Look:
         return [found[number] for number in sorted(found)]
 
 
-def look_at(fs: Fs, remembered: Remembered) -> Look:
+def look_at(fs: Fs, remembered: Remembered) -> Inspection:
     """Read every manifest, and list the runs that have staged batches."""
-    look = Look(fs, remembered)
+    look = Inspection(fs, remembered)
     for number in sorted(n for name in names_in(fs, GENERATIONS) if (n := generation_number(name)) is not None):
         try:
             look.taken[number] = read_generation(fs, number)
@@ -120,7 +120,7 @@ def look_at(fs: Fs, remembered: Remembered) -> Look:
     return look
 
 
-def _lost_numbers(look: Look) -> dict[int, Manifest]:
+def _lost_numbers(look: Inspection) -> dict[int, Manifest]:
     """Return the generations whose manifest has lost its name in `generations/`, and only has its own.
 
     A run that has not published still has its staging, so its manifest is not among them.
@@ -138,7 +138,7 @@ def _lost_numbers(look: Look) -> dict[int, Manifest]:
     }
 
 
-def health_of(look: Look, manifest: Manifest, store_id: str, root: str) -> Health:
+def health_of(look: Inspection, manifest: Manifest, store_id: str, root: str) -> Health:
     """Return whether a snapshot can be trusted and read, and which of its segments are lost if not."""
     if (manifest.store_id, manifest.canonical_root) != (store_id, root):
         return Health(manifest, "It belongs to another store.")
@@ -168,14 +168,14 @@ def health_of(look: Look, manifest: Manifest, store_id: str, root: str) -> Healt
     return Health(manifest, None)
 
 
-def content_of(look: Look, ref: SegmentRef) -> Content:
+def content_of(look: Inspection, ref: SegmentRef) -> Content:
     """Return the content of a segment, reading it only once."""
     if ref not in look.segments:
         look.segments[ref] = _read_segment(look, ref)
     return look.segments[ref]
 
 
-def _read_segment(look: Look, ref: SegmentRef) -> Content:
+def _read_segment(look: Inspection, ref: SegmentRef) -> Content:
     folder = segment_folder(ref.name)
     try:
         require(look.fs, folder, ref.size_bytes, ref.sha256, look.remembered)
@@ -274,7 +274,7 @@ def open_base(fs: Fs, manifest: Manifest, remembered: Remembered) -> SnapshotVie
         return SnapshotView(manifest, parts, files.pop_all())
 
 
-def _choose(look: Look, healths: list[Health], *, rebuild: bool) -> Diagnosis:
+def _choose(look: Inspection, healths: list[Health], *, rebuild: bool) -> Diagnosis:
     if not _was_published(look):
         return Diagnosis(RepairScope.NONE, (), published=False)
     sound = [] if rebuild else [health.manifest for health in healths if health.why is None]
@@ -291,7 +291,7 @@ def _choose(look: Look, healths: list[Health], *, rebuild: bool) -> Diagnosis:
     return Diagnosis(RepairScope.FULL, (), files=newest.counts.files_indexed if newest else 0)
 
 
-def _salvaged(look: Look, health: Health) -> Diagnosis | None:
+def _salvaged(look: Inspection, health: Health) -> Diagnosis | None:
     """Return a diagnosis on the snapshot without its lost segments, when the hints name all files that were in them."""
     kept = tuple(ref for ref in health.manifest.segments if ref not in health.lost)
     if not health.salvageable or not kept:
@@ -306,13 +306,13 @@ def _salvaged(look: Look, health: Health) -> Diagnosis | None:
     return Diagnosis(RepairScope.FILES, (), base=base, hinted=frozenset(hinted), files=len(hinted))
 
 
-def _was_published(look: Look) -> bool:
+def _was_published(look: Inspection) -> bool:
     if any(look.taken.values()) or look.mended:
         return True
     return any(name in (POINTER, INDEX_STATE) for name in names_in(look.fs, ""))
 
 
-def _newer_is_lost(look: Look, newest: Manifest) -> bool:
+def _newer_is_lost(look: Inspection, newest: Manifest) -> bool:
     """Return whether a snapshot after the newest one that is left was published and is lost.
 
     A taken generation or the pointer may show that. The pointer may name a snapshot of which nothing is left, when
@@ -475,7 +475,7 @@ def treat(fs: Fs, run: str, steps: Iterable[Step], newest: Manifest | None, quar
             replace_file(fs, step.path, temp_path("hint", run), step.source.encode(), safe=False)
 
 
-def mends(look: Look) -> Iterator[Step]:
+def mends(look: Inspection) -> Iterator[Step]:
     """Yield steps for manifests that have lost one of their two names."""
     for number, manifest in look.mended.items():
         own, place = manifest_path(manifest.snapshot_id), generation_path(number)
@@ -488,7 +488,7 @@ def mends(look: Look) -> Iterator[Step]:
                 yield Step(MEND, own, "It is not the manifest that was published.", place)
 
 
-def fences(look: Look, *, late: bool) -> Iterator[Step]:
+def fences(look: Inspection, *, late: bool) -> Iterator[Step]:
     """Yield steps for generations that are missing between others, or that hold something unreadable.
 
     Unreadable ones stay until the files that were lost with them are indexed again: else a repair that is killed would
@@ -504,12 +504,12 @@ def fences(look: Look, *, late: bool) -> Iterator[Step]:
             yield Step(FENCE, generation_path(number), found, late=late)
 
 
-def strangers(look: Look, retained: Iterable[Manifest]) -> Iterator[Step]:
+def strangers(look: Inspection, retained: Iterable[Manifest]) -> Iterator[Step]:
     """Yield steps that move away what none of these snapshots accounts for, but not what a killed run staged."""
     return (Step(MOVE, path, _NOBODY) for path in _unaccounted(look, accounts_of(retained)))
 
 
-def _unaccounted(look: Look, accounts: Accounts) -> Iterator[str]:
+def _unaccounted(look: Inspection, accounts: Accounts) -> Iterator[str]:
     fs, staged = look.fs, look.staged
     yield from (name for name in names_in(fs, "") if name not in OWN_NAMES and not is_temp(name))
     for run in names_in(fs, SNAPSHOTS):
@@ -528,7 +528,7 @@ def _unaccounted(look: Look, accounts: Accounts) -> Iterator[str]:
     yield from (f"{LOCKS}/{name}" for name in locks if not is_temp(name))
 
 
-def pointer(look: Look, newest: Manifest | None, *, late: bool) -> Iterator[Step]:
+def pointer(look: Inspection, newest: Manifest | None, *, late: bool) -> Iterator[Step]:
     """Yield steps for a pointer that does not name the newest snapshot."""
     named, there = pointed_id(look.fs), POINTER in names_in(look.fs, "")
     known = {manifest.snapshot_id for manifest in look.manifests}
@@ -541,7 +541,7 @@ def pointer(look: Look, newest: Manifest | None, *, late: bool) -> Iterator[Step
         yield Step(POINT, POINTER, why, late=late)
 
 
-def sides(look: Look, retained: list[Manifest]) -> Iterator[Step]:
+def sides(look: Inspection, retained: list[Manifest]) -> Iterator[Step]:
     """Yield steps that put wrong side files aside and write them again."""
     if (why := _wrong_state(look.fs, retained)) is not None:
         yield Step(MOVE, INDEX_STATE, why)
@@ -561,7 +561,7 @@ def _wrong_state(fs: Fs, retained: list[Manifest]) -> str | None:
     return None if known else "It is the state of no snapshot that is left."
 
 
-def _wrong_digests(look: Look) -> str | None:
+def _wrong_digests(look: Inspection) -> str | None:
     try:
         remembered = read_digests(look.fs)
     except FileNotFoundError:
@@ -572,7 +572,7 @@ def _wrong_digests(look: Look) -> str | None:
     return "It remembers files as they are not." if lies else None
 
 
-def hints(look: Look, retained: Iterable[Manifest]) -> Iterator[Step]:
+def hints(look: Inspection, retained: Iterable[Manifest]) -> Iterator[Step]:
     """Yield steps for missing or wrong hints of snapshots whose segments are whole."""
     for manifest in retained:
         keys = _keys_of(look, manifest.snapshot_id)
@@ -587,7 +587,7 @@ def hints(look: Look, retained: Iterable[Manifest]) -> Iterator[Step]:
             yield Step(RENEW, mapping_path(manifest.snapshot_id), why, lines)
 
 
-def _keys_of(look: Look, run: str) -> Mapping[str, tuple[str, ...]]:
+def _keys_of(look: Inspection, run: str) -> Mapping[str, tuple[str, ...]]:
     """Return the files of every segment of this run; none when a segment is lost, since then only the hint is left."""
     found = {ref.name: content for ref, content in look.segments.items() if run_of(ref.name) == run}
     if any(content.why is not None for content in found.values()):

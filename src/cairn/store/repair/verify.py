@@ -44,7 +44,7 @@ from cairn.store.publish.tidy import accounts_of
 from cairn.store.read.snapshot import Part, assemble, live_counts, read_tombstones
 
 
-class Severity(StrEnum):
+class FindingLevel(StrEnum):
     """How bad a finding is: a broken promise, or something to tidy up."""
 
     ERROR = "error"
@@ -55,14 +55,14 @@ class Finding(NamedTuple):
     """Something that is not as it should be; `code` is stable, `place` is a path below the store."""
 
     code: str
-    severity: Severity
+    severity: FindingLevel
     place: str
     message: str
 
     @property
     def is_error(self) -> bool:
         """Whether a promise is broken, so that tidying up is not enough."""
-        return self.severity is Severity.ERROR
+        return self.severity is FindingLevel.ERROR
 
 
 def check(fs: Fs) -> list[Finding]:
@@ -268,8 +268,8 @@ def _names(fs: Fs, folder: str) -> list[str]:
 
 
 def _error(code: str, place: str, message: str) -> Finding:
-    return Finding(code, Severity.ERROR, place, message)
+    return Finding(code, FindingLevel.ERROR, place, message)
 
 
 def _leftover(code: str, place: str, message: str) -> Finding:
-    return Finding(code, Severity.LEFTOVER, place, message)
+    return Finding(code, FindingLevel.LEFTOVER, place, message)

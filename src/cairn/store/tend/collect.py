@@ -43,7 +43,7 @@ from cairn.store.format.layout import (
 )
 from cairn.store.format.manifest import Manifest
 from cairn.store.format.side_files import decode_state
-from cairn.store.fs import FileStat, Fs, read_whole, remove_file, remove_tree
+from cairn.store.fs import DiskStat, Fs, read_whole, remove_file, remove_tree
 from cairn.store.publish.generations import read_generation
 from cairn.store.publish.lease import LEASE, MOST_TTL_MS, RunKind, busy, find_lease, is_alive, silence_of
 from cairn.store.publish.staging import Batch
@@ -149,7 +149,7 @@ class Collected(NamedTuple):
     trouble: CairnError | None = None
 
 
-class Plan(NamedTuple):
+class CollectionPlan(NamedTuple):
     """What to keep and to remove: snapshots, generations (damaged ones too), fences, and paths below the store."""
 
     retained: tuple[Manifest, ...] = ()
@@ -230,7 +230,7 @@ def foresee(fs: Fs, active: Manifest | None, clock: Clock) -> Collected:
     return plan.outcome(_size(fs, plan.paths))
 
 
-def make_plan(fs: Fs, active: Manifest | None, clock: Clock) -> Plan:
+def make_plan(fs: Fs, active: Manifest | None, clock: Clock) -> CollectionPlan:
     """Decide what to remove: nothing without an active snapshot, and nothing while a kept generation is damaged."""
     manifests: list[Manifest] = []
     fences: list[int] = []
@@ -249,15 +249,15 @@ def make_plan(fs: Fs, active: Manifest | None, clock: Clock) -> Plan:
         else:
             manifests.append(manifest)
     if active is None:
-        return Plan(tuple(manifests))
+        return CollectionPlan(tuple(manifests))
     floor = floor_of(manifests, active, clock.wall_ns() // 1_000_000_000)
     if damaged and damaged[-1] >= floor:
         # A damaged manifest may name anything: what only it uses would look unused.
-        return Plan(tuple(manifests), note=_DAMAGED.format(number=damaged[-1]))
+        return CollectionPlan(tuple(manifests), note=_DAMAGED.format(number=damaged[-1]))
     retained = tuple(manifest for manifest in manifests if manifest.generation >= floor)
     doomed = tuple(manifest for manifest in manifests if manifest.generation < floor)
     accounts = accounts_of(retained)
-    return Plan(
+    return CollectionPlan(
         retained=retained,
         doomed=doomed,
         numbers=tuple(sorted([*damaged, *(manifest.generation for manifest in doomed)])),
@@ -294,7 +294,7 @@ def _runs_of(doomed: Iterable[Manifest], retained: Accounts) -> frozenset[str]:
     return (accounts_of(doomed).runs | retained.runs) - retained.published
 
 
-def _take_numbers(fs: Fs, plan: Plan) -> None:
+def _take_numbers(fs: Fs, plan: CollectionPlan) -> None:
     """Remove the generations of doomed snapshots, safely, which makes them no snapshots any more."""
     if not plan.numbers:
         return
@@ -304,7 +304,7 @@ def _take_numbers(fs: Fs, plan: Plan) -> None:
     fs.sync_folder(GENERATIONS)
 
 
-def _forget_state(fs: Fs, plan: Plan) -> None:
+def _forget_state(fs: Fs, plan: CollectionPlan) -> None:
     """Remove an index state that names a doomed snapshot; a later run writes it again."""
     try:
         state = decode_state(read_whole(fs, INDEX_STATE, MAX_STATE_BYTES, "index state"))
@@ -354,7 +354,7 @@ def _size(fs: Fs, paths: Iterable[str]) -> int:
     return sum(found.size for path in paths for found in _files_below(fs, path))
 
 
-def _files_below(fs: Fs, path: str) -> Iterator[FileStat]:
+def _files_below(fs: Fs, path: str) -> Iterator[DiskStat]:
     with contextlib.suppress(FileNotFoundError):
         found = fs.stat(path)
         if not found.is_folder:

@@ -66,7 +66,7 @@ class Move(NamedTuple):
     new: Numbers
 
 
-class Source(NamedTuple):
+class MergeSource(NamedTuple):
     """A segment that is merged: the rows of its table of files that are taken, and where all its rows go."""
 
     segment: Segment
@@ -77,10 +77,10 @@ class Source(NamedTuple):
     imports: Move
 
 
-class Plan(NamedTuple):
+class MergePlan(NamedTuple):
     """The segments that are merged, and where each merged file begins in text, chunks, definitions and imports."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[MergeSource, ...]
     starts: Mapping[str, Numbers]
 
     @property
@@ -88,7 +88,7 @@ class Plan(NamedTuple):
         return int(self.starts["rows"][-1])
 
 
-def plan_merge(parts: Sequence[Part], without: Container[str]) -> Plan:
+def plan_merge(parts: Sequence[Part], without: Container[str]) -> MergePlan:
     """Plan a merge of all files of the parts that are neither hidden nor in `without`, in order of their paths."""
     if len({(part.segment.dimension, part.segment.meta.chunker) for part in parts}) != 1:
         raise DoesNotFit("what is merged is at least one segment, all of one chunker and one dimension")
@@ -109,9 +109,9 @@ def plan_merge(parts: Sequence[Part], without: Container[str]) -> Plan:
         raise DoesNotFit("a segment's text stays below 4 GiB")
     if merged["rows"][-1] > MOST_ROWS:
         raise DoesNotFit("a segment cannot hold so many rows")
-    return Plan(
+    return MergePlan(
         tuple(
-            Source(
+            MergeSource(
                 part.segment,
                 [table[number] for number in move.old.tolist()],
                 move,
@@ -194,7 +194,7 @@ _NEWLINE = 0x0A
 _ROW_BITS = 28
 
 
-def merge_text(plan: Plan) -> bytes:
+def merge_text(plan: MergePlan) -> bytes:
     """Return the text of all merged files; `StoreCorrupt` when it does not match the hash of a file."""
     pieces: list[memoryview] = [memoryview(b"")] * (len(plan.starts["text"]) - 1)
     for segment, records, files, *_ in plan.sources:
@@ -207,7 +207,7 @@ def merge_text(plan: Plan) -> bytes:
     return b"".join(pieces)
 
 
-def merge_chunks(plan: Plan) -> list[Section]:
+def merge_chunks(plan: MergePlan) -> list[Section]:
     """Return the sections that say where each chunk begins, in the merged text and as a line of its file."""
     starts, lines = np.zeros(plan.rows, np.int64), np.zeros(plan.rows, np.int64)
     texts = plan.starts["text"]
@@ -222,7 +222,7 @@ def merge_chunks(plan: Plan) -> list[Section]:
     return [("chunk.at", u32(starts)), ("chunk.line", u32(lines))]
 
 
-def merge_vectors(plan: Plan) -> list[Section]:
+def merge_vectors(plan: MergePlan) -> list[Section]:
     """Return the sections of the vectors of all merged chunks."""
     dimension = plan.sources[0].segment.dimension
     merged = Vectors(np.zeros((plan.rows, dimension), np.int8), np.zeros(plan.rows, np.float32))
@@ -235,7 +235,7 @@ def merge_vectors(plan: Plan) -> list[Section]:
 # --- uses of names ----------------------------------------------------------------------------------------------------
 
 
-class Uses(NamedTuple):
+class MergedUses(NamedTuple):
     """The uses in the merged chunks of a source.
 
     `sizes` counts the uses of each of its chunks; `places` and `way_of` are the index and the way of each use that is
@@ -250,7 +250,7 @@ class Uses(NamedTuple):
     kinds: Numbers
 
 
-def uses_of(source: Source) -> Uses:
+def uses_of(source: MergeSource) -> MergedUses:
     """Return the uses that are merged, with the source's own numbers."""
     uses, sizes = source.segment.uses, np.diff(ascending(source.segment, "refs.at"))
     columns = [np.array(each, np.int64) for each in (uses.name, uses.receiver, uses.kind)]
@@ -265,10 +265,10 @@ def uses_of(source: Source) -> Uses:
     first = np.cumsum(sizes) - sizes
     places = spans(first[source.rows.old], sizes[source.rows.old])
     used, way_of = np.unique(ways[places], return_inverse=True)
-    return Uses(sizes, places, way_of, *(each[used] for each in columns))
+    return MergedUses(sizes, places, way_of, *(each[used] for each in columns))
 
 
-def merge_uses(plan: Plan, uses: Sequence[Uses], final: Sequence[Numbers]) -> list[Section]:
+def merge_uses(plan: MergePlan, uses: Sequence[MergedUses], final: Sequence[Numbers]) -> list[Section]:
     """Return the sections of all uses; `final` has, for each source, the new number of each of its names."""
     moves = [source.rows for source in plan.sources]
     first = starts_of([own.sizes for own in uses], moves, plan.rows)
@@ -335,7 +335,9 @@ _IMPORTS = "SELECT id, module, name, alias, start FROM imports ORDER BY id"
 Blob = bytes | None
 
 
-def merge_tables(sources: Sequence[Source], uses: Sequence[Uses]) -> tuple[list[Section], list[Numbers], Tables]:
+def merge_tables(
+    sources: Sequence[MergeSource], uses: Sequence[MergedUses]
+) -> tuple[list[Section], list[Numbers], Tables]:
     """Return the sections of all names, each source's new numbers for its names, and all merged rows.
 
     A name that no merged row uses is left out.
@@ -353,7 +355,7 @@ def merge_tables(sources: Sequence[Source], uses: Sequence[Uses]) -> tuple[list[
     return names, final, merged
 
 
-def _tables(source: Source) -> Tables:
+def _tables(source: MergeSource) -> Tables:
     """Return the rows of a source that are merged, in their new order, with the source's own numbers for names."""
     return Tables(
         source.records,
@@ -369,7 +371,7 @@ def _rows(segment: Segment, query: str, starts: str, move: Move) -> list[Row]:
 
 
 def _merge_names(
-    sources: Sequence[Source], tables: Sequence[Tables], uses: Sequence[Uses]
+    sources: Sequence[MergeSource], tables: Sequence[Tables], uses: Sequence[MergedUses]
 ) -> tuple[list[Section], list[Numbers]]:
     own_names = [
         _texts(source.segment, _used_names(own, used)) for source, own, used in zip(sources, tables, uses, strict=True)
@@ -385,7 +387,7 @@ def _merge_names(
     return sections, places
 
 
-def _used_names(tables: Tables, uses: Uses) -> set[int]:
+def _used_names(tables: Tables, uses: MergedUses) -> set[int]:
     used = set(chain.from_iterable(row[:3] for row in tables.imports))
     for name, _, container, *_ in tables.symbols:
         used.add(name)
@@ -448,7 +450,7 @@ Keys = NDArray[np.uint64]
 _GONE = -1
 
 
-def merge_postings(sources: Sequence[Source], rows: int) -> Iterator[Section]:
+def merge_postings(sources: Sequence[MergeSource], rows: int) -> Iterator[Section]:
     """Yield the sections of the postings of all merged rows.
 
     A term that no merged row holds is left out. Terms with equal hashes are sorted by their bytes, since the postings
@@ -469,7 +471,7 @@ def merge_postings(sources: Sequence[Source], rows: int) -> Iterator[Section]:
         yield from field_sections(field, merged, lengths, len(texts))
 
 
-def _keys(source: Source, postings: Postings) -> dict[str, Keys]:
+def _keys(source: MergeSource, postings: Postings) -> dict[str, Keys]:
     """Return, by field, the postings of merged rows, packed with the new row numbers and the source's own terms."""
     if postings.rows != source.segment.rows:
         refuse("its postings are of more or fewer rows than there are")

@@ -16,7 +16,7 @@ from cairn.embedding.choose import identity_of
 from cairn.engine.choose import LOCAL, choose
 from cairn.errors import CairnError, ConfigError, EngineDamaged, EngineError, NotIndexed, StoreCorrupt
 from cairn.store import Disk, Fs, Manifest, SnapshotView, Store, Writer
-from cairn.sync.codebase import Codebase, Place, place_of
+from cairn.sync.codebase import Codebase, StorePlace, place_of
 from cairn.sync.proof import PROVEN, UNPROVEN, Proof, ProofOutcome, ProofReason, same_place
 from cairn.sync.status import State, open_store, stand
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 NOT_LOOKED_AFTER = (
     "The copy of {store} on the search server could not be looked after ({code}); the index here is as it should be."
 )
-Attach = Callable[["Writer"], AbstractContextManager["Away | None"]]
+Attach = Callable[["Writer"], AbstractContextManager["RemoteCopy | None"]]
 
 
 def attachment(
     codebase: Codebase,
-    place: Place,
+    place: StorePlace,
     tell: Tell,
     *,
     embedding: EmbeddingIdentity | None = None,
@@ -50,13 +50,13 @@ def attachment(
         return None
 
     @contextmanager
-    def attach(writer: Writer) -> Iterator[Away]:
+    def attach(writer: Writer) -> Iterator[RemoteCopy]:
         engine = remote_rows(codebase.config, place, os.environ, embedding=embedding, clock=clock)
         assert engine is not None, "a kind that is not local has a server"
         with closing(engine):
             if hurried and is_resting(codebase.config.engine.uri, clock):
                 engine.limit(clock.monotonic())
-            writer.away = away = Away(writer.fs, engine, tell, writer.lease.beat)
+            writer.away = away = RemoteCopy(writer.fs, engine, tell, writer.lease.beat)
             try:
                 yield away
             finally:
@@ -67,7 +67,7 @@ def attachment(
 
 def keep_copy(
     codebase: Codebase,
-    place: Place,
+    place: StorePlace,
     disk: Disk,
     tell: Tell,
     *,
@@ -110,7 +110,7 @@ class EngineStanding:
         return "ok" if self.trouble is None else self.trouble.code
 
 
-def validate_remote_proof(engine: RowHome, manifest: Manifest, place: Place) -> Proof:
+def validate_remote_proof(engine: RowHome, manifest: Manifest, place: StorePlace) -> Proof:
     """Return what the marker on the server proves for this snapshot; changes nothing and never raises."""
     try:
         return proof_there(engine, manifest, place)
@@ -118,7 +118,7 @@ def validate_remote_proof(engine: RowHome, manifest: Manifest, place: Place) -> 
         return PROBE_FAILED
 
 
-def proof_there(engine: RowHome, manifest: Manifest, place: Place) -> Proof:
+def proof_there(engine: RowHome, manifest: Manifest, place: StorePlace) -> Proof:
     """Return what the marker on the server proves for this snapshot; raises `EngineError` without an answer."""
     own = manifest.completion
     if own is None:
@@ -164,7 +164,7 @@ def engine_standing(
         return replace(found, trouble=trouble)
 
 
-def believed(place: Place) -> Manifest | None:
+def believed(place: StorePlace) -> Manifest | None:
     """Return the manifest of the snapshot that answers; None without one, or while a run makes the index anew."""
     standing = stand(place)
     if standing.view is None:
@@ -208,7 +208,7 @@ class EngineReport:
 
 def remote_rows(
     config: Config,
-    place: Place,
+    place: StorePlace,
     environ: Mapping[str, str],
     *,
     embedding: EmbeddingIdentity | None = None,
@@ -235,7 +235,7 @@ def push(codebase: Codebase, home: str, tell: Tell, *, environ: Mapping[str, str
             return _described(EngineReport(LOCAL), view.manifest)
         stack.enter_context(closing(engine))
         report = EngineReport("milvus", codebase.config.engine.uri, engine.collection, engine.ping())
-        away = Away(disk, engine, tell)
+        away = RemoteCopy(disk, engine, tell)
         away.send(view, counted=True)
         away.mark(view.manifest)
         report = _described(report, view.manifest)
@@ -267,7 +267,7 @@ def engine_status(codebase: Codebase, home: str, *, environ: Mapping[str, str] =
             return replace(report, trouble=trouble)
 
 
-def _answering(disk: Disk, place: Place) -> SnapshotView | AbstractContextManager[None]:
+def _answering(disk: Disk, place: StorePlace) -> SnapshotView | AbstractContextManager[None]:
     view = Store(disk, place.path).view()
     if view is not None and view.manifest.completion is None:
         view.close()
@@ -286,7 +286,7 @@ def _described(report: EngineReport, manifest: Manifest | None) -> EngineReport:
 
 def keep_marked(
     codebase: Codebase,
-    place: Place,
+    place: StorePlace,
     disk: Disk,
     manifest: Manifest,
     tell: Tell,
@@ -308,7 +308,7 @@ def keep_marked(
             engine.limit(None)
             with _answering(disk, place) as view:
                 if view is not None and view.manifest.snapshot_id == manifest.snapshot_id:
-                    away = Away(disk, engine, tell)
+                    away = RemoteCopy(disk, engine, tell)
                     away.send(view, counted=True)
                     away.mark(manifest)
     except (EngineError, ConfigError) as trouble:
@@ -319,7 +319,7 @@ def keep_marked(
 # --- the steps of a run -----------------------------------------------------------------------------------------------
 
 
-class Away:
+class RemoteCopy:
     """The copy of a store on the server, for the run that publishes. `sent` are the rows of each segment it sent."""
 
     def __init__(self, fs: Fs, engine: RowHome, tell: Tell = lambda _: None, beat: Callable[[], object] = int) -> None:
@@ -409,7 +409,7 @@ class RemoteView:
     """The search server of a reader, if the settings name one."""
 
     def __init__(
-        self, config: Config, place: Place, environ: Mapping[str, str], embedding: EmbeddingIdentity, clock: Clock
+        self, config: Config, place: StorePlace, environ: Mapping[str, str], embedding: EmbeddingIdentity, clock: Clock
     ) -> None:
         self._clock = clock
         self._place = place

@@ -17,7 +17,7 @@ from cairn.core.progress import Tell
 from cairn.engine.choose import LOCAL
 from cairn.errors import EngineDamaged, NotFound
 from cairn.store import Manifest, Store
-from cairn.sync.codebase import Codebase, Place, place_of
+from cairn.sync.codebase import Codebase, StorePlace, place_of
 from cairn.sync.proof import PROVEN, judge
 from cairn.sync.remote.copy import EngineReport, remote_rows
 
@@ -65,7 +65,7 @@ def pull(
     return replace(report, sent=len(brought), sent_rows=sum(brought.values()))
 
 
-def _newest_there(engine: RowHome, place: Place) -> tuple[Manifest, bytes, dict[str, bytes]]:
+def _newest_there(engine: RowHome, place: StorePlace) -> tuple[Manifest, bytes, dict[str, bytes]]:
     """Return the newest complete snapshot on the server for this root and settings; raises `NotFound` without one."""
     best: tuple[Manifest, bytes, dict[str, bytes]] | None = None
     damaged: EngineDamaged | None = None
