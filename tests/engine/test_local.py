@@ -29,9 +29,9 @@ def test_files_stand_in_order_of_their_paths_and_rows_in_order_of_their_files() 
             assert [engine.chunk(row).path_key for row in rows] == [path] * len(rows)
             assert [engine.chunk(row).ordinal for row in rows] == list(range(len(rows)))
             assert engine.find(path) == place
-            assert b"".join(engine.chunk(row).text.encode() for row in rows) == bytes(engine.text(place))
+            assert b"".join(engine.chunk(row).text.encode() for row in rows) == bytes(engine.at(place).text())
         assert engine.find("no such file") is None
-        assert engine.file(0).key == engine.paths[0]
+        assert engine.chunk(0).path_key == engine.paths[0]
 
 
 def test_a_term_is_found_in_the_field_where_it_stands() -> None:

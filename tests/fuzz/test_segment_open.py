@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from cairn.errors import Incompatible, StoreCorrupt
 from cairn.store.format.columns import read_container
 from cairn.store.format.conform import segment_problems
+from cairn.store.format.facts import SegmentFacts
 from cairn.store.format.segment import Segment
 from tests.lengths import at_length
 from tests.store.segments import opened
@@ -29,12 +30,13 @@ EDITS = st.lists(st.tuples(st.integers(0, 2**31), st.binary(min_size=1, max_size
 
 def read_all(segment: Segment) -> None:
     """Ask for everything there is, each on its own: one refusal must not hide another's crash."""
+    facts = SegmentFacts(segment)
     asked = [segment.keys, segment.records, segment.whole_text, segment.text_starts, segment.row_starts]
     for file_id in range(12):
-        of_file = (segment.file, segment.text, segment.chunks, segment.symbols, segment.references, segment.imports)
+        of_file = (segment.file, segment.text, segment.chunks, facts.symbols, facts.references, facts.imports)
         asked += [lambda ask=ask, file_id=file_id: ask(file_id) for ask in (*of_file, segment.exports, segment.partial)]
     for name in ("greet", "Box", "helper", "f", ""):
-        asked += [lambda name=name: segment.symbols_named(name), lambda name=name: segment.references_named(name)]
+        asked += [lambda name=name: facts.symbols_named(name), lambda name=name: facts.references_named(name)]
     asked += [lambda row=row: segment.chunk(row) for row in (0, 1, 5)]
     for ask in asked:
         try:

@@ -150,4 +150,4 @@ def test_a_file_that_defines_what_was_named_is_shown_where_it_does() -> None:
         (found,) = rank(engine, parse("Lease"), None, mode="lexical").ranked
         chunk = engine.chunk(found.row)
         assert "class Lease:" in chunk.text
-        assert engine.row_at(found.place, 0) == engine.first_row[found.place]
+        assert engine.at(found.place).row_at(0) == engine.first_row[found.place]

@@ -292,7 +292,7 @@ def test_any_text_gives_lines_of_the_file_and_marks_that_are_wanted(
 
 def _expected(engine: LocalEngine, row: int, lines: list[int]) -> str:
     """The smallest definition that holds these lines or the first of them; else the one right below."""
-    chunk, symbols = engine.chunk(row), engine.symbols(0)
+    chunk, symbols = engine.chunk(row), engine.view.symbols(engine.paths[0])
     if not (chunk.symbols or chunk.breadcrumb):
         return ""
     for last in (lines[-1], lines[0]):

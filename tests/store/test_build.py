@@ -16,6 +16,7 @@ from cairn.core.tokens import terms_of
 from cairn.core.types import Chunk, FileFacts, Import, Reference, SkipReason, Symbol
 from cairn.store.format.build import MOST_CHUNK_BYTES, SegmentBuilder
 from cairn.store.format.columns import read_container
+from cairn.store.format.facts import SegmentFacts
 from cairn.store.format.postings import Postings
 from cairn.syntax.identity import CHUNKER_VERSION, chunk_hash, chunk_id
 from tests.conformance import conforms
@@ -72,7 +73,7 @@ def test_a_segment_of_nothing_can_be_written_and_read() -> None:
     with opened(*written(builder())) as segment:
         assert (segment.files, segment.rows, segment.keys(), segment.records()) == (0, 0, [], [])
         assert bytes(segment.whole_text()) == b""
-        assert segment.symbols_named("x") == segment.references_named("x") == []
+        assert SegmentFacts(segment).symbols_named("x") == SegmentFacts(segment).references_named("x") == []
 
 
 def test_the_terms_of_a_chunk_come_from_its_path_its_names_their_docs_and_its_text() -> None:
@@ -271,7 +272,7 @@ def test_a_chunk_is_no_larger_than_a_place_in_it_can_say(size: int, taken: bool)
     made = builder()
     made.add(facts, vectors_for(facts))
     with opened(*written(made)) as segment:
-        assert segment.references(0) == list(syntax.references)
+        assert SegmentFacts(segment).references(0) == list(syntax.references)
 
 
 def test_text_that_is_not_utf8_is_refused() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cairn.store.format.segment as segment_module
+import cairn.store.format.facts as facts_module
 from cairn.errors import StoreCorrupt
 from cairn.store.format.segment import Segment
 from cairn.store.read.live import LivePart, live_parts
@@ -61,25 +61,25 @@ def test_live_files_with_text_have_their_language_and_those_without_rows_are_amo
 
 
 def test_a_hidden_file_defines_nothing(whole: LivePart, part: LivePart) -> None:
-    assert [file for _, file, _, _ in whole.definitions_named("Box")] == [KEYS.index(HIDDEN)]
-    assert part.definitions_named("Box") == []
-    (box,) = [number for number, name in part.defined_names() if name == "Box"]
-    assert whole.defined_as([box]) == [(box, *row) for row in whole.definitions_named("Box")]
-    assert part.defined_as([box]) == []
+    assert [file for _, file, _, _ in whole.facts.definitions_named("Box")] == [KEYS.index(HIDDEN)]
+    assert part.facts.definitions_named("Box") == []
+    (box,) = [number for number, name in part.facts.defined_names() if name == "Box"]
+    assert whole.facts.defined_as([box]) == [(box, *row) for row in whole.facts.definitions_named("Box")]
+    assert part.facts.defined_as([box]) == []
 
 
 def test_many_names_at_once_give_the_definitions_of_each(whole: LivePart, faults: Faults) -> None:
-    faults.limit(segment_module, _NAMES_AT_ONCE=2)
-    names = [number for number, _ in whole.defined_names()]
+    faults.limit(facts_module, _NAMES_AT_ONCE=2)
+    names = [number for number, _ in whole.facts.defined_names()]
     assert len(names) > 4
-    assert whole.defined_as(names) == [row for name in names for row in whole.defined_as([name])]
-    assert whole.defined_as([]) == []
+    assert whole.facts.defined_as(names) == [row for name in names for row in whole.facts.defined_as([name])]
+    assert whole.facts.defined_as([]) == []
 
 
 @pytest.mark.parametrize("name", ["nobody", "\udc80"])
 def test_a_name_that_nobody_has_defines_nothing(whole: LivePart, name: str) -> None:
-    assert whole.definitions_named(name) == []
-    assert whole.defined_in(0, name) == []
+    assert whole.facts.definitions_named(name) == []
+    assert whole.facts.defined_in(0, name) == []
 
 
 def test_the_parts_of_a_view_know_what_its_tombstones_hide() -> None:
@@ -97,11 +97,13 @@ def test_the_parts_of_a_view_know_what_its_tombstones_hide() -> None:
 # --- one by one -------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_comes_back_as_it_was_put_in(whole: LivePart) -> None:
+def test_a_file_and_its_definitions_come_back_as_they_were_put_in(whole: LivePart) -> None:
+    names = [number for number, _ in whole.facts.defined_names()]
+    defined = sorted((file, number) for _, number, file, _, _ in whole.facts.defined_as(names))
     for number, facts in NUMBERED:
         assert bytes(whole.text(number)) == facts.source.data
-        assert whole.file(number).file_hash == sha256(facts.source.data).hexdigest()
-        assert whole.symbols(number) == [as_stored(symbol) for symbol in facts.syntax.symbols]
+        symbols = [whole.facts.symbol(definition) for file, definition in defined if file == number]
+        assert symbols == [as_stored(symbol) for symbol in facts.syntax.symbols]
 
 
 def test_the_text_of_the_segment_holds_every_file_where_it_says(whole: LivePart) -> None:
@@ -116,6 +118,7 @@ def test_the_shown_part_of_a_chunk_agrees_with_its_row(whole: LivePart) -> None:
         for row, chunk in enumerate(facts.chunks, first):
             shown, stored = whole.passage(number, row), whole.chunk(row)
             assert shown.data.decode() == stored.text
+            assert shown.file_hash == sha256(facts.source.data).hexdigest()
             assert shown[3:4] + shown[5:] == (stored.file_hash, stored.start_line, stored.byte_start, stored.byte_end)
             assert (shown.kind, shown.language) == (stored.kind, stored.language)
             assert shown.nested == bool(chunk.breadcrumb)
@@ -150,11 +153,11 @@ def test_the_definitions_that_reach_from_one_byte_to_the_other_come_in_order(who
         for before in range(0, size + 1, 1 + size // 40):
             until = min(size, before + size // 9)
             holding = [symbol for symbol in symbols if symbol.start_byte < before and until < max(symbol.end_byte, 1)]
-            found = whole.reaching(number, before, until)
+            found = whole.facts.reaching(number, before, until)
             assert [(one.start, one.length) for one in found] == [
                 (symbol.start_byte, symbol.end_byte - symbol.start_byte) for symbol in holding
             ]
-            assert [whole.outline(one.number) for one in found] == [
+            assert [whole.facts.outline(one.number) for one in found] == [
                 (symbol.kind, symbol.container, symbol.name) for symbol in holding
             ]
 
@@ -164,9 +167,9 @@ def test_the_definitions_of_a_name_are_those_of_the_one_file() -> None:
     once = analyzed("b.py", b"class f:\n    pass\n", "python")
     with Segment.open(built([twice, once], ()), FOLDER) as segment:
         part = LivePart(segment, frozenset())
-        assert part.defined_in(0, "f") == [(s.kind, s.start_byte) for s in twice.syntax.symbols if s.name == "f"]
-        assert part.defined_in(1, "f") == [("class", 0)]
-        assert [part.symbol(number).kind for number, *_ in part.definitions_named("f")] == [
+        assert part.facts.defined_in(0, "f") == [(s.kind, s.start_byte) for s in twice.syntax.symbols if s.name == "f"]
+        assert part.facts.defined_in(1, "f") == [("class", 0)]
+        assert [part.facts.symbol(number).kind for number, *_ in part.facts.definitions_named("f")] == [
             "function",
             "method",
             "class",
@@ -174,12 +177,12 @@ def test_the_definitions_of_a_name_are_those_of_the_one_file() -> None:
 
 
 def test_definitions_and_uses_come_with_their_files_hidden_ones_too(whole: LivePart, part: LivePart) -> None:
-    names = [name.decode() for name in part.names()]
-    found = [(names[name], file) for name, file in zip(*map(np.ndarray.tolist, part.definitions()), strict=True)]
+    names = [name.decode() for name in part.facts.names()]
+    found = [(names[name], file) for name, file in zip(*map(np.ndarray.tolist, part.facts.definitions()), strict=True)]
     assert found == [(symbol.name, number) for number, facts in NUMBERED for symbol in facts.syntax.symbols]
-    used = {(names[name], file) for name, file in zip(*map(np.ndarray.tolist, part.uses()), strict=True)}
+    used = {(names[name], file) for name, file in zip(*map(np.ndarray.tolist, part.facts.uses()), strict=True)}
     assert used == {(use.name, number) for number, facts in NUMBERED for use in facts.syntax.references}
-    assert len(part.uses()[0]) == len(used)
+    assert len(part.facts.uses()[0]) == len(used)
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from cairn.source.root import path_key_ci
 from cairn.store.disk import Disk
 from cairn.store.format.columns import read_container, write_container
 from cairn.store.format.document import CHUNK_ROWS
+from cairn.store.format.facts import SegmentFacts
 from cairn.store.format.segment import Segment
 from cairn.syntax import identity
 from cairn.syntax.identity import CHUNKER_VERSION
@@ -90,9 +91,9 @@ def check_facts(segment: Segment, facts: FileFacts) -> None:
     assert (file.language, file.state, file.interface_hash) == (syntax.language, syntax.state, syntax.interface_hash)
     assert (file.skip, file.detail, file.chunks) == (None, "", len(facts.chunks))
     assert bytes(segment.text(file_id)) == source.data
-    assert segment.symbols(file_id) == [as_stored(symbol) for symbol in syntax.symbols]
-    assert segment.references(file_id) == list(syntax.references)
-    assert segment.imports(file_id) == list(syntax.imports)
+    assert SegmentFacts(segment).symbols(file_id) == [as_stored(symbol) for symbol in syntax.symbols]
+    assert SegmentFacts(segment).references(file_id) == list(syntax.references)
+    assert SegmentFacts(segment).imports(file_id) == list(syntax.imports)
     assert segment.exports(file_id) == syntax.exports
     assert segment.partial(file_id) == syntax.partial
     assert chunks_of(segment, file_id) == list(facts.chunks)
@@ -105,10 +106,10 @@ def check_names(segment: Segment, files: list[FileFacts]) -> None:
     names |= {use.name for _, syntax in numbered for use in syntax.references}
     for name in names | {"no such name"}:
         symbols = [(n, as_stored(s)) for n, syntax in numbered for s in syntax.symbols if s.name == name]
-        assert segment.symbols_named(name) == symbols
-        assert segment.files_defining(name) == sorted({n for n, _ in symbols})
+        assert SegmentFacts(segment).symbols_named(name) == symbols
+        assert SegmentFacts(segment).files_defining(name) == sorted({n for n, _ in symbols})
         uses = [(n, use) for n, syntax in numbered for use in syntax.references if use.name == name]
-        assert segment.references_named(name) == uses
+        assert SegmentFacts(segment).references_named(name) == uses
 
 
 # --- what comes back --------------------------------------------------------------------------------------------------
@@ -160,8 +161,9 @@ def test_a_skip_record_comes_back_and_has_nothing_else(segment: Segment) -> None
         assert file_id is not None
         assert segment.file(file_id) == record
         assert bytes(segment.text(file_id)) == b""
-        assert segment.chunks(file_id) == segment.symbols(file_id) == segment.references(file_id) == []
-        assert segment.imports(file_id) == []
+        facts = SegmentFacts(segment)
+        assert segment.chunks(file_id) == facts.symbols(file_id) == facts.references(file_id) == []
+        assert facts.imports(file_id) == []
         assert segment.exports(file_id) == segment.partial(file_id) == ()
 
 
@@ -410,14 +412,14 @@ def test_a_section_that_nobody_knows_is_passed_over() -> None:
 @pytest.mark.parametrize(
     ("statement", "ask"),
     [
-        ("UPDATE symbols SET name = 1 << 40 WHERE id = 0", lambda s: s.symbols(0)),
-        ("UPDATE symbols SET name = -1 WHERE id = 0", lambda s: s.symbols(0)),
-        ("UPDATE symbols SET container = 1 << 40 WHERE id = 1", lambda s: s.symbols(0)),
-        ("UPDATE symbols SET up = 1 << 40 WHERE id = 1", lambda s: s.symbols(0)),
+        ("UPDATE symbols SET name = 1 << 40 WHERE id = 0", lambda s: SegmentFacts(s).symbols(0)),
+        ("UPDATE symbols SET name = -1 WHERE id = 0", lambda s: SegmentFacts(s).symbols(0)),
+        ("UPDATE symbols SET container = 1 << 40 WHERE id = 1", lambda s: SegmentFacts(s).symbols(0)),
+        ("UPDATE symbols SET up = 1 << 40 WHERE id = 1", lambda s: SegmentFacts(s).symbols(0)),
         ("UPDATE files SET exports = x'010203' WHERE id = 0", lambda s: s.exports(0)),
         ("UPDATE files SET partial = x'01020304' WHERE id = 0", lambda s: s.partial(0)),
         ("UPDATE chunks SET breadcrumb = x'ffffffff' WHERE id = 0", lambda s: s.chunk(0)),
-        ("UPDATE imports SET module = 1 << 40", lambda s: s.imports(0)),
+        ("UPDATE imports SET module = 1 << 40", lambda s: SegmentFacts(s).imports(0)),
         ("UPDATE files SET skip = 999 WHERE id = 1", lambda s: s.records()),
         ("DELETE FROM files WHERE id = 0", lambda s: s.file(0)),
         ("DELETE FROM chunks WHERE id = 0", lambda s: s.chunk(0)),
@@ -430,7 +432,8 @@ def test_rows_that_lead_nowhere_are_damage_when_they_are_read(statement: str, as
 
 @pytest.mark.parametrize("file_id", [-1, len(KEYS), 10**12])
 def test_a_number_that_no_file_has_gives_no_other_file(segment: Segment, file_id: int) -> None:
-    for ask in (segment.file, segment.text, segment.chunks, segment.symbols, segment.references, segment.imports):
+    facts = SegmentFacts(segment)
+    for ask in (segment.file, segment.text, segment.chunks, facts.symbols, facts.references, facts.imports):
         with pytest.raises(StoreCorrupt):
             ask(file_id)
     with pytest.raises(StoreCorrupt):
@@ -447,8 +450,8 @@ def test_a_disk_that_cannot_be_read_is_not_taken_for_damage(segment: Segment) ->
         def close(self) -> None:
             pass
 
-    real, segment._db = segment._db, Unreadable()  # type: ignore[assignment]
+    real, segment.db = segment.db, Unreadable()  # type: ignore[assignment]
     with pytest.raises(OSError, match=r"rows\.sqlite") as told:
         segment.keys()
     assert told.value.errno == errno.EIO
-    segment._db = real
+    segment.db = real

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.limits import ENGINE_CANDIDATES, ENGINE_REST_SECONDS, ENGINE_SAMPLE
-from cairn.core.types import StoredFile, Symbol
 from cairn.engine.rows import scope_of
 from cairn.errors import EngineDamaged, EngineError
 from cairn.store import (
@@ -61,6 +60,41 @@ class DefinedName(NamedTuple):
     place: int
     kind: str
     container: str
+
+
+class FileAt(NamedTuple):
+    """One file of the table: its segment, its number there, and how far its rows are shifted there."""
+
+    part: LivePart
+    number: int
+    shift: int
+
+    def text(self) -> memoryview:
+        return self.part.text(self.number)
+
+    def passage(self, row: int) -> Passage:
+        """Return what is shown of a row of the file."""
+        return self.part.passage(self.number, row + self.shift)
+
+    def row_at(self, offset: int) -> int:
+        """Return the row that holds this offset of the file."""
+        return self.part.row_at(self.number, offset) - self.shift
+
+    def line_start(self, offset: int) -> int:
+        """Return where the line that holds this offset of the file begins."""
+        return self.part.line_start(self.number, offset)
+
+    def reaching(self, before: int, until: int) -> list[Reach]:
+        """Return the definitions that begin before the byte `before` and reach the byte `until`, in order."""
+        return self.part.facts.reaching(self.number, before, until)
+
+    def outline(self, definition: int) -> Outline:
+        """Return the outline of a definition of the file, by its number."""
+        return self.part.facts.outline(definition)
+
+    def defined_in(self, name: str) -> list[tuple[str, int]]:
+        """Return kind and first byte of each definition in the file with exactly this name."""
+        return self.part.facts.defined_in(self.number, name)
 
 
 class _Crossed(NamedTuple):
@@ -227,15 +261,15 @@ class LocalEngine:
 
     def _crossed(self) -> _Crossed:
         numbers: dict[bytes, int] = {}
-        names = [part.names() for part in self._parts]
+        names = [part.facts.names() for part in self._parts]
         defined, used = [], []
         for place, part in enumerate(self._parts):
-            number, file = self._live(place, *part.definitions())
+            number, file = self._live(place, *part.facts.definitions())
             own = {local: numbers.setdefault(names[place][local], len(numbers)) for local in set(number.tolist())}
             defined.append((np.array([own[local] for local in number.tolist()], np.int64), file))
         for place, part in enumerate(self._parts):
             shared = np.array([numbers.get(name, -1) for name in names[place]], np.int64)
-            number, file = self._live(place, *part.uses())
+            number, file = self._live(place, *part.facts.uses())
             known = shared[number] >= 0
             used.append((shared[number[known]], file[known]))
         files = len(self.paths)
@@ -257,13 +291,13 @@ class LocalEngine:
         found = [
             (int(self._places[index][file]), kind, index, number)
             for index, part in enumerate(self._parts)
-            for number, file, kind, _ in part.definitions_named(name)
+            for number, file, kind, _ in part.facts.definitions_named(name)
             if self._places[index][file] >= 0
         ]
         found.sort()
         read = len(found) <= inside
         return [
-            DefinedName(place, kind, self._parts[index].symbol(number).container if read else "")
+            DefinedName(place, kind, self._parts[index].facts.symbol(number).container if read else "")
             for place, kind, index, number in found
         ]
 
@@ -283,40 +317,10 @@ class LocalEngine:
         place = bisect_left(self.paths, path)
         return place if place < len(self.paths) and self.paths[place] == path else None
 
-    def file(self, place: int) -> StoredFile:
-        return self._part_of(place).file(int(self._number[place]))
-
-    def text(self, place: int) -> memoryview:
-        return self._part_of(place).text(int(self._number[place]))
-
-    def symbols(self, place: int) -> list[Symbol]:
-        return self._part_of(place).symbols(int(self._number[place]))
-
-    def passage(self, place: int, row: int) -> Passage:
-        """Return what is shown of a row of a file."""
-        inside = int(self._in_part[place]) + row - int(self.first_row[place])
-        return self._part_of(place).passage(int(self._number[place]), inside)
-
-    def line_start(self, place: int, offset: int) -> int:
-        """Return where the line that holds this offset of a file begins."""
-        return self._part_of(place).line_start(int(self._number[place]), offset)
-
-    def reaching(self, place: int, before: int, until: int) -> list[Reach]:
-        """Return the definitions of a file that begin before the byte `before` and reach the byte `until`, in order."""
-        return self._part_of(place).reaching(int(self._number[place]), before, until)
-
-    def outline(self, place: int, definition: int) -> Outline:
-        """Return the outline of a definition of a file, by its number."""
-        return self._part_of(place).outline(definition)
-
-    def defined_in(self, place: int, name: str) -> list[tuple[str, int]]:
-        """Return kind and first byte of each definition in a file with exactly this name."""
-        return self._part_of(place).defined_in(int(self._number[place]), name)
-
-    def row_at(self, place: int, offset: int) -> int:
-        """Return the row of a file that holds this offset."""
-        inside = self._part_of(place).row_at(int(self._number[place]), offset) - int(self._in_part[place])
-        return int(self.first_row[place]) + inside
+    def at(self, place: int) -> FileAt:
+        """Return one file of the table, to be read."""
+        part = self._part_of(place)
+        return FileAt(part, int(self._number[place]), int(self._in_part[place]) - int(self.first_row[place]))
 
     def chunk(self, row: int) -> ChunkRow:
         place = int(np.searchsorted(self.first_row, row, "right")) - 1

@@ -155,8 +155,9 @@ def _rows(seen: FileEvidence, files: NDArray[np.int64], defining: Signal | None)
 def _defined_at(seen: FileEvidence, place: int) -> int | None:
     """Return the row in which a file defines an identifier of the query, types before members; None without one."""
     names = {identifier.name for identifier in seen.query.identifiers}
-    found = [(kind not in TYPES, start) for name in names for kind, start in seen.engine.defined_in(place, name)]
-    return seen.engine.row_at(place, min(found)[1]) if found else None
+    file = seen.engine.at(place)
+    found = [(kind not in TYPES, start) for name in names for kind, start in file.defined_in(name)]
+    return file.row_at(min(found)[1]) if found else None
 
 
 def _parts(shares: Mapping[str, Signal], penalties: Signal, files: NDArray[np.int64]) -> list[Parts]:

@@ -60,7 +60,7 @@ class Alike(NamedTuple):
 def alike(engine: LocalEngine, row: int, *, same_file: bool, limit: int) -> Alike:
     """Return the rows most similar to a row, without the row itself; rows of its own file only with `same_file`."""
     place = int(engine.file_of_row[row])
-    words = _telling(engine, engine.passage(place, row).data.decode())
+    words = _telling(engine, engine.at(place).passage(row).data.decode())
     scores = bm25(engine, engine.matches(words), _FIELDS)
     near = engine.similarity(engine.vector(row))
     both = (_shares(scores, row) + _shares(near, row)) / 2
@@ -125,7 +125,7 @@ class Searcher:
         place = engine.find(path)
         if place is None:
             return None
-        row = engine.row_at(place, line_byte)
+        row = engine.at(place).row_at(line_byte)
         chunk = engine.chunk(row)
         found = alike(engine, row, same_file=same_file, limit=limit)
         hits = []

@@ -433,7 +433,7 @@ def phrase(seen: FileEvidence) -> Signal:
             held &= seen.holding[seen.query.terms.index(term)]
         likely = np.flatnonzero(held)
         for place in likely[np.argsort(-seen.text[likely], kind="stable")][:_MOST_READ].tolist():
-            if wanted.search(str(seen.engine.text(place), "utf-8", "replace")):
+            if wanted.search(str(seen.engine.at(place).text(), "utf-8", "replace")):
                 found[place] += 1 / len(seen.query.phrases)
     return found
 

@@ -87,7 +87,7 @@ class Snippets:
         symbol = chunk.around(*((inside[0], inside[-1]) if inside else (first, last)))
         if context > 0:
             context = min(context, MAX_CONTEXT_LINES)
-            before, after = _beyond(self._engine.text(place), chunk, context)
+            before, after = _beyond(self._engine.at(place).text(), chunk, context)
             from_, to = len(before) + first - context, len(before) + last + 1 + context
             everything = [*before, *shown, *after]
             body, begin = everything[max(0, from_) : to], chunk.start_line - len(before) + max(0, from_)
@@ -118,8 +118,8 @@ class _Row:
     """A row of a file, read and split into words once."""
 
     def __init__(self, engine: LocalEngine, place: int, row: int) -> None:
-        self._engine, self._place = engine, place
-        passage = engine.passage(place, row)
+        self._file = engine.at(place)
+        passage = self._file.passage(row)
         self.kind, self.nested, self.language, self.file_hash = passage[:4]
         self.data, self.start_line, self.byte_start, self.byte_end = passage[4:]
         self.words = _Words(_lines(self.data.decode()))
@@ -146,7 +146,7 @@ class _Row:
     @cached_property
     def _near(self) -> list[Reach]:
         """The definitions that reach into the first line of the chunk, or begin on one of its lines."""
-        return self._engine.reaching(self._place, self._starts[-1], self._starts[0])
+        return self._file.reaching(self._starts[-1], self._starts[0])
 
     def _first_from(self, byte: int) -> Reach | None:
         return next((one for one in self._near if byte <= one.start < self.byte_end), None)
@@ -154,7 +154,7 @@ class _Row:
     def _outline(self, one: Reach) -> Outline:
         found = self._outlines.get(one.number)
         if found is None:
-            found = self._outlines[one.number] = self._engine.outline(self._place, one.number)
+            found = self._outlines[one.number] = self._file.outline(one.number)
         return found
 
     def _line_start(self, line: int) -> int:
@@ -168,10 +168,10 @@ class _Row:
         """
         lines = self.data.split(b"\n")
         starts = _line_starts(lines[:-1], self.byte_start)
-        starts[0] = self._engine.line_start(self._place, self.byte_start)
+        starts[0] = self._file.line_start(self.byte_start)
         if not self.data.endswith(b"\n"):
             # The chunk ends inside its last line.
-            rest = bytes(self._engine.text(self._place)[self.byte_end :])
+            rest = bytes(self._file.text()[self.byte_end :])
             starts.append(self.byte_end + 1 + (rest.find(b"\n") if b"\n" in rest else len(rest)))
         return starts
 

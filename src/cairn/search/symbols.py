@@ -229,7 +229,7 @@ class SymbolFinder:
         # The same name may be in many segments and is matched once.
         self._numbers: dict[str, list[tuple[int, int]]] = {}
         for index, part in enumerate(self._parts):
-            for number, name in part.defined_names():
+            for number, name in part.facts.defined_names():
                 self._numbers.setdefault(name, []).append((index, number))
         self._names = sorted(self._numbers)
         self._table = NameTable(self._names)
@@ -254,7 +254,7 @@ class SymbolFinder:
         hits = [
             _Hit(*fits[index][numbered], not exported, _WEIGHT[kind], self._files[index][file], number, index)
             for index, part in enumerate(self._parts)
-            for numbered, number, file, kind, exported in part.defined_as(list(fits[index]))
+            for numbered, number, file, kind, exported in part.facts.defined_as(list(fits[index]))
             if (not kinds or kind in kinds) and chosen[self._files[index][file]]
         ]
         if around:
@@ -264,7 +264,7 @@ class SymbolFinder:
         return SymbolsFound(tuple(map(self._match, hits[:limit])), len(hits), coverage_of(self._texts, chosen))
 
     def _symbol(self, hit: _Hit) -> Symbol:
-        return self._parts[hit.part].symbol(hit.number)
+        return self._parts[hit.part].facts.symbol(hit.number)
 
     def _match(self, hit: _Hit) -> SymbolMatch:
         path, language = self._texts.paths[hit.place], self._texts.languages[hit.place]

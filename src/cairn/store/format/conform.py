@@ -10,6 +10,7 @@ from typing import Any
 from cairn.core.types import Symbol
 from cairn.errors import StoreCorrupt
 from cairn.store.format.columns import numbers
+from cairn.store.format.facts import SegmentFacts
 from cairn.store.format.rows import REFERENCE_KINDS
 from cairn.store.format.segment import Segment
 from cairn.store.format.tombstones import is_path_key
@@ -158,7 +159,7 @@ def _misplaced(segment: Segment) -> Iterator[str]:
 def _facts(segment: Segment) -> Iterator[str]:
     from cairn.store.format.soundness import sound_files  # noqa: PLC0415
 
-    sound = sound_files(segment)
+    sound, facts = sound_files(segment), SegmentFacts(segment)
     for file_id, record in enumerate(segment.records()):
         if file_id in sound:
             continue
@@ -166,9 +167,9 @@ def _facts(segment: Segment) -> Iterator[str]:
         segment.exports(file_id)
         segment.partial(file_id)
         size = 0 if record.skip else record.size
-        if not _sound(segment.symbols(file_id), size):
+        if not _sound(facts.symbols(file_id), size):
             yield f"The definitions of file {file_id} are not in it, or not in order."
-        if any(each.start_byte > size for each in segment.imports(file_id)):
+        if any(each.start_byte > size for each in facts.imports(file_id)):
             yield f"An import of file {file_id} is not in it."
 
 

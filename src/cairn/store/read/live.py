@@ -14,8 +14,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from cairn.core.types import StoredFile, Symbol
+from cairn.core.types import Symbol
 from cairn.store.format.columns import last_newline
+from cairn.store.format.facts import SegmentFacts
 from cairn.store.format.postings import Postings, Vectors, read_vectors
 from cairn.store.format.rows import ChunkRow, Outline, Passage, Reach
 from cairn.store.format.segment import Segment
@@ -27,11 +28,12 @@ Numbers = NDArray[np.int64]
 
 
 class LivePart:
-    """One segment of a view. Files are named by their number in the segment."""
+    """One segment of a view. Files are named by their number in the segment; `facts` are the definitions and uses."""
 
     def __init__(self, segment: Segment, hidden: frozenset[int]) -> None:
         self._segment = segment
         self._hidden = hidden
+        self.facts = LiveFacts(segment, hidden)
 
     @property
     def hidden(self) -> tuple[int, ...]:
@@ -73,9 +75,6 @@ class LivePart:
         """Return the text of the whole segment, hidden files included, and where each file begins in it."""
         return self._segment.whole_text(), self._segment.text_starts()
 
-    def file(self, number: int) -> StoredFile:
-        return self._segment.file(number)
-
     def text(self, number: int) -> memoryview:
         return self._segment.text(number)
 
@@ -85,8 +84,8 @@ class LivePart:
     def row_at(self, number: int, offset: int) -> int:
         """Return the chunk row that holds this offset of a file."""
         first, last = int(self.row_starts[number]), int(self.row_starts[number + 1])
-        starts = self._numbers("chunk.at")[first:last]
-        base = int(self._numbers("file.text")[number])
+        starts = _numbers(self._segment, "chunk.at")[first:last]
+        base = int(_numbers(self._segment, "file.text")[number])
         return first + max(0, int(np.searchsorted(starts, base + offset, "right")) - 1)
 
     def passage(self, number: int, row: int) -> Passage:
@@ -97,28 +96,34 @@ class LivePart:
         """Return where the line that holds this offset of a file begins."""
         return last_newline(self._segment.text(number), offset) + 1
 
+
+class LiveFacts:
+    """The definitions and uses in one segment of a view. Files, names and definitions go by their number in it."""
+
+    def __init__(self, segment: Segment, hidden: frozenset[int]) -> None:
+        self._segment = segment
+        self._facts = SegmentFacts(segment)
+        self._hidden = hidden
+
     def reaching(self, number: int, before: int, until: int) -> list[Reach]:
         """Return the definitions of a file that begin before the byte `before` and reach the byte `until`, in order."""
-        return self._segment.reaching(number, before, until)
+        return self._facts.reaching(number, before, until)
 
     def outline(self, definition: int) -> Outline:
         """Return the outline of a definition, by its number."""
-        return self._segment.outline(definition)
+        return self._facts.outline(definition)
 
     def defined_in(self, number: int, name: str) -> list[tuple[str, int]]:
         """Return kind and first byte of each definition in a file with exactly this name."""
-        return self._segment.defined_in(number, name)
-
-    def symbols(self, number: int) -> list[Symbol]:
-        return self._segment.symbols(number)
+        return self._facts.defined_in(number, name)
 
     def defined_names(self) -> list[tuple[int, str]]:
         """Return number and text of every name that has a definition in the segment, hidden files included."""
-        return [(number, self._segment.names[number]) for number in self._segment.defined()]
+        return [(number, self._segment.names[number]) for number in self._facts.defined()]
 
     def defined_as(self, names: Sequence[int]) -> list[tuple[int, int, int, str, bool]]:
         """Return the live definitions of these names: numbers of name, definition and file, kind, whether exported."""
-        return [row for row in self._segment.definitions_of(names) if row[2] not in self._hidden]
+        return [row for row in self._facts.definitions_of(names) if row[2] not in self._hidden]
 
     def definitions_named(self, name: str) -> list[tuple[int, int, str, bool]]:
         """Return live definitions with exactly this name: numbers of definition and file, kind, whether exported."""
@@ -126,32 +131,35 @@ class LivePart:
         return [] if number is None else [row[1:] for row in self.defined_as([number])]
 
     def symbol(self, number: int) -> Symbol:
-        return self._segment.symbol(number)
+        return self._facts.symbol(number)
 
     def names(self) -> list[bytes]:
         """Return every name in the segment, by its number."""
         text = bytes(self._segment.sections["names.text"])
-        at = self._numbers("names.at").tolist()
+        at = _numbers(self._segment, "names.at").tolist()
         return [text[start:end] for start, end in pairwise(at)]
 
     def definitions(self) -> tuple[Numbers, Numbers]:
         """Return name and file of every definition, hidden files included."""
         rows = self._segment.query("SELECT name FROM symbols ORDER BY id")
         names = np.fromiter((number for (number,) in rows), np.int64, len(rows))
-        starts = self._numbers("file.symbols").astype(np.int64)
+        starts = _numbers(self._segment, "file.symbols").astype(np.int64)
         return names, np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
     def uses(self) -> tuple[Numbers, Numbers]:
         """Return name and file of every use, each pair once, hidden files included."""
-        at, names = self._numbers("ways.at").astype(np.int64), self._numbers("ways.name").astype(np.int64)
+        at = _numbers(self._segment, "ways.at").astype(np.int64)
+        names = _numbers(self._segment, "ways.name").astype(np.int64)
         rows = np.asarray(self._segment.uses.row, np.int64)
-        files = np.searchsorted(self.row_starts, rows, "right") - 1
-        count = len(self.row_starts)
+        starts = _numbers(self._segment, "file.rows")
+        files = np.searchsorted(starts, rows, "right") - 1
+        count = len(starts)
         pairs = np.unique(np.repeat(names, np.diff(at)) * count + files)
         return pairs // count, pairs % count
 
-    def _numbers(self, name: str) -> NDArray[np.uint32]:
-        return np.frombuffer(self._segment.sections[name], "<u4")
+
+def _numbers(segment: Segment, name: str) -> NDArray[np.uint32]:
+    return np.frombuffer(segment.sections[name], "<u4")
 
 
 def live_parts(view: SnapshotView) -> tuple[LivePart, ...]:

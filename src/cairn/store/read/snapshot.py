@@ -16,6 +16,7 @@ from typing import NamedTuple
 from cairn.core.limits import MAX_TOMBSTONE_BYTES
 from cairn.core.types import Import, Reference, StoredFile, Symbol
 from cairn.errors import NoValidSnapshot, StoreCorrupt
+from cairn.store.format.facts import SegmentFacts
 from cairn.store.format.layout import READERS_LOCK, segment_folder
 from cairn.store.format.manifest import Manifest, SegmentRef, TombstoneRef
 from cairn.store.format.rows import ChunkRow
@@ -178,35 +179,35 @@ class SnapshotView(AbstractContextManager["SnapshotView"]):
 
     def symbols(self, path_key: str) -> list[Symbol]:
         found = self._find(path_key)
-        return found[0].symbols(found[1]) if found else []
+        return SegmentFacts(found[0]).symbols(found[1]) if found else []
 
     def references(self, path_key: str, kind: str | None = None) -> list[Reference]:
         """Return the uses of names in a file, all of them or those of one kind, in order of their place."""
         found = self._find(path_key)
-        return found[0].references(found[1], kind) if found else []
+        return SegmentFacts(found[0]).references(found[1], kind) if found else []
 
     def imports(self, path_key: str) -> list[Import]:
         found = self._find(path_key)
-        return found[0].imports(found[1]) if found else []
+        return SegmentFacts(found[0]).imports(found[1]) if found else []
 
     def symbols_named(self, name: str) -> Iterator[tuple[str, Symbol]]:
         """Yield every live definition with exactly this name, and the path of its file."""
         for part in self._parts:
-            for file_id, symbol in part.segment.symbols_named(name):
+            for file_id, symbol in SegmentFacts(part.segment).symbols_named(name):
                 if file_id not in part.hidden:
                     yield part.segment.key(file_id), symbol
 
     def files_defining(self, name: str) -> Iterator[str]:
         """Yield the path of every live file that defines exactly this name, each once."""
         for part in self._parts:
-            for file_id in part.segment.files_defining(name):
+            for file_id in SegmentFacts(part.segment).files_defining(name):
                 if file_id not in part.hidden:
                     yield part.segment.key(file_id)
 
     def references_named(self, name: str) -> Iterator[tuple[str, Reference]]:
         """Yield every live use of exactly this name, and the path of its file."""
         for part in self._parts:
-            for file_id, reference in part.segment.references_named(name):
+            for file_id, reference in SegmentFacts(part.segment).references_named(name):
                 if file_id not in part.hidden:
                     yield part.segment.key(file_id), reference
 
