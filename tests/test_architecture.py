@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import cairn
+from bench import house
 from tests.architecture import MEDIAN_LINES, complaints
 from tests.conformance import conforms
 from tests.conformance_report import PROJECT
@@ -223,6 +224,18 @@ def test_harmless_text_is_left_alone() -> None:
 
 def test_the_package_names_no_address_at_all() -> None:
     assert [file for file, path in MODULES.items() if re.search(r"https?://", path.read_text("utf-8"))] == []
+
+
+# --- classes ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_class_name_means_one_class_in_the_whole_package() -> None:
+    assert house.shared(house.classes(house.modules_of(PACKAGE))) == {}
+
+
+def test_no_class_has_more_public_methods_than_a_reader_keeps_in_mind() -> None:
+    methods = house.public_methods(house.modules_of(PACKAGE))
+    assert {name: count for name, count in methods.items() if count > house.MOST_METHODS} == {}
 
 
 # --- the pinned environment -------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from cairn.errors import Incompatible, StoreCorrupt
 from cairn.store.format.columns import read_container
 from cairn.store.format.conform import segment_problems
-from cairn.store.format.facts import SegmentFacts
 from cairn.store.format.segment import Segment
+from cairn.store.format.segment_facts import SegmentFacts
 from tests.lengths import at_length
 from tests.store.segments import opened
 from tests.store.test_segment import DATA, ROWS

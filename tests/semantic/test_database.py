@@ -19,7 +19,7 @@ import pytest
 from cairn.errors import CairnError, SemanticBusy, SemanticUnreadable, StoreNotOurs, Unsupported
 from cairn.semantic import database as module
 from cairn.semantic.database import TABLES, Connection, SemanticDatabase, has_contexts, register, stored
-from cairn.store.disk import Disk
+from cairn.store.disk import Disk, LooseFiles
 from tests.conformance import conforms
 from tests.semantic.pinned import CONTEXT
 from tests.support.faults import Faults
@@ -348,7 +348,7 @@ def test_trouble_of_the_disk_is_told_and_nothing_is_thrown_away(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Disk, "open_writable_database", refused)
+        patched.setattr(LooseFiles, "database", refused)
         with pytest.raises(CairnError):
             put(database, "b.py")
         patched.setattr(Disk, "read", refused)
@@ -389,7 +389,7 @@ def test_a_sqlite_that_ignores_a_pragma_is_not_trusted(
     def connect(*_: object) -> sqlite3.Connection:
         return sqlite3.connect(database.path, factory=Ignorant, isolation_level=None)
 
-    monkeypatch.setattr(Disk, "open_writable_database", connect)
+    monkeypatch.setattr(LooseFiles, "database", connect)
     with pytest.raises(AssertionError):
         put(database)
 

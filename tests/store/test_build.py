@@ -16,8 +16,8 @@ from cairn.core.tokens import terms_of
 from cairn.core.types import Chunk, FileFacts, Import, Reference, SkipReason, Symbol
 from cairn.store.format.build import MOST_CHUNK_BYTES, SegmentBuilder
 from cairn.store.format.columns import read_container
-from cairn.store.format.facts import SegmentFacts
 from cairn.store.format.postings import Postings
+from cairn.store.format.segment_facts import SegmentFacts
 from cairn.syntax.identity import CHUNKER_VERSION, chunk_hash, chunk_id
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk

@@ -1028,7 +1028,7 @@ def test_a_listing_with_stats_names_everything_and_follows_no_link(disk: Disk, h
     disk.create_bytes("b", b"123")
     disk.make_folder("a")
     (home / "data" / "store" / "my notes").symlink_to("/")
-    listed = disk.list_stats("")
+    listed = disk.usage.stats("")
     assert [name for name, _ in listed] == ["a", "b", "my notes"]
     assert [found.is_folder for _, found in listed] == [True, False, False]
     assert dict(listed)["b"] == disk.stat("b")
@@ -1050,12 +1050,12 @@ def test_what_goes_during_a_listing_is_left_out(disk: Disk, faults: Faults) -> N
             yield iter([Gone(), *entries])
 
     faults.around(os, "scandir", scandir)
-    assert [name for name, _ in disk.list_stats("")] == ["a", "b"]
+    assert [name for name, _ in disk.usage.stats("")] == ["a", "b"]
 
 
 def test_the_room_that_is_left_is_that_of_the_disk_below(disk: Disk, home: Path) -> None:
     found = os.statvfs(home)
-    assert 0 < disk.free_bytes() <= found.f_blocks * found.f_frsize
+    assert 0 < disk.usage.free_bytes() <= found.f_blocks * found.f_frsize
 
 
 def test_lines_are_added_to_a_file_that_only_we_can_read(tmp_path: Path) -> None:
@@ -1063,7 +1063,7 @@ def test_lines_are_added_to_a_file_that_only_we_can_read(tmp_path: Path) -> None
     try:
         with Disk.at(str(tmp_path / "home"), "logs", create=True) as disk:
             for text in (b"one\n", b"two\n"):
-                with disk.append("log") as out:
+                with disk.loose.append("log") as out:
                     out.write(text)
             assert disk.read("log", 100) == b"one\ntwo\n"
             assert stat.S_IMODE(disk.stat("log").mode) == 0o600
@@ -1081,7 +1081,7 @@ def test_lines_are_added_to_nothing_but_a_file(tmp_path: Path) -> None:
         try:
             for name, number in (("pipe", errno.EINVAL), ("link", errno.ELOOP)):
                 with pytest.raises(OSError) as refused:  # noqa: PT011 - the number is what matters
-                    disk.append(name)
+                    disk.loose.append(name)
                 assert refused.value.errno == number
         finally:
             os.close(reader)

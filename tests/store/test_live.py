@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cairn.store.format.facts as facts_module
+import cairn.store.format.segment_facts as facts_module
 from cairn.errors import StoreCorrupt
 from cairn.store.format.segment import Segment
 from cairn.store.read.live import LivePart, live_parts

@@ -17,7 +17,7 @@ import pytest
 
 import cairn.store.disk as disk_module
 from cairn.errors import StoreCorrupt
-from cairn.store.disk import Disk
+from cairn.store.disk import Disk, LooseFiles
 from cairn.store.registry import FILES, REGISTRY, RunOutcome, Tracked, open_registry, read_registry, sqlite_version
 from tests.conformance import conforms
 from tests.store.disks import MemoryDisk
@@ -270,7 +270,7 @@ def test_much_damage_is_survived(disk: Disk) -> None:
 
 WRITER = """
 import sys, itertools
-from cairn.store.disk import Disk
+from cairn.store.disk import Disk, LooseFiles
 from cairn.store.registry import open_registry
 from cairn.store.registry import Tracked
 with Disk.at(sys.argv[1], "") as disk:
@@ -317,7 +317,7 @@ def test_a_sqlite_that_ignores_a_pragma_is_not_trusted(disk: Disk, monkeypatch: 
     def connect(_: Disk, name: str) -> sqlite3.Connection:
         return sqlite3.connect(path(disk), factory=Ignorant, isolation_level=None)
 
-    monkeypatch.setattr(Disk, "open_writable_database", connect)
+    monkeypatch.setattr(LooseFiles, "database", connect)
     with pytest.raises(AssertionError):
         put(disk, A)
 

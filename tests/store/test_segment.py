@@ -23,8 +23,8 @@ from cairn.source.root import path_key_ci
 from cairn.store.disk import Disk
 from cairn.store.format.columns import read_container, write_container
 from cairn.store.format.document import CHUNK_ROWS
-from cairn.store.format.facts import SegmentFacts
 from cairn.store.format.segment import Segment
+from cairn.store.format.segment_facts import SegmentFacts
 from cairn.syntax import identity
 from cairn.syntax.identity import CHUNKER_VERSION
 from tests.conformance import conforms

@@ -11,7 +11,7 @@ import pytest
 
 from cairn.core.clock import SYSTEM_PROCESSES
 from cairn.errors import StoreIo, StoreNotOurs
-from cairn.store.disk import Disk
+from cairn.store.disk import Disk, DiskUsage
 from cairn.store.fs import DiskStat
 from cairn.store.publish.lease import RunKind, acquire
 from cairn.sync.inventory import Inventory, inventory, time_text
@@ -215,9 +215,9 @@ def test_a_store_that_the_disk_refuses_or_that_goes_meanwhile_hides_no_other(
 ) -> None:
     for name in ("broken", "gone", "whole"):
         shelf.put(name)
-    real, real_read = Disk.list_stats, Disk.read
+    real, real_read = DiskUsage.stats, Disk.read
 
-    def list_stats(self: Disk, path: str) -> list[tuple[str, DiskStat]]:
+    def stats(self: DiskUsage, path: str) -> list[tuple[str, DiskStat]]:
         if path.startswith("gone"):
             os.rename(shelf.path("gone"), shelf.home / "elsewhere")
         return real(self, path)
@@ -227,7 +227,7 @@ def test_a_store_that_the_disk_refuses_or_that_goes_meanwhile_hides_no_other(
             raise OSError(5, "Input/output error")
         return real_read(self, path, cap)
 
-    monkeypatch.setattr(Disk, "list_stats", list_stats)
+    monkeypatch.setattr(DiskUsage, "stats", stats)
     monkeypatch.setattr(Disk, "read", read)
     broken, gone, whole = shelf.look().stores
     assert (broken.trouble and broken.trouble.code) == "store_io"
@@ -238,6 +238,6 @@ def test_a_store_that_the_disk_refuses_or_that_goes_meanwhile_hides_no_other(
 def test_a_disk_that_fails_is_told_with_the_place(shelf: Shelf, faults: Faults) -> None:
     shelf.put("one")
 
-    faults.fail(Disk, "list_stats", OSError(5, "Input/output error"))
+    faults.fail(DiskUsage, "stats", OSError(5, "Input/output error"))
     with pytest.raises(StoreIo, match=str(shelf.data)):
         shelf.look()

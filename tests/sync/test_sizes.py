@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cairn.store.disk import Disk
+from cairn.store.disk import Disk, DiskUsage
 from cairn.store.fs import DiskStat
 from cairn.store.sizes import is_ours, size_of
 from cairn.sync.inventory import cache_size, free_space
+from tests.support.faults import Faults
 
 
 @pytest.fixture
@@ -49,15 +51,15 @@ def test_a_name_that_is_not_ours_is_named_and_what_is_below_it_is_left_alone(fol
     assert not any(map(is_ours, ["", "a b", "..", "a/../b", "/a", "a\n"]))
 
 
-def test_a_folder_that_goes_while_it_is_measured_holds_nothing(folder: Path) -> None:
-    class Vanishing(Disk):
-        def list_stats(self, path: str) -> list[tuple[str, DiskStat]]:
-            found = super().list_stats(path)
-            return [("gone", found[0][1]), *found] if not path else found
+def test_a_folder_that_goes_while_it_is_measured_holds_nothing(folder: Path, faults: Faults) -> None:
+    def with_a_name_that_goes(real: Any, usage: DiskUsage, path: str) -> list[tuple[str, DiskStat]]:
+        found = real(usage, path)
+        return [("gone", found[0][1]), *found] if not path else found
 
+    faults.around(DiskUsage, "stats", with_a_name_that_goes)
     (folder / "a").mkdir()
     (folder / "b").write_bytes(b"12345")
-    with Vanishing.at(str(folder.parent), "x") as disk:
+    with Disk.at(str(folder.parent), "x") as disk:
         assert size_of(disk, "") == (5, None)
 
 

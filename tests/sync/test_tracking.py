@@ -12,7 +12,7 @@ import pytest
 
 import cairn.sync.catchup as catchup_module
 from cairn.errors import Cancelled, FilesFailed
-from cairn.store.disk import Disk
+from cairn.store.disk import Disk, DiskUsage, LooseFiles
 from cairn.store.registry import REGISTRY, RunOutcome, Tracked, read_registry
 from cairn.sync.inventory import at_home
 from cairn.sync.tracking import Members, remembered
@@ -110,9 +110,7 @@ def test_a_sync_that_finds_nothing_or_nothing_new_to_say_does_not_touch_the_regi
     desk.put("a.py", "x = 2\n")
     desk.sync()
     opened: list[str] = []
-    faults.around(
-        Disk, "open_writable_database", lambda original, self, path: (opened.append(path), original(self, path))[1]
-    )
+    faults.around(LooseFiles, "database", lambda original, self, path: (opened.append(path), original(self, path))[1])
     before = (desk.home / REGISTRY).stat()
     desk.put("a.py", "x = 3\n")
     assert desk.sync().published
@@ -167,15 +165,16 @@ def test_two_hundred_lists_of_which_a_third_of_all_reads_fail_never_lose_a_membe
     assert len(whole.stores) == 3
     ledger = [shelf.ledger(name) for name in ("one", "two", "three")]
     draw = Random(7)
-    for door in ("read", "list_stats", "stat", "list_folder"):
-        original = getattr(Disk, door)
+    doors: tuple[tuple[type, str], ...] = ((Disk, "read"), (DiskUsage, "stats"), (Disk, "stat"), (Disk, "list_folder"))
+    for owner, door in doors:
+        original = getattr(owner, door)
 
         def fails(self: Disk, *arguments: Any, original: Any = original) -> Any:
             if draw.random() < 0.3:
                 raise OSError(draw.choice([errno.EIO, errno.EACCES, errno.ETIMEDOUT]), "injected")
             return original(self, *arguments)
 
-        monkeypatch.setattr(Disk, door, fails)
+        monkeypatch.setattr(owner, door, fails)
     for _ in range(200):
         found = members.look()
         assert [one.store_id for one in found.stores] == [one.store_id for one in whole.stores]

@@ -24,7 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from cairn.ask.gate import TRANSITIONS, Lifecycle
 from cairn.core.clock import SystemClock
 from cairn.errors import StoreError
-from cairn.store.disk import Disk
+from cairn.store.disk import Disk, LooseFiles
 from cairn.store.publish.lease import RunKind
 from cairn.sync import run as engine
 from cairn.sync.codebase import Codebase, open_codebase, place_of
@@ -38,8 +38,8 @@ from tests.sync.desk import extract_here
 
 # Every way to the disk that can fail: all that is asked of a store, but not to let go of it.
 DOORS = (
-    *("create", "create_bytes", "append", "make_folder", "move", "swap", "claim", "remove", "remove_folder", "seal"),
-    *("sync_file", "sync_folder", "read", "open_map", "open_database", "open_writable_database", "stat", "list_folder"),
+    *("create", "create_bytes", "make_folder", "move", "swap", "claim", "remove", "remove_folder", "seal"),
+    *("sync_file", "sync_folder", "read", "open_map", "open_database", "stat", "list_folder"),
 )
 READS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("find_symbol", {"name": "Lease"}),
@@ -76,9 +76,11 @@ class Trouble:
         self.die_at = 0
         for door in DOORS:
             monkeypatch.setattr(Disk, door, self._guarded(getattr(Disk, door)))
+        for door in ("append", "database"):
+            monkeypatch.setattr(LooseFiles, door, self._guarded(getattr(LooseFiles, door)))
 
     def _guarded(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        def guarded(disk: Disk, path: str, *given: Any, **more: Any) -> Any:
+        def guarded(disk: Disk | LooseFiles, path: str, *given: Any, **more: Any) -> Any:
             self.count += 1
             if self.die_at and self.count >= self.die_at:
                 os._exit(9)

@@ -87,12 +87,12 @@ class Log:
     def _append(self, data: bytes) -> None:
         if self._out is None:
             self._disk = self._disk or Disk.at(self._home, FOLDER, create=True)
-            self._out, self._size = self._disk.append(NAME), self._disk.stat(NAME).size
+            self._out, self._size = self._disk.loose.append(NAME), self._disk.stat(NAME).size
         if self._size and self._size + len(data) > self._most_bytes:
             self._out.close()
             assert self._disk is not None
             self._turn_over(self._disk)
-            self._out, self._size = self._disk.append(NAME), 0
+            self._out, self._size = self._disk.loose.append(NAME), 0
         self._out.write(data)
         self._size += len(data)
 

@@ -375,7 +375,7 @@ class SemanticDatabase:
     def _opened(self, disk: Disk, check: bool) -> Connection:
         with contextlib.ExitStack() as undo:
             try:
-                db = disk.open_writable_database(self._name)
+                db = disk.loose.database(self._name)
             except OSError as problem:
                 raise store_trouble(self.path, problem) from problem
             undo.callback(db.close)
@@ -420,7 +420,7 @@ class SemanticDatabase:
     def _at_work(self, disk: Disk) -> Connection:
         """The state that the last transaction left, read beside a writer or after a writer that was killed."""
         disk.stat(self._name)
-        db = disk.open_writable_database(self._name)
+        db = disk.loose.database(self._name)
         try:
             db.text_factory = _text
             db.execute("PRAGMA query_only = ON")

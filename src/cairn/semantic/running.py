@@ -171,7 +171,7 @@ def _scratch(home: str, clock: Clock) -> Iterator[tuple[Disk, str]]:
     """A folder for one run, removed at its end. Old folders of runs that were killed are removed too."""
     with Disk.at(home, SCRATCH, create=True) as disk:
         long_ago = clock.wall_ns() - int(INDEXER_SCRATCH_SECONDS * 1e9)
-        for name, found in disk.list_stats(""):
+        for name, found in disk.usage.stats(""):
             if name.startswith("run_") and found.mtime_ns < long_ago:
                 _removed(disk, name)
         folder = f"run_{secrets.token_hex(8)}"

@@ -44,20 +44,77 @@ _SMALL_DATABASE = 64 * KIB
 _DATABASE_SECONDS = 2.0
 
 
+class _Names:
+    """The names below one base folder, which is held open: each is found from there, through no link."""
+
+    __slots__ = ("base", "condemned")
+
+    def __init__(self, base: int) -> None:
+        self.base = base
+        self.condemned = Condemned()
+
+    def close(self) -> None:
+        """Close the base folder; a second call does nothing."""
+        # After the close the system may give the number to another file: forget it first.
+        fd, self.base = self.base, -1
+        if fd >= 0:
+            os.close(fd)
+
+    @contextlib.contextmanager
+    def folder_of(self, path: str) -> Iterator[tuple[int, str]]:
+        """Open the folder that holds this path's last name, and give that folder and the name."""
+        check_path(path)
+        *folders, name = path.split("/")
+        # The number is kept here: Ctrl-C can make this block end after the disk was closed, when `self.base` is no
+        # longer ours.
+        at = base = self.base
+        try:
+            for folder in folders:
+                outer, at = at, os.open(folder, _STEP, dir_fd=at)
+                # Ctrl-C may come after any line: `at` already names the inner folder, so nothing is closed twice below.
+                if outer != base:
+                    os.close(outer)
+            yield at, name
+        finally:
+            if at != base:
+                os.close(at)
+
+    @contextlib.contextmanager
+    def changing(self, path: str) -> Iterator[tuple[int, str]]:
+        """Do as `folder_of` for a change of the name: refused in a sealed folder, even to the superuser."""
+        with self.folder_of(path) as (at, name):
+            if not os.fstat(at).st_mode & stat.S_IWUSR:
+                refuse(errno.EACCES, path)
+            yield at, name
+
+    def opened(self, path: str, flags: int) -> AbstractContextManager[int]:
+        """Open a file or folder, none whose sync has failed."""
+        self.condemned.refuse(path)
+        with self.folder_of(path) as (at, name):
+            return _closing(os.open(name, flags, dir_fd=at))
+
+    def opened_folder(self, path: str) -> AbstractContextManager[int]:
+        """Open a folder to list or sync it; the empty path is the base folder."""
+        # Open the base folder again: two listings of one descriptor would share their position.
+        return self.opened(path, _FOLDER) if path else _closing(os.open(".", _FOLDER, dir_fd=self.base))
+
+
 class Disk(AbstractContextManager["Disk"]):
     """The real disk below one base folder. The folder is held open, so renaming it changes nothing. A context manager.
 
     Every path is walked name by name from the base folder without following a link, so no folder on the way can be
-    swapped for another.
+    swapped for another. Its methods are the contract `Fs` of a store. `loose` gives the files that are in no store, and
+    `usage` says what lies here and how much more fits.
     """
 
-    __slots__ = ("_base", "_clock", "_condemned", "modes", "path")
+    __slots__ = ("_clock", "_names", "loose", "modes", "path", "usage")
 
     def __init__(self, base: int, path: str, clock: Clock = SYSTEM_CLOCK, modes: Modes = PRIVATE) -> None:
-        self._base = base
+        self._names = _Names(base)
         self._clock = clock
-        self._condemned = Condemned()
         self.modes = modes
+        self.loose = LooseFiles(self._names, modes)
+        self.usage = DiskUsage(self._names)
         self.path = path
 
     @classmethod
@@ -93,44 +150,22 @@ class Disk(AbstractContextManager["Disk"]):
 
     def close(self) -> None:
         """Close the base folder; a second call does nothing."""
-        # After the close the system may give the number to another file: forget it first.
-        fd, self._base = self._base, -1
-        if fd >= 0:
-            os.close(fd)
+        self._names.close()
 
     def create(self, path: str) -> FileWriter:
-        with self._changing(path) as (at, name):
-            fd = os.open(name, _CREATE, self.modes.file, dir_fd=at)
-            try:
-                # The umask can remove permissions, even those of the owner.
-                os.fchmod(fd, self.modes.file)
-            except BaseException:
-                os.close(fd)
-                raise
-            return _DiskWriter(fd)
+        return _DiskWriter(_created(self._names, self.modes, path))
 
     def create_bytes(self, path: str, data: Data) -> None:
         with self.create(path) as out:
             out.write(data)
 
-    def append(self, path: str) -> FileWriter:
-        """Open a file, made if it is missing, to which lines are appended. It is no part of a store."""
-        with self._changing(path) as (at, name):
-            fd = os.open(name, _APPEND, self.modes.file, dir_fd=at)
-            try:
-                _require_file(os.fstat(fd), path)
-            except BaseException:
-                os.close(fd)
-                raise
-            return _DiskWriter(fd)
-
     def make_folder(self, path: str) -> None:
-        with self._changing(path) as (at, name):
+        with self._names.changing(path) as (at, name):
             _make_folder(name, at, self.modes)
 
     def move(self, old: str, new: str) -> None:
-        self._condemned.refuse_below(old)
-        with self._changing(old) as (source, name), self._changing(new) as (target, wanted):
+        self._names.condemned.refuse_below(old)
+        with self._names.changing(old) as (source, name), self._names.changing(new) as (target, wanted):
             found = os.stat(name, dir_fd=source, follow_symlinks=False)
             if not stat.S_ISDIR(found.st_mode):
                 refuse(errno.ENOTDIR, old)
@@ -146,28 +181,28 @@ class Disk(AbstractContextManager["Disk"]):
             os.rename(name, wanted, src_dir_fd=source, dst_dir_fd=target)
 
     def swap(self, temp: str, target: str) -> None:
-        self._condemned.refuse(temp, target)
-        with self._changing(temp) as (source, name), self._changing(target) as (at, wanted):
+        self._names.condemned.refuse(temp, target)
+        with self._names.changing(temp) as (source, name), self._names.changing(target) as (at, wanted):
             _require_file(os.stat(name, dir_fd=source, follow_symlinks=False), temp)
             os.replace(name, wanted, src_dir_fd=source, dst_dir_fd=at)
 
     def claim(self, source: str, name: str) -> None:
-        self._condemned.refuse(source, name)
-        with self._folder_of(source) as (at, given), self._changing(name) as (target, wanted):
+        self._names.condemned.refuse(source, name)
+        with self._names.folder_of(source) as (at, given), self._names.changing(name) as (target, wanted):
             _require_file(os.stat(given, dir_fd=at, follow_symlinks=False), source)
             os.link(given, wanted, src_dir_fd=at, dst_dir_fd=target, follow_symlinks=False)
 
     def remove(self, path: str) -> None:
-        with self._changing(path) as (at, name):
+        with self._names.changing(path) as (at, name):
             os.unlink(name, dir_fd=at)
-        self._condemned.discard(path)
+        self._names.condemned.discard(path)
 
     def remove_folder(self, path: str) -> None:
-        with self._changing(path) as (at, name):
+        with self._names.changing(path) as (at, name):
             os.rmdir(name, dir_fd=at)
 
     def seal(self, path: str) -> None:
-        with self._opened(path, _READ) as fd:
+        with self._names.opened(path, _READ) as fd:
             found = os.fstat(fd)
             is_folder = stat.S_ISDIR(found.st_mode)
             if not is_folder:
@@ -175,24 +210,24 @@ class Disk(AbstractContextManager["Disk"]):
             _change_mode(fd, found, self.modes.sealed_folder if is_folder else self.modes.sealed_file)
 
     def unseal(self, path: str) -> None:
-        with self._opened(path, _FOLDER) as fd:
+        with self._names.opened(path, _FOLDER) as fd:
             _change_mode(fd, os.fstat(fd), self.modes.folder)
 
     def sync_file(self, path: str) -> None:
-        with self._opened(path, _READ) as fd:
+        with self._names.opened(path, _READ) as fd:
             _require_file(os.fstat(fd), path)
             try:
                 os.fsync(fd)
             except OSError:
-                self._condemned.add(path)
+                self._names.condemned.add(path)
                 raise
 
     def sync_folder(self, path: str) -> None:
-        with self._opened_folder(path) as fd:
+        with self._names.opened_folder(path) as fd:
             os.fsync(fd)
 
     def read(self, path: str, cap: int) -> bytes:
-        with self._opened(path, _READ) as fd:
+        with self._names.opened(path, _READ) as fd:
             found = os.fstat(fd)
             _require_file(found, path)
             data = bytearray()
@@ -204,7 +239,7 @@ class Disk(AbstractContextManager["Disk"]):
         return bytes(data)
 
     def open_map(self, path: str) -> Map:
-        with self._opened(path, _READ) as fd:
+        with self._names.opened(path, _READ) as fd:
             found = os.fstat(fd)
             _require_file(found, path)
             # An empty file cannot be mapped.
@@ -215,7 +250,7 @@ class Disk(AbstractContextManager["Disk"]):
         if self.stat(path).size <= _SMALL_DATABASE:
             # A database in memory holds no descriptor; a process may have a thousand in all.
             return database_of(self.read(path, _SMALL_DATABASE))
-        with self._opened(path, _READ) as fd, contextlib.ExitStack() as undo:
+        with self._names.opened(path, _READ) as fd, contextlib.ExitStack() as undo:
             found = os.fstat(fd)
             _require_file(found, path)
             try:
@@ -237,44 +272,16 @@ class Disk(AbstractContextManager["Disk"]):
             undo.pop_all()
             return db
 
-    def open_writable_database(self, path: str) -> sqlite3.Connection:
-        """Open a database, made if it is missing, that is written in transactions; the caller closes it.
-
-        The database is no part of a store: SQLite itself writes it, and its log, by name in this folder.
-        """
-        with contextlib.suppress(FileExistsError):
-            self.create_bytes(path, b"")
-        with self._folder_of(path) as (at, name):
-            _require_file(os.stat(name, dir_fd=at, follow_symlinks=False), path)
-            uri = f"file:/dev/fd/{at}/{name}?mode=rw"
-            db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_DATABASE_SECONDS)
-        db.execute("PRAGMA trusted_schema = OFF")
-        return db
-
     def stat(self, path: str) -> DiskStat:
         if not path:
-            return _file_stat(os.fstat(self._base))
-        self._condemned.refuse(path)
-        with self._folder_of(path) as (at, name):
+            return _file_stat(os.fstat(self._names.base))
+        self._names.condemned.refuse(path)
+        with self._names.folder_of(path) as (at, name):
             return _file_stat(os.stat(name, dir_fd=at, follow_symlinks=False))
 
     def list_folder(self, path: str) -> list[str]:
-        with self._opened_folder(path) as fd:
+        with self._names.opened_folder(path) as fd:
             return sorted(os.listdir(fd))
-
-    def list_stats(self, path: str) -> list[tuple[str, DiskStat]]:
-        """Return all names in a folder, sorted, with their stats, but for names that vanish meanwhile."""
-        found = []
-        with self._opened_folder(path) as fd, os.scandir(fd) as entries:
-            for entry in entries:
-                with contextlib.suppress(FileNotFoundError):
-                    found.append((entry.name, _file_stat(entry.stat(follow_symlinks=False))))
-        return sorted(found)
-
-    def free_bytes(self) -> int:
-        """Return how many bytes this user can still write to the disk of the base folder."""
-        found = os.fstatvfs(self._base)
-        return found.f_bavail * found.f_frsize
 
     @contextlib.contextmanager
     def lock(self, path: str, *, exclusive: bool, timeout: float) -> Iterator[None]:
@@ -293,8 +300,8 @@ class Disk(AbstractContextManager["Disk"]):
 
     def _try_lock(self, path: str, kind: int) -> int:
         """Return a descriptor that holds the lock, or -1."""
-        self._condemned.refuse(path)
-        with self._folder_of(path) as (at, name):
+        self._names.condemned.refuse(path)
+        with self._names.folder_of(path) as (at, name):
             fd = os.open(name, _READ, dir_fd=at)
             try:
                 _require_file(os.fstat(fd), path)
@@ -310,41 +317,76 @@ class Disk(AbstractContextManager["Disk"]):
                 raise
             return fd
 
-    @contextlib.contextmanager
-    def _folder_of(self, path: str) -> Iterator[tuple[int, str]]:
-        """Open the folder that holds this path's last name, and give that folder and the name."""
-        check_path(path)
-        *folders, name = path.split("/")
-        # The number is kept here: Ctrl-C can make this block end after the disk was closed, when `self._base` is no
-        # longer ours.
-        at = base = self._base
+
+class LooseFiles:
+    """The files below a base folder that belong to no store and are changed where they lie: logs and databases."""
+
+    __slots__ = ("_modes", "_names")
+
+    def __init__(self, names: _Names, modes: Modes) -> None:
+        self._names = names
+        self._modes = modes
+
+    def append(self, path: str) -> FileWriter:
+        """Open a file, made if it is missing, to which lines are appended."""
+        with self._names.changing(path) as (at, name):
+            fd = os.open(name, _APPEND, self._modes.file, dir_fd=at)
+            try:
+                _require_file(os.fstat(fd), path)
+            except BaseException:
+                os.close(fd)
+                raise
+            return _DiskWriter(fd)
+
+    def database(self, path: str) -> sqlite3.Connection:
+        """Open a database, made if it is missing, that is written in transactions; the caller closes it.
+
+        SQLite itself writes it, and its log, by name in this folder.
+        """
+        with contextlib.suppress(FileExistsError):
+            os.close(_created(self._names, self._modes, path))
+        with self._names.folder_of(path) as (at, name):
+            _require_file(os.stat(name, dir_fd=at, follow_symlinks=False), path)
+            uri = f"file:/dev/fd/{at}/{name}?mode=rw"
+            db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_DATABASE_SECONDS)
+        db.execute("PRAGMA trusted_schema = OFF")
+        return db
+
+
+class DiskUsage:
+    """What lies below a base folder, and how much more fits."""
+
+    __slots__ = ("_names",)
+
+    def __init__(self, names: _Names) -> None:
+        self._names = names
+
+    def stats(self, path: str) -> list[tuple[str, DiskStat]]:
+        """Return all names in a folder, sorted, with their stats, but for names that vanish meanwhile."""
+        found = []
+        with self._names.opened_folder(path) as fd, os.scandir(fd) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):
+                    found.append((entry.name, _file_stat(entry.stat(follow_symlinks=False))))
+        return sorted(found)
+
+    def free_bytes(self) -> int:
+        """Return how many bytes this user can still write to the disk of the base folder."""
+        found = os.fstatvfs(self._names.base)
+        return found.f_bavail * found.f_frsize
+
+
+def _created(names: _Names, modes: Modes, path: str) -> int:
+    """Create an empty file and return its descriptor."""
+    with names.changing(path) as (at, name):
+        fd = os.open(name, _CREATE, modes.file, dir_fd=at)
         try:
-            for folder in folders:
-                outer, at = at, os.open(folder, _STEP, dir_fd=at)
-                # Ctrl-C may come after any line: `at` already names the inner folder, so nothing is closed twice below.
-                if outer != base:
-                    os.close(outer)
-            yield at, name
-        finally:
-            if at != base:
-                os.close(at)
-
-    @contextlib.contextmanager
-    def _changing(self, path: str) -> Iterator[tuple[int, str]]:
-        """Do as `_folder_of` for a change of the name: refused in a sealed folder, even to the superuser."""
-        with self._folder_of(path) as (at, name):
-            if not os.fstat(at).st_mode & stat.S_IWUSR:
-                refuse(errno.EACCES, path)
-            yield at, name
-
-    def _opened(self, path: str, flags: int) -> AbstractContextManager[int]:
-        self._condemned.refuse(path)
-        with self._folder_of(path) as (at, name):
-            return _closing(os.open(name, flags, dir_fd=at))
-
-    def _opened_folder(self, path: str) -> AbstractContextManager[int]:
-        # Open the base folder again: two listings of one descriptor would share their position.
-        return self._opened(path, _FOLDER) if path else _closing(os.open(".", _FOLDER, dir_fd=self._base))
+            # The umask can remove permissions, even those of the owner.
+            os.fchmod(fd, modes.file)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
 
 
 class _DiskWriter(AbstractContextManager[FileWriter]):

@@ -128,7 +128,7 @@ def _sound(disk: Disk) -> tuple[sqlite3.Connection, bool]:
 def _opened(disk: Disk) -> tuple[sqlite3.Connection, bool]:
     """Return a connection in a transaction, with the table made and the whole file checked."""
     with contextlib.ExitStack() as undo:
-        db = disk.open_writable_database(REGISTRY)
+        db = disk.loose.database(REGISTRY)
         undo.callback(db.close)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")

@@ -33,7 +33,7 @@ def size_of(disk: Disk, folder: str, tell: Measured = lambda _: None) -> Size:
     while left:
         here = left.pop()
         with contextlib.suppress(FileNotFoundError):
-            names = disk.list_stats(here)
+            names = disk.usage.stats(here)
             tell(len(names))
             for name, found in names:
                 if not is_ours(name):
@@ -65,9 +65,9 @@ def parts_of_store(disk: Disk, active: Manifest | None) -> Counter[str]:
         # A snapshot also reads the tombstones that earlier snapshots added.
         live |= {ref.path.rpartition("/")[0] for ref in active.tombstones}
     parts = Counter[str]()
-    for name, found in disk.list_stats(""):
+    for name, found in disk.usage.stats(""):
         if name in (SEGMENTS, SNAPSHOTS) and found.is_folder:
-            for inner, below in disk.list_stats(name):
+            for inner, below in disk.usage.stats(name):
                 path = f"{name}/{inner}"
                 parts["live" if path in live else "older"] += _size(disk, path, below)
         else:

@@ -104,7 +104,7 @@ def _mine(disk: Disk, shown: str) -> Check:
 
 
 def _space(disk: Disk, shown: str) -> Check:
-    free = disk.free_bytes()
+    free = disk.usage.free_bytes()
     left = f"{free // MIB:,} MiB left on the disk of {shown}"
     if free >= _LITTLE_SPACE:
         return Check("disk", None, left)

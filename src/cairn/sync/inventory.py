@@ -34,7 +34,7 @@ def at_home(home: str, below: str, clock: Clock = SYSTEM_CLOCK) -> Disk:
 
 def disk_use(disk: Disk, active: Manifest | None, home: str) -> DiskUse:
     """Return what a store takes, part by part, with the cache that all stores share and the free space of the disk."""
-    return DiskUse(**Home.parts_of(disk, active), embedding_cache=cache_size(home), free=disk.free_bytes())
+    return DiskUse(**Home.parts_of(disk, active), embedding_cache=cache_size(home), free=disk.usage.free_bytes())
 
 
 def cache_size(home: str) -> int | None:
@@ -52,7 +52,7 @@ def free_space(home: str) -> int | None:
     """Return the free space on the disk of the user's folder; None when the folder does not exist or cannot be read."""
     try:
         with at_home(home, "") as disk:
-            return disk.free_bytes()
+            return disk.usage.free_bytes()
     except (OSError, StoreError):
         return None
 
@@ -111,7 +111,7 @@ def inventory(
     with open_data(home) as data:
         if data is None:
             return Inventory()
-        listed = data.list_stats("")
+        listed = data.usage.stats("")
         names = [name for name, found in listed if found.is_folder]
         stores, leftovers = list(filter(Home.is_store, names)), tuple(filter(Home.is_leftover, names))
         ours = {*stores, *leftovers}

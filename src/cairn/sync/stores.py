@@ -255,7 +255,7 @@ class _Purge:
         except FileNotFoundError:
             return
         with disk:
-            listed = disk.list_stats("")
+            listed = disk.usage.stats("")
             # The record of what was written into agents' settings stays: `cairn uninstall` needs it. Indexers stay: the
             # user installed them.
             known = (DATA, USER_CONFIG_NAME, INSTALLED_NAME, BEARER_NAME, TOOLS_NAME, *_FOLDERS, *_FILES)

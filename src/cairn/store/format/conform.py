@@ -10,9 +10,9 @@ from typing import Any
 from cairn.core.types import Symbol
 from cairn.errors import StoreCorrupt
 from cairn.store.format.columns import numbers
-from cairn.store.format.facts import SegmentFacts
 from cairn.store.format.rows import REFERENCE_KINDS
 from cairn.store.format.segment import Segment
+from cairn.store.format.segment_facts import SegmentFacts
 from cairn.store.format.tombstones import is_path_key
 
 _NUMBERED = (

@@ -1,4 +1,4 @@
-"""Open a sealed segment, and read its files and chunk rows as they were put in. `facts.py` reads the other tables.
+"""Open a sealed segment, and read its files and chunk rows as they were put in; `segment_facts.py` reads the rest.
 
 Only the store uses this module: everybody else asks a view, which knows which rows are live.
 """
@@ -102,7 +102,8 @@ def damaged(error: Exception) -> NoReturn:
 class Segment(AbstractContextManager["Segment"]):
     """One open segment. `files` counts files with text; the numbers of files also count skip records.
 
-    The attributes whose names end in `_at` say where each file, or chunk, begins in a table; `facts.py` reads them too.
+    The attributes whose names end in `_at` say where each file, or chunk, begins in a table. `SegmentFacts` reads them
+    too.
     """
 
     def __init__(self, db: sqlite3.Connection, sections: dict[str, memoryview], resources: ExitStack) -> None:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from cairn.core.types import Symbol
 from cairn.store.format.columns import last_newline
-from cairn.store.format.facts import SegmentFacts
 from cairn.store.format.postings import Postings, Vectors, read_vectors
 from cairn.store.format.rows import ChunkRow, Outline, Passage, Reach
 from cairn.store.format.segment import Segment
+from cairn.store.format.segment_facts import SegmentFacts
 from cairn.store.read.snapshot import SnapshotView
 
 __all__ = ["LivePart", "Outline", "Passage", "Reach", "live_parts"]

@@ -16,12 +16,12 @@ from typing import NamedTuple
 from cairn.core.limits import MAX_TOMBSTONE_BYTES
 from cairn.core.types import Import, Reference, StoredFile, Symbol
 from cairn.errors import NoValidSnapshot, StoreCorrupt
-from cairn.store.format.facts import SegmentFacts
 from cairn.store.format.layout import READERS_LOCK, segment_folder
 from cairn.store.format.manifest import Manifest, SegmentRef, TombstoneRef
 from cairn.store.format.rows import ChunkRow
 from cairn.store.format.seal import Remembered, load_digests, require
 from cairn.store.format.segment import Segment
+from cairn.store.format.segment_facts import SegmentFacts
 from cairn.store.format.tombstones import Tombstone, decode_tombstones
 from cairn.store.fs import Fs, read_whole
 from cairn.store.publish.generations import published, read_claims
