@@ -13,7 +13,9 @@ from cairn.cli.output import Output, ProgressBar, counted
 from cairn.core.limits import DEFAULT_RESULTS, MAX_ENVELOPE_BYTES, MAX_RESULTS
 from cairn.core.text import plain
 from cairn.errors import UsageError
+from cairn.source.git import GitHistory
 from cairn.source.root import printable
+from cairn.sync.codebase import open_codebase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,8 +112,6 @@ def _from_git(options: argparse.Namespace, way: AskingWay, progress: ProgressBar
         history_of,
     )
     from cairn.evaluation.scoring import ask, folder_as_codebase  # noqa: PLC0415
-    from cairn.source.git import GitHistory  # noqa: PLC0415
-    from cairn.sync.codebase import open_codebase  # noqa: PLC0415
 
     here = open_codebase(options.root, os.environ)
     git = GitHistory(here.root)

@@ -22,6 +22,7 @@ from cairn.source.ignore import IgnoreRule, RuleSet, decide, parse_rules
 from cairn.source.root import printable, relative_to_root
 from cairn.source.walk import CAIRNIGNORE, GITIGNORE, walk_to
 from cairn.sync.codebase import open_codebase
+from cairn.sync.pool import extract_all
 from cairn.sync.report import FailedFile, RunOptions, RunReport
 from cairn.sync.survey import Survey, survey
 
@@ -148,8 +149,6 @@ def _must_exist(tree: Tree, raw: bytes) -> None:
 def _explain(root: Root, tree: Tree, raw: bytes, walked: WalkResult, limits: LimitConfig) -> Explanation:
     for candidate in walked.candidates:
         if candidate.raw == raw:
-            from cairn.sync.pool import extract_all  # noqa: PLC0415 - brings the grammars
-
             outcome = next(extract_all(root, [candidate], limits))
             late = outcome if isinstance(outcome, Skip) else None
             facts = outcome if isinstance(outcome, FileFacts) else None

@@ -7,6 +7,7 @@ import sys
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TextIO
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
@@ -85,8 +86,6 @@ class Surroundings:
 
 def prepare_all(sessions: Sequence[Session], policy: Policy, output: Output) -> None:
     """Do the step before the read for every codebase, with a progress bar when it takes long."""
-    from dataclasses import replace  # noqa: PLC0415
-
     from cairn.ask.prepare import prepare  # noqa: PLC0415 - numpy takes a tenth of a second
 
     for session in sessions:

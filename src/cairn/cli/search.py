@@ -12,11 +12,11 @@ from itertools import groupby
 from typing import IO, Any
 
 from cairn.answer.envelope import error as error_envelope
-from cairn.answer.search import freshness_sentence, search_envelope
+from cairn.answer.search import freshness_sentence, gravest, search_envelope
 from cairn.ask.gate import gate_error
 from cairn.ask.prepare import Policy
 from cairn.ask.questions import SEARCH
-from cairn.ask.session import Session, ask_all
+from cairn.ask.session import Session, ask_all, hold_page
 from cairn.ask.values import Answer, Page, Source
 from cairn.cli.options import configure_question
 from cairn.cli.output import Output, counted, prepare_all
@@ -25,7 +25,8 @@ from cairn.core.limits import MAX_BATCH_LINE_BYTES
 from cairn.core.options import Face
 from cairn.core.text import plain
 from cairn.errors import BatchUnreadable, CairnError, InvalidQuery, PathNotFound, UsageError
-from cairn.search.types import Hit
+from cairn.search.searcher import check
+from cairn.search.types import Hit, SearchRequest
 from cairn.source.root import printable
 
 # --- Printing the answer to a search: an envelope for programs, a few lines for each result for people.
@@ -161,8 +162,6 @@ def run_search(options: argparse.Namespace, output: Output) -> int:
     policy = read_policy(options, output) if options.continuation is None else None
     with output.around.sessions(targets, policy, output, read_only=options.read_only) as sessions:
         if options.continuation is not None:
-            from cairn.ask.session import hold_page  # noqa: PLC0415
-
             hold_page(sessions, options.continuation)
         prepared = SYSTEM_CLOCK.monotonic()
         answers, page = _ask(sessions, request, options.continuation)
@@ -181,9 +180,6 @@ def _answer_batch(targets: Sequence[Target], options: argparse.Namespace, output
 
 def request_of(options: argparse.Namespace, query: str, k: int | None = None) -> SearchRequest:
     """Return the request of a command line; raises what is wrong with it before anything is indexed."""
-    from cairn.search.searcher import check  # noqa: PLC0415 - numpy takes a tenth of a second
-    from cairn.search.types import SearchRequest  # noqa: PLC0415
-
     given = {**vars(options), "query": query}
     request = SearchRequest(**SEARCH.values(Face.CLI, given if k is None else {**given, "limit": k}))
     check(request)
@@ -201,8 +197,6 @@ def _targets(paths: Sequence[str], options: argparse.Namespace, output: Output) 
 
 def read_policy(options: argparse.Namespace, output: Output) -> Policy:
     """Return what may be done before a read: nothing for `--no-sync` and for the next page of an answer."""
-    from cairn.ask.prepare import Policy  # noqa: PLC0415
-
     looks = not options.no_sync and getattr(options, "continuation", None) is None
     return Policy(create=looks, sync=looks, stale_ok=options.stale_ok, consent=lambda files: _consent(files, output))
 
@@ -217,8 +211,6 @@ def _consent(files: int, output: Output) -> bool:
 
 
 def _ask(sessions: Sequence[Session], request: SearchRequest, continuation: str | None) -> tuple[list[Answer], Page]:
-    from cairn.ask.session import ask_all  # noqa: PLC0415
-
     return ask_all(sessions, request, continuation)
 
 
@@ -229,10 +221,6 @@ def _tell(
     timings: Sequence[tuple[str, float]],
     output: Output,
 ) -> int:
-    from cairn.answer.search import gravest  # noqa: PLC0415
-    from cairn.ask.gate import gate_error  # noqa: PLC0415
-    from cairn.source.root import printable  # noqa: PLC0415
-
     found = [answer for answer in answers if answer.found is not None]
     if options.json:
         output.line(search_envelope(answers, page, timings).to_json())

@@ -15,18 +15,21 @@ from typing import Any, NoReturn
 from cairn import __version__
 from cairn.answer.envelope import encode
 from cairn.answer.machine import daemon_status
+from cairn.ask.gate import gate_error
 from cairn.cli.index import notes, summary
 from cairn.cli.output import Output, counted, sized
 from cairn.core.config import DAEMON_OFF, cairn_home, load_config, read_user_config, user_config_path
 from cairn.core.limits import DAEMON_DRAIN_SECONDS, DAEMON_HELLO_SECONDS, DAEMON_START_SECONDS
 from cairn.core.text import plain
 from cairn.daemon.address import dial, peer
-from cairn.daemon.client import Connection, Gone, connect, log_of, stop_daemon
+from cairn.daemon.client import Connection, Gone, connect, ensure_daemon, log_of, stop_daemon
 from cairn.daemon.frames import BadFrame, hello, receive, send
 from cairn.errors import CairnError, DaemonFailed, McpMissing, NotIndexed, UsageError
 from cairn.source.programs import bar_programs_of
 from cairn.source.root import find_root, printable
 from cairn.sync.codebase import Codebase, open_codebase
+from cairn.sync.report import RunReport
+from cairn.sync.status import look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,8 +96,6 @@ def _render(workspace: Workspace, body: Mapping[str, Any], emit: Emit, cancelled
 
 
 def _start(home: str, environ: Mapping[str, str], output: Output) -> int:
-    from cairn.daemon.client import ensure_daemon  # noqa: PLC0415 - see above
-
     found = ensure_daemon(home, environ, _FACE, seconds=2 * DAEMON_START_SECONDS)
     if found is None:
         raise DaemonFailed(what=_stranger(home, environ) or _NOT_STARTED, log=log_of(home))
@@ -184,9 +185,7 @@ def run_watch(options: argparse.Namespace, output: Output) -> int:
     codebase = open_codebase(options.root, os.environ)
     from cairn.answer.runs import status_gate  # noqa: PLC0415
     from cairn.ask.allowed import Allowed  # noqa: PLC0415 - brings numpy; a wrong root is told before
-    from cairn.ask.gate import gate_error  # noqa: PLC0415 - see below
     from cairn.ask.refusing import refuse_other_model  # noqa: PLC0415
-    from cairn.sync.status import look  # noqa: PLC0415
     from cairn.watch.watcher import WatchedWorkspace  # noqa: PLC0415
 
     root, home = codebase.root.path, cairn_home(os.environ)
@@ -249,7 +248,6 @@ class _WatchLines:
 
     def run(self, ended: Run) -> None:
         from cairn.answer.runs import run_envelope  # noqa: PLC0415
-        from cairn.sync.report import RunReport  # noqa: PLC0415
 
         output, report = self._output, ended.report
         if isinstance(ended.error, NotIndexed):

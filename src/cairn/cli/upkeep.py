@@ -11,6 +11,7 @@ from cairn.answer.runs import (
     collect_report,
     compact_report,
     health_report,
+    repair_envelope,
     stores_report,
     upgrade_report,
     worst_first,
@@ -24,9 +25,9 @@ from cairn.semantic.database import SemanticDatabase
 from cairn.source.root import printable
 from cairn.store import RepairPlan, RepairScope
 from cairn.sync.codebase import open_codebase, place_of
-from cairn.sync.report import HealthFinding, Severity
+from cairn.sync.report import HealthFinding, RunOptions, Severity
 from cairn.sync.status import later_warnings, reading
-from cairn.sync.stores import StoresCollected
+from cairn.sync.stores import StoresCollected, collect_stores
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -194,7 +195,6 @@ def run_repair(options: argparse.Namespace, output: Output) -> int:
     codebase = open_codebase(options.root, os.environ)
     # Reading rows needs numpy; `--help` does not.
     from cairn.sync.repair import plan, repair  # noqa: PLC0415
-    from cairn.sync.report import RunOptions  # noqa: PLC0415
 
     settings = RunOptions(home=cairn_home(os.environ), allow_degraded=options.allow_degraded)
     report = None
@@ -209,8 +209,6 @@ def run_repair(options: argparse.Namespace, output: Output) -> int:
         planned = report.plan
     warnings = (*codebase.config.warnings, *(report.warnings if report else ()))
     if options.json:
-        from cairn.answer.runs import repair_envelope  # noqa: PLC0415
-
         envelope = repair_envelope(options.root, codebase.root.path, planned, report, warnings=codebase.config.warnings)
         output.line(envelope.to_json())
     else:
@@ -349,7 +347,6 @@ def run_gc(options: argparse.Namespace, output: Output) -> int:
 def _snapshots(options: argparse.Namespace, output: Output) -> int:
     codebase = open_codebase(options.root, os.environ)
     # What reads an index is loaded by a run, never by `--help`.
-    from cairn.sync.report import RunOptions  # noqa: PLC0415
     from cairn.sync.upkeep import gc  # noqa: PLC0415
 
     progress = output.progress()
@@ -403,7 +400,6 @@ def _gc_summary(report: CollectReport) -> str:
 
 def _stores(options: argparse.Namespace, output: Output) -> int:
     from cairn.sync.reconcile import prune  # noqa: PLC0415
-    from cairn.sync.stores import collect_stores  # noqa: PLC0415
 
     home = cairn_home(os.environ)
     root, current = _here(options.root, home)
@@ -477,7 +473,6 @@ def run_upgrade(options: argparse.Namespace, output: Output) -> int:
     """Upgrade the store and print what had an older format; the index answers all the while."""
     codebase = open_codebase(options.root, os.environ)
     # Rewriting rows needs numpy; `--help` does not.
-    from cairn.sync.report import RunOptions  # noqa: PLC0415
     from cairn.sync.upgrade import upgrade  # noqa: PLC0415
 
     progress = output.progress()

@@ -23,6 +23,7 @@ from cairn.daemon.logs import Line, Log
 from cairn.daemon.memory import give_back
 from cairn.daemon.requests import Render, Request, progress_message
 from cairn.errors import CairnError, Cancelled
+from cairn.sync.codebase import place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,8 +162,6 @@ class Executor:
 
     def _note(self, run: Run) -> None:
         """A run has begun, or is over."""
-        from cairn.sync.codebase import place_of  # noqa: PLC0415 - see above
-
         outcome = run.error.code if run.error is not None else "done" if run.report is not None else "begun"
         took = None if outcome == "begun" else round(1000 * (self._clock.monotonic() - run.began), 3)
         store = place_of(run.codebase, cairn_home(self._environ)).store_id

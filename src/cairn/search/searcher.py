@@ -17,7 +17,7 @@ from cairn.core.fingerprint import Canonical
 from cairn.core.limits import DEFAULT_RESULTS, MAX_MATCH_LINES, SNIPPET_LINES
 from cairn.core.tokens import terms
 from cairn.embedding.model import Embedder
-from cairn.engine.local import LocalEngine
+from cairn.engine.local import CandidateEngine, LocalEngine
 from cairn.engine.scan import Texts
 from cairn.errors import EmbeddingFailed, EngineError, InvalidQuery
 from cairn.search.budget import fit, tokens_in
@@ -153,8 +153,6 @@ class Searcher:
         if self.remote is None:
             return LocalEngine(self.view)
         # Imported only where a search server is configured, which is rare.
-        from cairn.engine.local import CandidateEngine  # noqa: PLC0415
-
         return CandidateEngine(self.view, self.remote)
 
     @property

@@ -21,7 +21,7 @@ from cairn.core.types import SymbolKind
 from cairn.embedding.model import Embedder
 from cairn.engine.local import LocalEngine, Match
 from cairn.search.lexical import Scores, best_of_files, best_rows, bm25, each_once, idf
-from cairn.search.nearness import Nearness
+from cairn.search.nearness import Nearby, Nearness
 from cairn.search.places import FileRole, PathPattern, PathTable, Places, SearchScope, places
 from cairn.search.query import Query
 from cairn.search.weights import FALLING, PENALTIES, TEXT_FIELDS, VAGUE_SHARE, VAGUE_WORDS
@@ -281,8 +281,6 @@ class FileEvidence:
         if found is None:
             return Nearness(self.engine, vector, FALLING)
         # Only where a server searches, which most do without.
-        from cairn.search.nearness import Nearby  # noqa: PLC0415
-
         return Nearby(found, vector, FALLING)
 
     # --- names --------------------------------------------------------------------------------------------------------

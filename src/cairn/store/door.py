@@ -42,11 +42,23 @@ from cairn.store.format.side_files import (
     touch_used,
 )
 from cairn.store.fs import Fs, remove_tree, replace_file, store_trouble
+from cairn.store.publish import writer
 from cairn.store.publish.generations import published, read_claims
 from cairn.store.publish.lease import MISSED, RunKind, find_lease, is_alive, silence_of
+from cairn.store.read.snapshot import NO_LOCKS, has_locks, is_whole, open_view
 from cairn.store.sharing import make_disk, modes_of, open_disk
 from cairn.store.sizes import Measured, Size, parts_of_store, size_of
-from cairn.store.tend.collect import alone, finish_removal, is_leftover, require_no_writer, retire
+from cairn.store.tend.collect import (
+    Collected,
+    alone,
+    collect_store,
+    finish_removal,
+    foresee,
+    is_due,
+    is_leftover,
+    require_no_writer,
+    retire,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -130,14 +142,10 @@ class Store:
 
         `NoValidSnapshot` when every snapshot that fits is damaged.
         """
-        from cairn.store.read.snapshot import open_view  # noqa: PLC0415
-
         return open_view(self.fs, self.path, snapshot=snapshot)
 
     def is_whole(self, manifest: Manifest) -> bool:
         """Return whether readers get this snapshot; they fall back to an older one when it is damaged."""
-        from cairn.store.read.snapshot import is_whole  # noqa: PLC0415
-
         return is_whole(self.fs, manifest)
 
     def check(self) -> list[Finding]:
@@ -149,8 +157,6 @@ class Store:
     @property
     def without_locks(self) -> str | None:
         """A sentence that says that the disk of this store has no locks; None when it has locks."""
-        from cairn.store.read.snapshot import NO_LOCKS, has_locks  # noqa: PLC0415
-
         return None if has_locks(self.fs) else NO_LOCKS
 
     # --- who writes ---------------------------------------------------------------------------------------------------
@@ -205,8 +211,6 @@ class Store:
         With `rebuild`, a store without a whole snapshot is no obstacle. A repair passes its `mending`, which decides
         what to build on.
         """
-        from cairn.store.publish import writer  # noqa: PLC0415
-
         base = None if mending is None else mending.begin
         return writer.open_writer(
             self.fs,
@@ -393,20 +397,14 @@ class Upkeep:
 
     def is_due(self, clock: Clock) -> bool:
         """Return whether a collection would remove several snapshots at once."""
-        from cairn.store.tend.collect import is_due  # noqa: PLC0415
-
         return is_due(self._fs, clock)
 
     def collect(self, *, clock: Clock, wait_seconds: float = 0.0, attach: Attach | None = None) -> Collected:
         """Collect: remove the snapshots and staged work that no reader can need any more."""
-        from cairn.store.tend.collect import collect_store  # noqa: PLC0415
-
         return collect_store(self._fs, self._path, clock=clock, wait_seconds=wait_seconds, attach=attach)
 
     def foresee(self, clock: Clock) -> Collected:
         """Return which snapshots a collection would remove, without the lease and without a change."""
-        from cairn.store.tend.collect import foresee  # noqa: PLC0415
-
         view = Store(self._fs, self._path).view()
         if view is None:
             return foresee(self._fs, None, clock)
@@ -415,8 +413,6 @@ class Upkeep:
 
     def uncollected(self, why: str) -> Collected:
         """Return the outcome of a collection that did not take place, with the reason."""
-        from cairn.store.tend.collect import Collected  # noqa: PLC0415
-
         return Collected(note=why)
 
     def upgrade(self, tell: Tell, *, wait_seconds: float, clock: Clock, processes: Processes) -> Upgraded:

@@ -131,8 +131,6 @@ def gc(
 
     A dry run takes no lease and changes nothing; it does not look at staged work.
     """
-    from cairn.sync.status import open_store  # noqa: PLC0415
-
     began = clock.monotonic()
     place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
     with open_store(place) as disk:
