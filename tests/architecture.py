@@ -37,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sync": BASE | {"source", "syntax", "embedding", "store", "engine"},
     "search": BASE | {"store", "embedding", "engine"},
     "semantic": BASE | {"store", "source"},
-    "graph": BASE | {"search", "store", "semantic", "syntax"},
+    "graph": BASE | {"search", "store", "semantic", "syntax", "engine"},
     "ask": INDEX | QUESTIONS,
     "answer": BASE | QUESTIONS | {"store", "sync", "ask"},
     # Asks like everybody else, and knows the right answers.

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 
 from cairn.answer.envelope import load_schema
-from cairn.answer.structure import READS, TOO_MANY, references_answer, use_cautions
+from cairn.answer.structure import TOO_MANY, references_answer, use_cautions
 from cairn.ask.values import Miss
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_REFERENCES
 from cairn.core.types import ReferenceKind
 from cairn.errors import Ambiguous, NotFound, Unsupported
-from cairn.graph.informed import READ
+from cairn.graph.occurrences import READ, STRING, VALUE, WRITE
 from cairn.graph.scopes import Tier
 from cairn.graph.uses import IMPORT, Use, Uses
 from cairn.search.continuation import decode
@@ -67,7 +67,7 @@ def test_there_is_no_golden_file_without_its_example() -> None:
 def test_the_schema_knows_every_kind_of_use_and_every_tier() -> None:
     schema = load_schema("cairn.refs/1")
     use = schema["$defs"]["use"]["properties"]
-    assert use["kind"]["enum"] == [IMPORT, *(kind.value for kind in ReferenceKind), READ]
+    assert use["kind"]["enum"] == [IMPORT, *(kind.value for kind in ReferenceKind), READ, VALUE, WRITE, STRING]
     assert use["tier"]["enum"] == [tier.value for tier in Tier]
     assert schema["properties"]["results"]["maxItems"] == MAX_REFERENCES
     assert schema["$defs"]["candidate"] == load_schema("cairn.symbol/1")["$defs"]["candidate"]
@@ -78,7 +78,7 @@ def test_what_is_not_known_of_such_a_definition_is_said() -> None:
         return use_cautions(replace(FOUND, definitions=(replace(STEAL, **change),)))
 
     assert said() == []
-    assert said(kind="variable") == [READS]
+    assert said(kind="variable") == []
     [unfollowed] = said(language="ruby")
     assert "Imports of ruby are not followed" in unfollowed
 

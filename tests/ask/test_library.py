@@ -213,12 +213,13 @@ def test_who_uses_a_definition_is_told_with_how_sure_that_is(tree: Path) -> None
         assert isinstance(told, cairn.Uses)
         assert all(isinstance(use, cairn.Use) for use in told.uses)
         assert [(use.place, use.kind, use.tier) for use in told.uses] == [
-            ("app.py:1", "import", "proven"),
             ("app.py:2", "call", "proven"),
+            ("app.py:1", "import", "proven"),
         ]
-        assert [use.kind for use in code.references("lease.py:1", k=1).uses] == ["import"]
+        assert [use.kind for use in code.references("lease.py:1", k=1).uses] == ["call"]
+        assert [one.path for one in code.references("Lease").candidates] == ["lease.py"]
         with pytest.raises(cairn.Ambiguous, match="2 definitions are called Lease"):
-            code.references("Lease")
+            code.references("Lease", exact=True)
         with pytest.raises(cairn.NotFound, match="Nothing is called Nope"):
             code.references("Nope")
         with pytest.raises(cairn.UsageError, match="There is no tier called 'sure'"):

@@ -163,7 +163,7 @@ def test_an_id_of_an_answer_names_its_definition_again(tree: Path) -> None:
     assert (edge["src"], edge["dst"]) == ("src/app.py#run", "src/lease.py#Lease.renew")
     again = answer("graph", edge["dst"], "--callers")
     assert (again["nodes"], again["edges"]) == (value["nodes"], value["edges"])
-    assert answer("graph", "steal", "--file", "src/lease.py", status=16)["status"] == "ambiguous"
+    assert answer("graph", "steal", "--file", "src/lease.py", "--exact", status=16)["status"] == "ambiguous"
     # A class and its constructor have one name in Java, and are one.
     (tree / "Gate.java").write_text("class Gate { Gate() {} Gate(int a) {} }\n")
     assert ask("sync", "-q").status == 0
@@ -217,9 +217,12 @@ def test_a_wrong_number_is_refused_in_one_sentence(tree: Path, arguments: tuple[
 def test_what_there_is_none_or_several_of_says_so(tree: Path) -> None:
     missing = answer("graph", "Leese", status=15)
     assert (missing["status"], missing["candidates"][0]["symbol"]) == ("not_found", "Lease")
-    several = ask("graph", "steal", "--format", "dot")
+    several = ask("graph", "steal", "--format", "dot", "--exact")
     assert several.status == 16
     assert "digraph" not in several.stdout
+    best = answer("graph", "steal")
+    assert [each["place"] if "place" in each else each["path"] for each in best["candidates"]] == ["src/lease.py"]
+    assert "1 more definition has this name" in best["warnings"][0]
     assert answer("graph", "A heading", status=17)["status"] == "unsupported"
 
 

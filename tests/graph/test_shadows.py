@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from cairn.graph.shadows import assigns, binds, type_parameters
-from cairn.syntax.languages import resolver_of
+from cairn.syntax.languages import resolver_of, traits_of
 
 
 def own(language: str, text: str, name: str = "f") -> bool:
-    return binds(resolver_of(language), text.encode(), name, text.index("("))
+    return binds(resolver_of(language), traits_of(language).lexis, text.encode(), name, text.index("("))
 
 
 @pytest.mark.parametrize(
@@ -117,3 +117,11 @@ def test_types_that_a_definition_makes_for_itself() -> None:
 )
 def test_a_function_of_python_gives_a_name_a_value_by_a_statement_or_a_parameter(text: bytes, expected: bool) -> None:
     assert assigns(text, "x", len(b"def f")) is expected
+
+
+def test_a_word_in_a_comment_binds_nothing() -> None:
+    said = "def run(self):\n    # Reset the address for\n    f(1)\n"
+    assert not own("python", said)
+    assert not own("go", "func run() {\n\t// for a moment, var\n\tf(1)\n}\n")
+    assert not own("javascript", "function run() {\n  /* const */ f(1)\n}\n")
+    assert own("python", "def run(g, # the next one\n        f): ...\n")

@@ -29,21 +29,39 @@ def shown(uses: Uses) -> list[tuple[str, int, str, str]]:
     return [(use.path, use.line, use.kind, use.tier) for use in uses.uses]
 
 
-def test_imports_come_before_uses_and_both_are_in_order_of_path_and_place() -> None:
+def test_uses_come_before_imports_and_both_are_in_order_of_path_and_place() -> None:
     assert shown(asked(TREE, "lib/a.py", "A")) == [
+        ("app.py", 3, "type", "proven"),
+        ("b.py", 3, "call", "proven"),
         ("app.py", 1, "import", "proven"),
         ("b.py", 2, "import", "proven"),
         ("lib/__init__.py", 1, "import", "proven"),
-        ("app.py", 3, "type", "proven"),
-        ("b.py", 3, "call", "proven"),
+    ]
+
+
+def test_code_comes_before_tests_and_what_may_mean_it_comes_last() -> None:
+    tree = {
+        "lib.py": "def take(): ...\n",
+        "a/test_lib.py": "from lib import take\ntake()\n",
+        "z.py": "from lib import take\ntake()\n",
+        "b.py": "thing.take()\nname = 'take'\n",
+        "other.py": "class Other:\n    def take(self): ...\n",
+    }
+    assert shown(asked(tree, "lib.py", "take", tier=Tier.NAME_ONLY)) == [
+        ("z.py", 2, "call", "proven"),
+        ("a/test_lib.py", 2, "call", "proven"),
+        ("z.py", 1, "import", "proven"),
+        ("a/test_lib.py", 1, "import", "proven"),
+        ("b.py", 1, "call", "name_only"),
+        ("b.py", 2, "string", "name_only"),
     ]
 
 
 def test_a_use_has_its_line_its_column_in_characters_and_what_it_is_inside_of() -> None:
-    late = asked(TREE, "lib/a.py", "A").uses[-1]
+    late = asked(TREE, "lib/a.py", "A").uses[1]
     assert (late.text, late.column, late.inside) == ("    return 'é', A()", 17, "late")
     assert TREE["b.py"].encode()[late.start_byte :] == b"A()\n"
-    imported = asked(TREE, "lib/a.py", "A").uses[1]
+    imported = asked(TREE, "lib/a.py", "A").uses[3]
     assert (imported.text, imported.column, imported.inside) == ("    from lib.a import A", 5, "late")
 
 

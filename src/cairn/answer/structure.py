@@ -32,7 +32,6 @@ from cairn.graph.entry_points import EntryPoint
 from cairn.graph.modules import are_imports_followed
 from cairn.graph.outline import Definition, FileOutline, FileText
 from cairn.graph.repo_map import MapFile, RepoMap
-from cairn.graph.scopes import SYNTACTIC
 from cairn.graph.uses import Locals, LocalVariable, Use, Uses
 from cairn.search.budget import ESTIMATOR
 from cairn.search.continuation import Continuation
@@ -250,15 +249,13 @@ def _most(high: int, fits: Callable[[int], bool]) -> int:
 REFS = "cairn.refs/1"
 _MOST_DEFINITIONS = 20
 _ROOM_FOR_DEFINITIONS = 8_192
-_VALUES = frozenset({"constant", "variable", "field", "property", "enum_member"})
-READS = "Calls, types, bases and annotations are known as uses; where a value is only read is not."
-READS_WHERE_INDEXED = "Where a value is only read is known in files that an indexer has read as they are."
+BEST = "{others} this name; this answer is about the best one."
 TOO_MANY = "{count:,} uses of a name were too many to look at: they are only counted, as name_only."
 UNFOLLOWED = "Imports of {language} are not followed, so most uses in other files are name_only."
 
 
 def references_answer(reply: Reply[Uses], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
-    """Return the imports of a definition, then its uses, in order of path and place."""
+    """Return the uses of a definition: sure ones, then its imports, then the places that may mean it."""
     told = reply.value
     if told is None:
         return no_answer(REFS, reply, timings)
@@ -270,8 +267,9 @@ def references_answer(reply: Reply[Uses], *, timings: Timings = (), budget: int 
         "likely": told.likely,
         "nameOnly": told.name_only,
         "elsewhere": told.elsewhere,
+        "mentions": told.mentions,
     }
-    fields = [("definitions", written), ("counts", counts)]
+    fields = [("definitions", written), ("counts", counts), *_candidates(reply, told.candidates)]
     shell = shell_of(REFS, reply, timings, *fields, warnings=use_cautions(told))
     page = filled(shell, _rows(reply, map(_use_row, told.uses)), told.total - told.offset, budget)
     body = dict(page.body)
@@ -283,11 +281,24 @@ def references_answer(reply: Reply[Uses], *, timings: Timings = (), budget: int 
     return replace(page, body=tuple(body.items()))
 
 
+def _candidates(reply: Reply[Any], others: Sequence[Definition]) -> list[tuple[str, Any]]:
+    """Return the field of an answer that names the other definitions of its name; none without others."""
+    shown = _rows(reply, map(definition_row, others[:_MOST_CANDIDATES]))
+    return [("candidates", shown)] if shown else []
+
+
+def best_of(candidates: Sequence[Definition]) -> list[str]:
+    """Return the caution that other definitions have the same name."""
+    if not candidates:
+        return []
+    count = len(candidates)
+    return [BEST.format(others="1 more definition has" if count == 1 else f"{count:,} more definitions have")]
+
+
 def use_cautions(told: Uses) -> list[str]:
     """Return what is not known of the uses of such a definition."""
     one = told.definitions[0]
-    reads = READS if one.layer == SYNTACTIC else READS_WHERE_INDEXED
-    found = [reads] if one.kind in _VALUES else []
+    found = best_of(told.candidates)
     if told.not_looked_at:
         found.append(TOO_MANY.format(count=told.not_looked_at))
     return found if are_imports_followed(one.language) else [*found, UNFOLLOWED.format(language=one.language)]
@@ -319,7 +330,8 @@ def call_graph_answer(
     if told is None:
         return no_answer(GRAPH, reply, timings)
     asked = {"symbolId": told.root, "direction": told.direction.value, "depth": told.depth}
-    shell = shell_of(GRAPH, reply, timings, ("graph", asked), warnings=graph_cautions(told))
+    others = _candidates(reply, told.candidates)
+    shell = shell_of(GRAPH, reply, timings, ("graph", asked), *others, warnings=graph_cautions(told))
     room = max(min(budget, MAX_ENVELOPE_BYTES) - len(shell.to_json().encode()) - _RESERVE, _LEAST_ROOM)
     # Notes get at least a quarter of the room, and what the graph leaves.
     nodes, edges, used = _that_fit(told, room * 3 // 4)
@@ -356,7 +368,9 @@ def shown_notes(told: CallGraph, nodes: Sequence[Node], edges: Sequence[Edge], l
 def graph_cautions(told: CallGraph) -> list[str]:
     """Return what is not known of calls in the language that was asked about, and what was too much to look at."""
     language = told.nodes[0].language
-    found = [TOO_MANY.format(count=told.not_looked_at)] if told.not_looked_at else []
+    found = best_of(told.candidates)
+    if told.not_looked_at:
+        found.append(TOO_MANY.format(count=told.not_looked_at))
     return found if are_imports_followed(language) else [*found, UNFOLLOWED.format(language=language)]
 
 

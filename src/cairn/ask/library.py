@@ -193,6 +193,7 @@ class Code(AbstractContextManager["Code"]):
         depth: int = 1,
         min_tier: str = "likely",
         path: str | None = None,
+        exact: bool = False,
     ) -> CallGraph:
         """Return who calls a definition, up to `depth` steps away: at most `k` definitions.
 
@@ -202,6 +203,7 @@ class Code(AbstractContextManager["Code"]):
             depth: How many steps far. From 1 to 3.
             min_tier: How sure a use must be to be listed. One of `proven`, `likely`, `name_only`.
             path: The file that defines it, where several do.
+            exact: Refuse a name that several definitions have, instead of answering for the best.
 
         Raises the errors of `references`.
         """
@@ -216,6 +218,7 @@ class Code(AbstractContextManager["Code"]):
         depth: int = 1,
         min_tier: str = "likely",
         path: str | None = None,
+        exact: bool = False,
     ) -> CallGraph:
         """Return what a definition and the definitions inside it call, up to `depth` steps away.
 
@@ -225,6 +228,7 @@ class Code(AbstractContextManager["Code"]):
             depth: How many steps far. From 1 to 3.
             min_tier: How sure a use must be to be listed. One of `proven`, `likely`, `name_only`.
             path: The file that defines it, where several do.
+            exact: Refuse a name that several definitions have, instead of answering for the best.
 
         Raises the errors of `references`.
         """
@@ -242,7 +246,8 @@ class Code(AbstractContextManager["Code"]):
         k: int = 100,
         *,
         path: str | None = None,
-        min_tier: str = "likely",
+        min_tier: str = "name_only",
+        exact: bool = False,
         offset: int = 0,
     ) -> Uses:
         """Return the first `k` imports and uses of a definition, each with how sure it is, and the counts of all.
@@ -254,6 +259,7 @@ class Code(AbstractContextManager["Code"]):
             k: How many imports and uses. From 1 to 10,000.
             path: The file that defines it, where several do.
             min_tier: How sure a use must be to be listed. One of `proven`, `likely`, `name_only`.
+            exact: Refuse a name that several definitions have, instead of answering for the best.
             offset: How many results to pass over: those of the pages before.
 
         Raises `Ambiguous` when several definitions have the name, `NotFound` when none has it, and `Unsupported` when

@@ -7,6 +7,8 @@ does not have an option says why, in its block.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cairn.core.config import SCOPES
 from cairn.core.filetypes import LANGUAGES
 from cairn.core.limits import (
@@ -216,6 +218,14 @@ MIN_TIER = Option(
     help="how sure a use must be to be listed",
     default=Tier.LIKELY,
     mcp=Shown(help="How sure an edge must be."),
+)
+
+EXACT = Option(
+    name="exact",
+    type=Flag(),
+    help="refuse a name that several definitions have, instead of answering for the best",
+    mcp=Declined("a tool answers for the best and names the others"),
+    python=Shown(),
 )
 
 # --- the questions ----------------------------------------------------------------------------------------------------
@@ -483,7 +493,8 @@ REFS = OptionTable(
             python=Shown(name="k", positional=1),
         ),
         FILE_OF_SYMBOL,
-        MIN_TIER,
+        replace(MIN_TIER, default=Tier.NAME_ONLY),
+        EXACT,
         Option(
             name="local",
             type=Flag(),
@@ -556,6 +567,7 @@ GRAPH = OptionTable(
         ),
         MIN_TIER,
         FILE_OF_SYMBOL,
+        EXACT,
         Option(
             name="format",
             type=Choice(PrintedAs, "format"),

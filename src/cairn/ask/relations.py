@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from cairn.ask.meaning import informed, layered
 from cairn.ask.questions import GRAPH, MAP, REFS
@@ -23,13 +24,14 @@ from cairn.core.limits import (
     MAX_MAP_FOCUS,
 )
 from cairn.core.text import plain
-from cairn.core.types import StoredFile, SymbolKind
+from cairn.core.types import Import, StoredFile, SymbolKind
 from cairn.errors import Ambiguous, NotFound, Unsupported, UsageError
 from cairn.graph.atlas import Atlas
 from cairn.graph.calls import CallGraph, Direction, calls_around
 from cairn.graph.callsites import CallSites
 from cairn.graph.facts import CLASSES, Place
-from cairn.graph.outline import Definition, has_outline
+from cairn.graph.naming import MOST_CANDIDATES
+from cairn.graph.outline import Definition, definition_of, has_outline
 from cairn.graph.references import Graph
 from cairn.graph.repo_map import RepoMap, draw_map
 from cairn.graph.scopes import Tier
@@ -50,22 +52,25 @@ def references(
     asked: Asked,
     *,
     file: Asked | None = None,
-    min_tier: Tier = Tier.LIKELY,
+    min_tier: Tier = Tier.NAME_ONLY,
+    exact: bool = False,
     limit: int = DEFAULT_REFERENCES,
     offset: int = 0,
     continuation: str | None = None,
 ) -> Reply[Uses]:
     """Return one definition with all that is written of it, who imports it and who uses it; `file` tells several apart.
 
-    `offset` imports and uses are passed over. `continuation` asks for the next page instead; the session holds the
-    snapshot that it names.
+    Of several definitions of a name the best is taken and the others are named; with `exact` that is a miss. `offset`
+    imports and uses are passed over. `continuation` asks for the next page instead; the session holds the snapshot that
+    it names.
     """
     REFS.check(limit=limit, offset=offset)
 
     def ask(searcher: Searcher) -> Uses | Miss:
-        one = symbol_asked_for(session, searcher, asked, file)
-        if isinstance(one, Miss):
-            return one
+        best = _best(session, searcher, asked, file, exact=exact)
+        if isinstance(best, Miss):
+            return best
+        one = best.definition
         said = "refs", session.root, one.path, one.start_byte, one.qualified, min_tier.value
 
         def told(graph: Graph) -> Uses:
@@ -74,7 +79,7 @@ def references(
             first = offset if continuation is None else decode(continuation, session.pages_on, question)
             place = place_of(graph, one)
             found = uses_of(graph, place, min_tier=min_tier, offset=first, limit=limit, question=question)
-            return replace(found, definitions=layered(graph, found.definitions))
+            return replace(found, definitions=layered(graph, found.definitions), candidates=best.others)
 
         return informed(session, told)
 
@@ -110,17 +115,25 @@ def call_graph(
     direction: Direction = Direction.BOTH,
     depth: int = 1,
     min_tier: Tier = Tier.LIKELY,
+    exact: bool = False,
     limit: int = DEFAULT_GRAPH_NODES,
 ) -> Reply[CallGraph]:
-    """Return who calls a definition and what it calls: up to `limit` definitions each way, `depth` steps far."""
+    """Return who calls a definition and what it calls: up to `limit` definitions each way, `depth` steps far.
+
+    Of several definitions of a name the best is taken and the others are named; with `exact` that is a miss.
+    """
     GRAPH.check(depth=depth, limit=limit)
 
     def ask(searcher: Searcher) -> CallGraph | Miss:
         graph = session.kept(Graph)
         sites = CallSites(graph)
-        place = sites.of_id(asked.path) or _one_node(sites, graph, symbol_asked_for(session, searcher, asked, file))
-        if isinstance(place, Miss):
-            return place
+        place = sites.of_id(asked.path)
+        others: tuple[Definition, ...] = ()
+        if place is None:
+            best = _best(session, searcher, asked, file, exact=exact, sites=sites)
+            if isinstance(best, Miss):
+                return best
+            place, others = place_of(graph, best.definition), best.others
         return informed(
             session,
             lambda graph: calls_around(
@@ -131,6 +144,7 @@ def call_graph(
                 min_tier=min_tier,
                 most_nodes=limit,
                 most_edges=limit * GRAPH_EDGES_PER_NODE,
+                candidates=others,
             ),
         )
 
@@ -195,13 +209,64 @@ def symbol_asked_for(
     return _used(session.kept(Graph), one)
 
 
-def _one_node(sites: CallSites, graph: Graph, one: Definition | Miss) -> Place | Miss:
-    """Return the definition as a node of the graph: a class and its constructors are one node."""
+class _Best(NamedTuple):
+    """The definition that a question is answered for, and the others that have its name."""
+
+    definition: Definition
+    others: tuple[Definition, ...] = ()
+
+
+def _best(
+    session: Session,
+    searcher: Searcher,
+    asked: Asked,
+    file: Asked | None,
+    *,
+    exact: bool,
+    sites: CallSites | None = None,
+) -> _Best | Miss:
+    """Return the definition that a name means most likely: the one that `cairn symbol` lists first.
+
+    With `exact` several definitions are a miss. With `sites` a class and its constructors are one.
+    """
+    graph = session.kept(Graph)
+    one = symbol_asked_for(session, searcher, asked, file)
     if isinstance(one, Definition):
-        return place_of(graph, one)
-    nodes = {sites.node(place_of(graph, each)) for each in one.candidates}
-    is_one = isinstance(one.error, Ambiguous) and len(one.candidates) == one.total and len(nodes) == 1
-    return nodes.pop() if is_one else one
+        return _Best(one)
+    if not isinstance(one.error, Ambiguous):
+        led = _imported_as(graph, asked.path) if file is None and isinstance(one.error, NotFound) else None
+        return one if led is None else _Best(led)
+    known = one.candidates
+    if (
+        sites is not None
+        and len(known) == one.total
+        and len({sites.node(place_of(graph, each)) for each in known}) == 1
+    ):
+        return _Best(known[0])
+    if exact:
+        return one
+    listed = searcher.symbols(known[0].name, limit=MOST_CANDIDATES).symbols
+    rank = {(each.path, each.symbol.start_byte): place for place, each in enumerate(listed)}
+    first, *others = sorted(known, key=lambda each: rank.get((each.path, each.start_byte), len(rank)))
+    return _Best(first, tuple(others))
+
+
+def _imported_as(graph: Graph, wanted: str) -> Definition | None:
+    """Return the definition that an import path names, such as `package.module.name`; None when it leads nowhere."""
+    module, dot, name = wanted.replace("::", ".").rpartition(".")
+    if not dot or not module or not name:
+        return None
+    importing: dict[str, str] = {}
+    for path in graph.names.modules.files.languages:
+        importing.setdefault(graph.names.modules.family(path), path)
+    for family, path in sorted(importing.items()):
+        if family:
+            found = graph.names.leads_to(path, Import(module, name, "", 0, 1)).places
+            for place in found:
+                if place.number >= 0:
+                    facts = graph.names.facts(place.path)
+                    return definition_of(place.path, facts.language, facts.symbols[place.number])
+    return None
 
 
 def place_of(graph: Graph, one: Definition) -> Place:

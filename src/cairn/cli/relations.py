@@ -32,6 +32,7 @@ from cairn.core.text import plain
 from cairn.errors import UsageError
 from cairn.graph.calls import CallGraph, Direction, Edge, Node
 from cairn.graph.callsites import EdgeKind
+from cairn.graph.outline import Definition
 from cairn.graph.pictures import dot, mermaid
 from cairn.graph.scopes import SEMANTIC, Tier
 from cairn.graph.uses import Locals, Use, Uses
@@ -83,6 +84,7 @@ def _show(reply: Reply[CallGraph], told: CallGraph, options: argparse.Namespace,
             output.line(safe(line))
     else:
         _Tree(reply.root, told, output).show()
+    _name_others(reply.root, told.candidates, output)
     _say_the_rest(reply.root, told, options.notes, output)
 
 
@@ -197,6 +199,7 @@ def _say_the_rest(root: str, told: CallGraph, limit: int, output: Output) -> Non
 
 
 _MOST_DEFINITIONS = 20
+_MOST_OTHERS = 5
 
 
 # --- refs -------------------------------------------------------------------------------------------------------------
@@ -256,9 +259,10 @@ def _show_uses(reply: Reply[Uses], told: Uses, min_tier: Tier, output: Output) -
         output.line(definition_line(reply.root, one, output))
     for use in told.uses:
         output.line(_use_line(reply.root, use, output))
-    if not told.total:
-        output.line("Nothing is known to use it.")
+    if not (told.total or told.name_only or told.offset):
+        output.line(f"No other place in the indexed code has this name{_mentioned(told)}.")
     output.note(_counts(told, min_tier))
+    _name_others(reply.root, told.candidates, output)
     for caution in use_cautions(told):
         output.note(output.styled("note: ", "yellow", output.stderr) + caution)
 
@@ -275,15 +279,27 @@ def _counts(told: Uses, min_tier: Tier) -> str:
     """Return how many uses there are, how many are not listed, and how to see them."""
     uses = counted(told.proven + told.likely, "use")
     said = [f"{uses} ({told.proven:,} proven, {told.likely:,} likely), {counted(told.imports, 'import')}."]
-    if left := told.total - told.offset - len(told.uses):
-        said.append(f"{left:,} of them {'is' if left == 1 else 'are'} not shown; -k shows more at once.")
     if told.name_only:
         how = "" if min_tier is Tier.NAME_ONLY else " (--min-tier name_only lists them)"
         said.append(f"{counted(told.name_only, 'more place')} with this name may mean it or not{how}.")
+    if left := told.total - told.offset - len(told.uses):
+        said.append(f"{left:,} of them {'is' if left == 1 else 'are'} not shown; -k shows more at once.")
     if told.elsewhere:
         means = "means" if told.elsewhere == 1 else "mean"
         said.append(f"{counted(told.elsewhere, 'place')} with this name {means} something else.")
     return " ".join(said)
+
+
+def _name_others(root: str, candidates: tuple[Definition, ...], output: Output) -> None:
+    """Name the other definitions of a name, which the question could have meant."""
+    for one in candidates[:_MOST_OTHERS]:
+        output.note(f"also: {definition_line(root, one, output)}")
+    if (left := len(candidates) - _MOST_OTHERS) > 0:
+        output.note(f"also: {left:,} more; `cairn symbol` lists them.")
+
+
+def _mentioned(told: Uses) -> str:
+    return f", only {counted(told.mentions, 'mention')} in comments or texts" if told.mentions else ""
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace, Output], int]] = {

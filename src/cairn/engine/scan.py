@@ -135,6 +135,12 @@ class Texts:
                 done += len(places)
         return tally
 
+    def matching(self, wanted: Wanted, is_asked: Callable[[str], bool]) -> list[tuple[int, int]]:
+        """Return the files with a match among those whose path is asked for, in order, each with its matches."""
+        chosen = np.fromiter(map(is_asked, self.paths), np.bool_, len(self))
+        matches = self.tally(wanted, chosen, lambda _: None).matches
+        return [(place, int(matches[place])) for place in np.flatnonzero(matches).tolist()]
+
     def lines(self, wanted: Wanted, place: int) -> Iterator[LineSpans]:
         """Yield the lines of a file on which a match begins, in order, each with the matches that begin there."""
         text = self.text(place)

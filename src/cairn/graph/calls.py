@@ -83,6 +83,7 @@ class CallGraph:
         nodes_left: How many definitions were found and did not fit.
         edges_left: How many edges were found and did not fit.
         not_looked_at: How many uses with the same names were not looked at because there are too many.
+        candidates: The other definitions of the name that was asked about.
     """
 
     root: str
@@ -95,6 +96,7 @@ class CallGraph:
     nodes_left: int
     edges_left: int
     not_looked_at: int = 0
+    candidates: tuple[Definition, ...] = ()
 
 
 def calls_around(
@@ -106,8 +108,9 @@ def calls_around(
     min_tier: Tier = Tier.LIKELY,
     most_nodes: int,
     most_edges: int,
+    candidates: tuple[Definition, ...] = (),
 ) -> CallGraph:
-    """Return the call graph around a definition.
+    """Return the call graph around a definition; `candidates` are the others that have its name.
 
     The limits hold for each direction; the nearest and surest edges are taken first.
     """
@@ -133,6 +136,7 @@ def calls_around(
         nodes_left=len(walk.left_nodes - nodes.keys()),
         edges_left=len(walk.left_pairs - walk.pairs.keys()),
         not_looked_at=walk.not_looked_at,
+        candidates=candidates,
     )
 
 

@@ -391,7 +391,9 @@ def _is_local(facts: Facts, call: Reference) -> bool:
         symbol = facts.symbols[number]
         if symbol.kind in CALLABLES:
             header = symbol.name_byte - symbol.start_byte + len(symbol.name.encode())
-            if binds(facts.rules, facts.text[symbol.start_byte : symbol.end_byte], call.name, header):
+            if binds(
+                facts.rules, facts.traits.lexis, facts.text[symbol.start_byte : symbol.end_byte], call.name, header
+            ):
                 return True
         number = symbol.parent
     return False

@@ -112,6 +112,15 @@ class Importers:
         return one.path == other.path or other.path in reached(one.path) or one.path in reached(other.path)
 
 
+def import_end(data: bytes, start: int) -> int:
+    """Return where an import ends: behind the bracket that closes its list, or at the end of its statement or line."""
+    here = data[start : start + _MOST_IMPORT]
+    opens = _LIST.match(here)
+    at = here.find(b"}" if opens[1] == b"{" else b")", opens.end()) + 1 if opens else 0
+    ends = [found for found in (here.find(b"\n", at), here.find(b";", at)) if found >= 0]
+    return start + min(ends, default=len(here))
+
+
 def name_in_list(data: bytes, start: int, imported: Import) -> int:
     """Return the byte of the imported name when it stands in a bracketed list, else `start`, the import's own byte.
 

@@ -13,6 +13,7 @@ from functools import cache
 from cairn.core.types import Reference
 from cairn.graph.facts import CLASSES, Place
 from cairn.graph.importers import ImportSite, name_in_list
+from cairn.graph.occurrences import READ
 from cairn.graph.outline import has_outline
 from cairn.graph.references import Graph, Site, SymbolUses
 from cairn.graph.scopes import Bound, Tier
@@ -24,8 +25,6 @@ from cairn.store import SnapshotView
 
 # The words that construct a class without its name.
 _MAKERS = frozenset({b"super", b"constructor", b"__init__", b"this", b"base"})
-READ = "read"
-"""The kind of a use that is no call, type, base or annotation; only an indexer knows such uses."""
 
 
 class PinnedView:
@@ -61,6 +60,7 @@ class InformedGraph(Graph):
         super().__init__(graph.view)
         # The tables of the syntactic graph are shared, so that they are built once.
         self.names, self.binder, self.importers = graph.names, graph.binder, graph.importers
+        self.occurrences = graph.occurrences
         self.semantic = facts
         self.stamp = facts.stamp
         self._line_starts = cache(self._starts_of_lines)
@@ -69,9 +69,13 @@ class InformedGraph(Graph):
 
     def bind(self, path: str, reference: Reference) -> Bound:
         """Bind one use: to the definition that the indexer knows, else to what the syntax shows."""
+        return self.known_meaning(path, reference) or super().bind(path, reference)
+
+    def known_meaning(self, path: str, reference: Reference) -> Bound | None:
+        """Return the definitions that the indexer says a use means; None where it names none of the snapshot."""
         symbols = self.semantic.symbols_at(path, reference.line, reference.column)
         places = {self._named(place, reference.name) for symbol in symbols for place in self._places(symbol)}
-        return Bound(Tier.PROVEN, tuple(sorted(places)), semantic=True) if places else super().bind(path, reference)
+        return Bound(Tier.PROVEN, tuple(sorted(places)), semantic=True) if places else None
 
     def _named(self, place: Place, name: str) -> Place:
         """Return the class in place of its constructor when the use has the name of the class.
@@ -117,8 +121,8 @@ class InformedGraph(Graph):
         """Return the byte at a line (from 1) and a column (in bytes)."""
         return self._line_starts(path)[line - 1] + column
 
-    def _references(self, place: Place, list_name_only: bool) -> SymbolUses:
-        found = super()._references(place, list_name_only)
+    def _references(self, place: Place, list_name_only: bool, everywhere: bool) -> SymbolUses:
+        found = super()._references(place, list_name_only, everywhere)
         symbols = self.symbols_of(place)
         if not symbols:
             return found

@@ -6,17 +6,19 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from cairn.core import limits
-from cairn.core.types import Reference, Symbol
+from cairn.core.types import Reference, ReferenceKind, Symbol
 from cairn.graph.binding import Binder
 from cairn.graph.facts import CALLABLES, MEMBERS, Facts, Place
 from cairn.graph.importers import Importers, ImportSite
 from cairn.graph.names import SnapshotNames
-from cairn.graph.scopes import Bound, Tier
+from cairn.graph.occurrences import FoundPlace, Occurrences, are_close
+from cairn.graph.scopes import UNBOUND, Bound, Tier
 from cairn.search.places import is_test
 from cairn.store import SnapshotView
 
 # The first characters of literals, whose methods belong to the language and not to the codebase.
 _LITERAL = frozenset("\"'`[{0123456789")
+_INDEXED = frozenset(ReferenceKind)
 _MOST_NAMES = 20_000
 _MOST_ANSWERS = 32
 
@@ -51,7 +53,8 @@ class SymbolUses(NamedTuple):
 
     `name_only` is filled only on request. `name_only_count` uses have the name of the definition and may mean it;
     `elsewhere_count` uses have the name and mean something else. `not_looked_at` uses were over the limit: they are in
-    `name_only_count` and are never listed. `semantic` are the uses, by file and byte, that an indexer knows.
+    `name_only_count` and are never listed. `mentions` are places in comments and in longer texts, which are never
+    listed either. `semantic` are the uses, by file and byte, that an indexer knows.
     """
 
     definitions: tuple[WrittenDefinition, ...]
@@ -62,6 +65,7 @@ class SymbolUses(NamedTuple):
     name_only_count: int
     elsewhere_count: int
     not_looked_at: int = 0
+    mentions: int = 0
     semantic: frozenset[tuple[str, int]] = frozenset()
 
 
@@ -80,6 +84,7 @@ class Graph:
         self.names = SnapshotNames(view)
         self.binder = Binder(self.names)
         self.importers = Importers(self.names)
+        self.occurrences = Occurrences(self.names)
         self._only_file = lru_cache(_MOST_NAMES)(self._the_only_file)
         # Kept for the next page of an answer, or another question about the same definition.
         self._answers = lru_cache(_MOST_ANSWERS)(self._references)
@@ -100,11 +105,19 @@ class Graph:
             return bound
         return self._by_uniqueness(path, reference) or bound
 
-    def references(self, place: Place, *, list_name_only: bool = False) -> SymbolUses:
-        """Return the uses of one definition in the whole snapshot, in order of path and place."""
-        return self._answers(place, list_name_only)
+    def known_meaning(self, path: str, reference: Reference) -> Bound | None:
+        """Return what an indexer knows a use to mean; None where none knows."""
+        del path, reference
+        return None
 
-    def _references(self, place: Place, list_name_only: bool) -> SymbolUses:
+    def references(self, place: Place, *, list_name_only: bool = False, everywhere: bool = False) -> SymbolUses:
+        """Return the uses of one definition in the whole snapshot, in order of path and place.
+
+        The index knows calls, types, bases and annotations; `everywhere` finds all other places of the name too.
+        """
+        return self._answers(place, list_name_only, everywhere)
+
+    def _references(self, place: Place, list_name_only: bool, everywhere: bool) -> SymbolUses:
         wanted = self.names.facts(place.path).symbols[place.number]
         imports, aliases = self.importers.of(place)
         used = list(self.view.references_named(wanted.name))
@@ -112,21 +125,37 @@ class Graph:
             used += [(path, each) for each in self.names.facts(path).references if each.name == alias]
         near = {place.path, *(site.path for site in imports)}
         looked_at = _nearest(used, near, limits.MAX_USES_LOOKED_AT)
-        not_looked_at = len(used) - len(looked_at)
+        left, mentions = len(used) - len(looked_at), 0
+        found: list[tuple[str, Reference, Tier | None]] = []
+        if everywhere:
+            others, mentions, unseen = self._everywhere(place, aliases, near, limits.MAX_USES_LOOKED_AT)
+            left += unseen
+            found += [(path, use, self._tier_of_found(place, FoundPlace(path, use, key))) for path, use, key in others]
+        found += [(path, use, self._tier(place, path, use)) for path, use in looked_at]
+        found.sort(key=lambda each: (each[0], each[1].start_byte))
         sites: dict[Tier, list[Site]] = {tier: [] for tier in Tier}
-        elsewhere, name_only = 0, not_looked_at
-        for path, reference in looked_at:
-            tier = self._tier(place, path, reference)
+        elsewhere, name_only = 0, left
+        for path, reference, tier in found:
             if tier is None:
                 elsewhere += 1
-            elif tier is Tier.NAME_ONLY and not list_name_only:
-                name_only += 1
-            else:
-                name_only += tier is Tier.NAME_ONLY
+                continue
+            name_only += tier is Tier.NAME_ONLY
+            if tier is not Tier.NAME_ONLY or list_name_only:
                 sites[tier].append(self._site(path, reference))
         proven, likely, listed = (tuple(sites[tier]) for tier in (Tier.PROVEN, Tier.LIKELY, Tier.NAME_ONLY))
         written = self._definitions(place)
-        return SymbolUses(written, proven, likely, listed, imports, name_only, elsewhere, not_looked_at)
+        return SymbolUses(written, proven, likely, listed, imports, name_only, elsewhere, left, mentions)
+
+    def _everywhere(
+        self, place: Place, aliases: set[tuple[str, str]], near: set[str], most: int
+    ) -> tuple[list[FoundPlace], int, int]:
+        """Return the places of a definition's names that the index does not hold, the mentions, and those left out."""
+        name, family = self.names.facts(place.path).symbols[place.number].name, self._family(place.path)
+        places, mentions, left = self.occurrences.of(name, lambda path: self._family(path) == family, near, most)
+        for path, alias in sorted(aliases):
+            more = self.occurrences.of(alias, {path}.__contains__, near, most - len(places))
+            places, left = places + [each for each in more.places if not each.is_key], left + more.not_looked_at
+        return places, mentions, left
 
     def dependencies(self) -> dict[str, tuple[str, ...]]:
         """Return for every file the files that its imports lead to, in order; files without any are left out."""
@@ -142,6 +171,16 @@ class Graph:
         if bound.places:
             return bound.tier if any(self.importers.same(place, each) for each in bound.places) else None
         return Tier.NAME_ONLY
+
+    def _tier_of_found(self, place: Place, found: FoundPlace) -> Tier | None:
+        """Return the tier of a place that the text shows; a key or a string means anything unless an indexer knows."""
+        path, use, is_key = found
+        if not is_key:
+            return self._tier(place, path, use)
+        bound = self.known_meaning(path, use) or UNBOUND
+        if not bound.places:
+            return Tier.NAME_ONLY
+        return bound.tier if any(self.importers.same(place, each) for each in bound.places) else None
 
     def _by_uniqueness(self, path: str, reference: Reference) -> Bound | None:
         """Bind a member of an unknown value to the only definition of its name; None when there is not exactly one."""
@@ -164,6 +203,9 @@ class Graph:
             return None
         if is_test(where) and not is_test(path):
             # A definition of the tests is not what the program calls.
+            return None
+        if reference.kind not in _INDEXED and not are_close(self.names.facts(path), self.names, where):
+            # A member that is only read has a common name more often than a method that is called.
             return None
         # `Promise.any` names a member of a class that is not in the snapshot, not of an unknown value.
         if receiver[0].isupper() and receiver.isidentifier() and not symbol.container.endswith(receiver):

@@ -186,7 +186,7 @@ class Scopes:
         if bound is None:
             text = facts.text[symbol.start_byte : symbol.end_byte]
             header = symbol.name_byte - symbol.start_byte + len(symbol.name.encode())
-            bound = facts.bindings_known[number, name] = binds(facts.rules, text, name, header)
+            bound = facts.bindings_known[number, name] = binds(facts.rules, traits.lexis, text, name, header)
         return UNBOUND if bound else None
 
     def _in_scope(self, facts: Facts, number: int, name: str, at: int) -> Bound | None:

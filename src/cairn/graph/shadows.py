@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from cairn.syntax.lexis import Lexis, Quiet
 from cairn.syntax.resolver import Resolver
 
 _BEFORE = 200
@@ -25,10 +26,10 @@ _OWN_PARAMETERS = re.compile(r"(?:^|\s|\btemplate|\bimpl)<")
 _TYPE_PARAMETER = re.compile(r"(?:^|,)\s*(?:(?:const|in|out|reified|class|typename)\s+)*([A-Za-z_]\w*)")
 
 
-def binds(rules: type[Resolver], text: bytes, name: str, header: int) -> bool:
+def binds(rules: type[Resolver], lexis: Lexis, text: bytes, name: str, header: int) -> bool:
     """Whether the text of a function binds `name`, by the rules of its language.
 
-    `header` is where the function's own name ends and its parameters follow.
+    `header` is where the function's own name ends and its parameters follow. Words of comments bind nothing.
     """
     if len(text) > _MOST_BYTES:
         return True
@@ -44,10 +45,25 @@ def binds(rules: type[Resolver], text: bytes, name: str, header: int) -> bool:
             before_text = text[max(0, at - _BEFORE) : at].decode("utf-8", "replace")
             after_text = text[after : after + _AFTER].decode("utf-8", "replace")
             in_header = at < end_of_header
-            if places > _MOST_PLACES or rules.binds_here(before_text, after_text, in_header):
+            if places > _MOST_PLACES:
+                return True
+            # Few places look like a binding or stand in a header, so only there comments are looked for.
+            if (in_header or rules.binds_here(before_text, after_text, in_header)) and _without_comments(
+                rules, lexis, text, at, after, in_header
+            ):
                 return True
         at = text.find(wanted, after)
     return False
+
+
+def _without_comments(rules: type[Resolver], lexis: Lexis, text: bytes, at: int, after: int, in_header: bool) -> bool:
+    """Whether a place still binds its name when the comments around it are left out."""
+    quiet = Quiet(text, lexis)
+    if quiet.is_comment(at):
+        return False
+    before_text = quiet.without_comments(max(0, at - _BEFORE), at).decode("utf-8", "replace")
+    after_text = quiet.without_comments(after, min(len(text), after + _AFTER)).decode("utf-8", "replace")
+    return rules.binds_here(before_text, after_text, in_header)
 
 
 def assigns(text: bytes, name: str, header: int) -> bool:

@@ -1,4 +1,4 @@
-"""Return one page of the uses of a definition: imports first, then other uses, each with its line and its tier."""
+"""Return one page of the uses of a definition: the sure ones first, then imports, then places that may mean it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cairn.graph.importers import ImportSite, name_in_list
 from cairn.graph.outline import Definition, definition_of
 from cairn.graph.references import Graph, Site, SymbolUses
 from cairn.graph.scopes import SEMANTIC, SYNTACTIC, Tier
+from cairn.search.places import is_test
 
 IMPORT = "import"
 _SURE_ENOUGH = {
@@ -59,7 +60,8 @@ class Uses:
 
     Attributes:
         definitions: Every place that defines it; a function may be declared in one file and written in another.
-        uses: This page: imports first, then the other uses, in order of path and line.
+        uses: This page: proven and likely uses first, those of tests last among them; then the imports; then the
+            places that may mean it. Each part is in order of path and line.
         total: How many uses are sure enough to be listed, on all pages.
         imports: How many of all uses are imports.
         proven: How many other uses are proven.
@@ -69,6 +71,8 @@ class Uses:
         offset: How many uses stand on the pages before this one.
         question: Identifies the question in the token of the next page.
         not_looked_at: How many of `name_only` were not looked at because there are too many.
+        mentions: How many more places in comments and in texts have the name; they are never listed.
+        candidates: The other definitions of the name that was asked about.
     """
 
     definitions: tuple[Definition, ...]
@@ -82,21 +86,19 @@ class Uses:
     offset: int = 0
     question: str = ""
     not_looked_at: int = 0
+    mentions: int = 0
+    candidates: tuple[Definition, ...] = ()
 
 
 def uses_of(graph: Graph, place: Place, *, min_tier: Tier, offset: int, limit: int, question: str = "") -> Uses:
-    """Return a page of the uses of a definition whose tier is at least `min_tier`.
-
-    Imports come first; the other uses are in order of path and place.
-    """
-    found = graph.references(place, list_name_only=min_tier is Tier.NAME_ONLY)
+    """Return a page of the uses of a definition whose tier is at least `min_tier`, the most telling ones first."""
+    found = graph.references(place, list_name_only=min_tier is Tier.NAME_ONLY, everywhere=True)
     sure_enough = _SURE_ENOUGH[min_tier]
     imports = [(_tier_of(graph, site), site) for site in found.imports]
     of_tier = {Tier.PROVEN: found.proven, Tier.LIKELY: found.likely, Tier.NAME_ONLY: found.name_only}
     sites = [(tier, site) for tier in sure_enough for site in of_tier[tier]]
-    sites.sort(key=lambda each: (each[1].path, each[1].start_byte))
-    listed: list[tuple[Tier, Site | ImportSite]] = [each for each in imports if each[0] in sure_enough]
-    listed += sites
+    listed: list[tuple[Tier, Site | ImportSite]] = [*(each for each in imports if each[0] in sure_enough), *sites]
+    listed.sort(key=_order)
     return Uses(
         definitions=_definitions(graph, place, found),
         uses=tuple(_use(graph, tier, site, found.semantic) for tier, site in listed[offset : offset + limit]),
@@ -109,7 +111,16 @@ def uses_of(graph: Graph, place: Place, *, min_tier: Tier, offset: int, limit: i
         offset=offset,
         question=question,
         not_looked_at=found.not_looked_at,
+        mentions=found.mentions,
     )
+
+
+def _order(each: tuple[Tier, Site | ImportSite]) -> tuple[int, bool, str, int]:
+    """Return what a use is sorted by: sure uses, then imports, then the others; of each the tests last."""
+    tier, site = each
+    if isinstance(site, ImportSite):
+        return 1, is_test(site.path), site.path, site.imported.start_byte
+    return 2 if tier is Tier.NAME_ONLY else 0, is_test(site.path), site.path, site.start_byte
 
 
 def _tier_of(graph: Graph, site: ImportSite) -> Tier:

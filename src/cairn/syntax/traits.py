@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from cairn.syntax.lexis import C_LIKE, Lexis
 from cairn.syntax.visibility import ALL, Visibility
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Traits:
         queries: The query files below `languages/`, in order; `<name>/query.scm` when empty.
         overruns: Whether a text would make the grammar write beyond one of its buffers.
 
+        lexis: What comments and strings look like.
         visibility: Which definitions other files can see.
         constructors: The names of methods that are constructors.
         import_tree: Takes one import statement apart, for queries that capture `@import.HOW`.
@@ -148,6 +150,7 @@ class Traits:
     queries: tuple[str, ...] = ()
     overruns: Callable[[bytes], bool] | None = None
 
+    lexis: Lexis = C_LIKE
     visibility: Visibility = ALL
     constructors: frozenset[str] = frozenset()
     import_tree: Callable[[Node, bytes], Iterator[ImportedName]] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cairn.syntax.lexis import OVER_LINES, Lexis
 from cairn.syntax.traits import Traits
 
-TRAITS = Traits("bash")
+TRAITS = Traits("bash", lexis=Lexis((r"(?<![^\s;|&()])#[^\n]*",), (OVER_LINES, r"'[^']*(?:'|\Z)"), embeds=r"\$[({]?|`"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cairn.core.types import Symbol
+from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, CHARACTER, IN_QUOTES, IN_THREE_QUOTES, Lexis
 from cairn.syntax.traits import Main, Traits, words
 from cairn.syntax.visibility import OwnExports, Visibility, has_word
 
@@ -18,6 +19,9 @@ def _csharp(_kind: str, _name: str, before: str, above: Symbol | None, _found: O
 
 TRAITS = Traits(
     "csharp",
+    lexis=Lexis(
+        (AFTER_SLASHES, BLOCK), (IN_THREE_QUOTES, r'\$?@\$?"(?:[^"]|"")*(?:"|\Z)', IN_QUOTES, CHARACTER), embeds=r"\{"
+    ),
     wheel="tree-sitter-c-sharp",
     visibility=Visibility(_csharp),
     resolver="csharp",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cairn.core.types import Symbol
+from cairn.syntax.lexis import AFTER_HASH, IN_QUOTES, IN_THREE_APOSTROPHES, IN_THREE_QUOTES, Lexis
 from cairn.syntax.names import text_of
 from cairn.syntax.traits import ImportedName, Traits
 from cairn.syntax.visibility import OwnExports, Visibility, has_word
@@ -47,6 +48,9 @@ def elixir(node: Node, data: bytes) -> Iterator[ImportedName]:
 
 TRAITS = Traits(
     "elixir",
+    lexis=Lexis(
+        (AFTER_HASH,), (IN_THREE_QUOTES, IN_THREE_APOSTROPHES, IN_QUOTES, r"'(?:[^'\\\n]|\\.)*'"), embeds=r"#\{"
+    ),
     visibility=Visibility(_elixir),
     import_tree=elixir,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, CHARACTER, IN_QUOTES, RAW_IN_BACKTICKS, Lexis
 from cairn.syntax.names import text_of, unquote
 from cairn.syntax.traits import (
     DEFINITION,
@@ -53,6 +54,7 @@ def go(node: Node, data: bytes) -> Iterator[ImportedName]:
 
 TRAITS = Traits(
     "go",
+    lexis=Lexis((AFTER_SLASHES, BLOCK), (RAW_IN_BACKTICKS, IN_QUOTES, CHARACTER)),
     visibility=CAPITAL,
     import_tree=go,
     local_rules=_LOCALS,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cairn.core.types import Symbol
+from cairn.syntax.lexis import CHARACTER, IN_QUOTES, Lexis
 from cairn.syntax.names import text_of
 from cairn.syntax.traits import ImportedName, Main, Traits
 from cairn.syntax.visibility import OwnExports, Visibility
@@ -49,6 +50,7 @@ def haskell(node: Node, data: bytes) -> Iterator[ImportedName]:
 
 TRAITS = Traits(
     "haskell",
+    lexis=Lexis((r"--+(?![!#$%&*+./<=>?@\\^|~:])[^\n]*", r"\{-.*?(?:-\}|\Z)"), (IN_QUOTES, rf"(?<!\w)(?:{CHARACTER})")),
     visibility=Visibility(_export_list, by_name=True),
     import_tree=haskell,
     main=Main.AT_TOP,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, CHARACTER, IN_QUOTES, IN_THREE_QUOTES, Lexis
 from cairn.syntax.traits import DEFINITION, NOTHING, PARAMETER, WRITE, LocalRules, Main, Traits, each, words
 from cairn.syntax.visibility import NOT_PRIVATE
 
@@ -26,6 +27,7 @@ _LOCALS = LocalRules(
 
 TRAITS = Traits(
     "java",
+    lexis=Lexis((AFTER_SLASHES, BLOCK), (IN_THREE_QUOTES, IN_QUOTES, CHARACTER)),
     visibility=NOT_PRIVATE,
     local_rules=_LOCALS,
     family="jvm",

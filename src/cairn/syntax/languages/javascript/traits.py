@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, IN_APOSTROPHES, IN_BACKTICKS, IN_QUOTES, Lexis
 from cairn.syntax.names import text_of, unquote
 from cairn.syntax.traits import (
     DEFINITION,
@@ -85,8 +86,17 @@ def _clause_part(part: Node, module: str, data: bytes) -> Iterator[ImportedName]
             yield module, unquote(text_of(data, name)), unquote(text_of(data, alias)) if alias is not None else ""
 
 
+# A regular expression stands where a value may begin; elsewhere a slash divides.
+_PATTERN = (
+    r"(?:(?<=[=(,:;!&|?{}\[+\n])|(?<=[=(,:;!&|?{}\[+] )|(?<=\breturn )|(?<=\bcase ))"
+    r"/(?![/*])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*"
+)
+
 TRAITS = Traits(
     "javascript",
+    lexis=Lexis(
+        (AFTER_SLASHES, BLOCK), (_PATTERN, IN_BACKTICKS, IN_QUOTES, IN_APOSTROPHES), embeds=r"\$\{", letters="$"
+    ),
     queries=("ecmascript.scm", "jsx.scm", "javascript/query.scm"),
     visibility=EXPORT_STATEMENT,
     constructors=words("constructor"),

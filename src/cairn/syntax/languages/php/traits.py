@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, OVER_LINES, Lexis
 from cairn.syntax.names import text_of
 from cairn.syntax.traits import ImportedName, Traits, words
 from cairn.syntax.visibility import NOT_PRIVATE
@@ -32,6 +33,7 @@ def php(node: Node, data: bytes) -> Iterator[ImportedName]:
 
 TRAITS = Traits(
     "php",
+    lexis=Lexis((AFTER_SLASHES, BLOCK, r"#(?!\[)[^\n]*"), (OVER_LINES, r"'(?:[^'\\]|\\.)*(?:'|\Z)"), embeds=r"\{?\$"),
     function="language_php",
     visibility=NOT_PRIVATE,
     constructors=words("__construct"),

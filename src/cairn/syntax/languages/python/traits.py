@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cairn.syntax.lexis import AFTER_HASH, IN_APOSTROPHES, IN_QUOTES, IN_THREE_APOSTROPHES, IN_THREE_QUOTES, Lexis
 from cairn.syntax.traits import NOTHING, OUTSIDE, PARAMETER, SAME, WRITE, Bases, LocalRules, Traits, each, words
 from cairn.syntax.visibility import UNDERSCORE
 
@@ -33,6 +34,7 @@ _LOCALS = LocalRules(
 
 TRAITS = Traits(
     "python",
+    lexis=Lexis((AFTER_HASH,), (IN_THREE_QUOTES, IN_THREE_APOSTROPHES, IN_QUOTES, IN_APOSTROPHES), embeds=r"\{"),
     visibility=UNDERSCORE,
     constructors=words("__init__ __new__"),
     local_rules=_LOCALS,

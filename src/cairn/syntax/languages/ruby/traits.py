@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from cairn.syntax.lexis import AFTER_HASH, IN_APOSTROPHES, IN_QUOTES, Lexis
 from cairn.syntax.traits import Traits, words
 
 TRAITS = Traits(
     "ruby",
+    lexis=Lexis((AFTER_HASH, r"^=begin\b.*?^=end\b[^\n]*"), (IN_QUOTES, IN_APOSTROPHES), embeds=r"#\{"),
     constructors=words("initialize"),
     own=words("self"),
     bare_members=True,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cairn.core.types import Symbol
+from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, CHARACTER, OVER_LINES, Lexis
 from cairn.syntax.names import text_of
 from cairn.syntax.traits import (
     DEFINITION,
@@ -94,6 +95,7 @@ def _leaf(prefix: str, path: str, alias: str) -> ImportedName:
 
 TRAITS = Traits(
     "rust",
+    lexis=Lexis((AFTER_SLASHES, BLOCK), (r'r(?P<raw>#{0,8})".*?(?:"(?P=raw)|\Z)', OVER_LINES, CHARACTER), embeds=r"\{"),
     visibility=Visibility(_pub),
     import_tree=rust_use,
     local_rules=_LOCALS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, IN_QUOTES, IN_THREE_QUOTES, Lexis
 from cairn.syntax.names import text_of
 from cairn.syntax.traits import ImportedName, Main, Traits, words
 from cairn.syntax.visibility import NOT_PRIVATE
@@ -25,6 +26,7 @@ def swift(node: Node, data: bytes) -> Iterator[ImportedName]:
 
 TRAITS = Traits(
     "swift",
+    lexis=Lexis((AFTER_SLASHES, BLOCK), (IN_THREE_QUOTES, IN_QUOTES), embeds=r"\\\("),
     visibility=NOT_PRIVATE,
     constructors=words("init"),
     import_tree=swift,

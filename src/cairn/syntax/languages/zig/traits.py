@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cairn.core.types import Symbol
+from cairn.syntax.lexis import AFTER_SLASHES, CHARACTER, IN_QUOTES, Lexis
 from cairn.syntax.traits import Traits
 from cairn.syntax.visibility import OwnExports, Visibility, has_word
 
@@ -13,5 +14,6 @@ def _zig(kind: str, _name: str, before: str, _above: Symbol | None, _found: OwnE
 
 TRAITS = Traits(
     "zig",
+    lexis=Lexis((AFTER_SLASHES,), (r"\\\\[^\n]*", IN_QUOTES, CHARACTER)),
     visibility=Visibility(_zig),
 )

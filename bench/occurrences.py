@@ -1,0 +1,116 @@
+"""Is every place of a name found? What `cairn refs` looks at, beside every word in the files that is code to Pygments.
+
+    python -m bench.occurrences --repo DIR [--repo DIR …] [--names N] [--seed N] [--home PATH] [--show N]
+
+For each repository so many names of definitions are drawn, each name alike. A place counts when the whole word stands
+in an indexed file of the same family of languages, outside of what the lexer of Pygments calls a comment or a string.
+Found is what the index knows as a definition, an import or a use, and what the text shows besides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from pygments.lexers import get_lexer_for_filename
+from pygments.token import Comment, String
+from pygments.util import ClassNotFound
+
+from cairn.ask.prepare import Policy, prepare
+from cairn.ask.session import Session, whole
+from cairn.graph.occurrences import imported_at
+from cairn.graph.references import Graph
+from cairn.syntax.languages import has_uses
+
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repo", type=Path, action="append", required=True)
+    parser.add_argument("--names", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=18)
+    parser.add_argument("--home", type=Path)
+    parser.add_argument("--show", type=int, default=0, help="print so many places that were missed")
+    options = parser.parse_args()
+    print("| repository | names | places | found | recall | more found |\n|---|---|---|---|---|---|")
+    for repo in options.repo:
+        with tempfile.TemporaryDirectory(prefix="bench-occurrences-") as scratch:
+            environ = {**os.environ, "CAIRN_HOME": str(options.home or scratch)}
+            with Session(whole(str(repo.resolve()), environ), environ) as session:
+                prepare(session, Policy(consent=lambda _: True, seconds=3600))
+                _measure(repo.name, session.kept(Graph), options)
+    return 0
+
+
+def _measure(name: str, graph: Graph, options: argparse.Namespace) -> None:
+    random.seed(options.seed)
+    languages = graph.names.modules.files.languages
+    parsed = sorted(path for path, language in languages.items() if has_uses(language))
+    defined = sorted({s.name for path in parsed for s in graph.view.symbols(path) if _WORD.fullmatch(s.name.encode())})
+    drawn = set(random.sample(defined, min(options.names, len(defined))))
+    family = {path: graph._family(path) for path in parsed}
+    homes: dict[str, set[str]] = {
+        each: {family[p] for p in graph.view.files_defining(each) if p in family} for each in drawn
+    }
+    wanted = {
+        (path, at, word) for path in parsed for at, word in _words(graph, path, drawn) if family[path] in homes[word]
+    }
+    found = set(_found(graph, drawn, family, homes))
+    missed = sorted(wanted - found)
+    recall = 1 - len(missed) / max(1, len(wanted))
+    print(f"| {name} | {len(drawn)} | {len(wanted)} | {len(wanted & found)} | {recall:.4f} | {len(found - wanted)} |")
+    print("  missed by language:", dict(Counter(languages[path] for path, _, _ in missed)))
+    for path, at, word in random.sample(missed, min(options.show, len(missed))):
+        text = graph.names.facts(path).text
+        start, end = text.rfind(b"\n", 0, at) + 1, text.find(b"\n", at)
+        line = text.count(b"\n", 0, at) + 1
+        print(f"  {path}:{line} [{word}] {text[start:end].decode(errors='replace').strip()[:150]}")
+
+
+def _words(graph: Graph, path: str, drawn: set[str]) -> Iterator[tuple[int, str]]:
+    """Yield the drawn names in a file that Pygments does not call a comment or a string."""
+    data = graph.names.facts(path).text
+    here = [(m.start(), m[0].decode()) for m in _WORD.finditer(data) if m[0].decode() in drawn]
+    if not here:
+        return
+    try:
+        lexer = get_lexer_for_filename(path)
+    except ClassNotFound:
+        return
+    lexer.stripnl = lexer.stripall = False
+    lexer.ensurenl = False
+    quiet, at = bytearray(len(data) + 1), 0
+    for _, kind, value in lexer.get_tokens_unprocessed(data.decode("utf-8", "surrogateescape")):
+        length = len(value.encode("utf-8", "surrogateescape"))
+        is_comment = kind in Comment and kind is not Comment.Preproc
+        if is_comment or (kind in String and kind is not String.Interpol):
+            quiet[at : at + length] = b"\1" * length
+        at += length
+    yield from ((start, word) for start, word in here if not quiet[start])
+
+
+def _found(
+    graph: Graph, drawn: set[str], family: dict[str, str], homes: dict[str, set[str]]
+) -> Iterator[tuple[str, int, str]]:
+    for name in drawn:
+        for path, symbol in graph.view.symbols_named(name):
+            yield path, symbol.name_byte, name
+        for path, use in graph.view.references_named(name):
+            yield path, use.start_byte, name
+        asked = {path for path, own in family.items() if own in homes[name]}
+        for each in graph.occurrences.of(name, asked.__contains__, set(), 10**9).places:
+            yield each.path, each.use.start_byte, name
+        for path in asked:
+            if name.encode() in graph.names.facts(path).text:
+                yield from ((path, at, name) for at in imported_at(graph.names.facts(path), name))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,167 @@
+"""Find every place of a name in the code of a snapshot that is neither a definition, nor an import, nor a known use.
+
+The index holds calls, types, bases and annotations. All other uses of a name (a function that is passed on, a value
+that is read or written, a macro, a name in a string) are found in the text when somebody asks, so they cost the index
+nothing. Comments are left out. A place is a `Reference` like any other, and is bound by the same rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Set
+from typing import NamedTuple
+
+from cairn.core.types import Reference
+from cairn.engine.scan import Texts
+from cairn.graph.facts import Facts
+from cairn.graph.importers import import_end
+from cairn.graph.names import SnapshotNames
+from cairn.graph.shadows import words
+from cairn.search.pattern import Case, compiled
+from cairn.syntax.lexis import Quiet
+
+VALUE, READ, WRITE, CALL, STRING = "value", "read", "write", "call", "string"
+"""Kinds of uses that the index does not hold: a name that is passed on, a member that is read, something that is
+written, a call that the parser did not see, and a string that is just the name."""
+
+_LOOK = 200
+_MEMBER = re.compile(r"(?:\.|->|::|\?\.|&\.)\s*$")
+_RECEIVER = re.compile(r"[\w$@]+(?:(?:\.|->|::|\?\.|&\.)[\w$]+)*$")
+_STEP = re.compile(r"\?\.|&\.")
+_CALLED = re.compile(r"!?\s{0,4}\(")
+_WRITTEN = re.compile(r"\s*(?:\+\+|--|:=|(?:[-+*/%&|^.]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>~]))")
+_KEY = re.compile(r"\s*:(?![:=])")
+_NAMED = re.compile(r"\s*=(?![=>~])")
+_NAME_IN_STRING = re.compile(rb"[\w.:/#$-]+")
+_SYMBOL = re.compile(r"(?:^|[\s(,]):$")
+_LONGEST_STRING = 200
+
+
+class FoundPlace(NamedTuple):
+    """A place of a name in the code of a file; with `is_key` it names a field or a parameter of something unknown."""
+
+    path: str
+    use: Reference
+    is_key: bool = False
+
+
+class FoundPlaces(NamedTuple):
+    """The places of a name, the number of its mentions in comments and texts, and of places beyond the limit."""
+
+    places: list[FoundPlace]
+    mentions: int
+    not_looked_at: int
+
+
+class Occurrences:
+    """The places of names in the text of one snapshot; its table of texts is built for the first question."""
+
+    def __init__(self, names: SnapshotNames) -> None:
+        self._names = names
+        self._view = names.view
+        self._texts: Texts | None = None
+
+    def of(self, name: str, is_asked: Callable[[str], bool], near: Set[str], most: int) -> FoundPlaces:
+        """Return the places of a name in the files that `is_asked` accepts; those in `near` are looked at first."""
+        texts = self._texts = self._texts or Texts(self._view)
+        wanted = compiled(name, case=Case.SENSITIVE, word=True)
+        known = self._known(name)
+        files = sorted(texts.matching(wanted, is_asked), key=lambda file: (texts.paths[file[0]] not in near, file))
+        found: list[FoundPlace] = []
+        mentions = left = looked_at = 0
+        for file, matches in files:
+            path = texts.paths[file]
+            if matches <= len(known.get(path, ())):
+                # Every place of the name in this file is a definition or a use that the index knows.
+                continue
+            if looked_at >= most:
+                left += matches
+                continue
+            looked_at += matches
+            spots = [
+                (line.number, line.start, start)
+                for line in texts.lines(wanted, file)
+                for start, _ in line.spans
+                if start not in known.get(path, ())
+            ]
+            in_code, mentioned = self._in_code(path, name, spots)
+            found += in_code
+            mentions += mentioned
+        return FoundPlaces(found, mentions, left)
+
+    def _known(self, name: str) -> dict[str, set[int]]:
+        """Return where the index knows this name as a definition or a use, by file."""
+        known: dict[str, set[int]] = {}
+        for path, symbol in self._view.symbols_named(name):
+            known.setdefault(path, set()).add(symbol.name_byte)
+        for path, use in self._view.references_named(name):
+            known.setdefault(path, set()).add(use.start_byte)
+        return known
+
+    def _in_code(self, path: str, name: str, spots: list[tuple[int, int, int]]) -> tuple[list[FoundPlace], int]:
+        facts = self._names.facts(path)
+        quiet = Quiet(facts.text, facts.traits.lexis)
+        imported = set(imported_at(facts, name)) if spots else set()
+        found, mentions = [], 0
+        for line, begins, at in spots:
+            if quiet.is_comment(at):
+                mentions += 1
+                continue
+            string = quiet.string(at)
+            if string is not None:
+                if _is_name(facts.text[slice(*string)]):
+                    use = Reference(STRING, name, "", at, line, at - begins, facts.around(at))
+                    found.append(FoundPlace(path, use, is_key=True))
+                else:
+                    mentions += 1
+            elif at not in imported:
+                found.append(_place(facts, name, at, line, at - begins))
+        return found, mentions
+
+
+def imported_at(facts: Facts, name: str) -> Iterator[int]:
+    """Yield where the imports of a file write this name, as the imported name, as its alias or in a module's path."""
+    for each in facts.imports:
+        if name in (each.name, each.alias) or name in each.module:
+            text = facts.text[each.start_byte : import_end(facts.text, each.start_byte)]
+            yield from (each.start_byte + at for at in words(text, name.encode()))
+
+
+def _is_name(string: bytes) -> bool:
+    inside = string.strip(b"\"'`")
+    return len(inside) <= _LONGEST_STRING and _NAME_IN_STRING.fullmatch(inside) is not None
+
+
+def _place(facts: Facts, name: str, at: int, line: int, column: int) -> FoundPlace:
+    end = at + len(name.encode())
+    before = facts.text[max(0, at - _LOOK) : at].decode("utf-8", "replace")
+    after = facts.text[end : end + _LOOK].decode("utf-8", "replace")
+    receiver = _receiver(before)
+    opens = before.rstrip()[-1:]
+    is_symbol = not receiver and _SYMBOL.search(before) is not None
+    keyed = _NAMED.match(after) or (opens != "(" and _KEY.match(after))
+    is_key = not receiver and opens in tuple("({,") and keyed is not None
+    if _CALLED.match(after):
+        kind = CALL
+    elif _WRITTEN.match(after) or is_key or before.endswith(("++", "--")):
+        kind = WRITE
+    else:
+        kind = READ if receiver else VALUE
+    use = Reference(kind, name, receiver, at, line, column, facts.around(at))
+    return FoundPlace(facts.path, use, is_key or is_symbol)
+
+
+def _receiver(before: str) -> str:
+    """Return the path of names before a member; `()` for a value that has no such path; empty for a bare name."""
+    member = _MEMBER.search(before)
+    if member is None:
+        return ""
+    path = _RECEIVER.search(before[: member.start()])
+    return _STEP.sub(".", path[0]) if path else "()"
+
+
+def are_close(facts: Facts, names: SnapshotNames, where: str) -> bool:
+    """Whether a file can know the definitions of another without an import of theirs: one folder, or one imports."""
+    if facts.path.rpartition("/")[0] == where.rpartition("/")[0]:
+        return True
+    return any(where in names.target(facts.path, each).files for each in facts.imports)

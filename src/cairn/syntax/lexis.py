@@ -1,0 +1,119 @@
+"""Tell the comments and the strings of a file from its code, by its text alone and without a parser.
+
+The rules of a language are in its traits. A string that the rules read wrongly ends with its line, unless the language
+lets strings go on, so that a mistake costs one line.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import lru_cache
+from typing import NamedTuple
+
+
+class Lexis(NamedTuple):
+    """What a comment and a string look like in a language, as patterns; `embeds` opens code inside a string.
+
+    `letters` are the signs that a name may hold beside letters, digits and the underscore.
+    """
+
+    comments: tuple[str, ...]
+    strings: tuple[str, ...]
+    embeds: str = ""
+    letters: str = ""
+
+
+IN_QUOTES = r'"(?:[^"\\\n]|\\.)*"?'
+IN_APOSTROPHES = r"'(?:[^'\\\n]|\\.)*'?"
+CHARACTER = r"'(?:[^'\\\n]|\\[^\n']*)'|'\\''"
+OVER_LINES = r'"(?:[^"\\]|\\.)*(?:"|\Z)'
+IN_THREE_QUOTES = r'"""(?:[^\\]|\\.)*?(?:"""|\Z)'
+IN_THREE_APOSTROPHES = r"'''(?:[^\\]|\\.)*?(?:'''|\Z)"
+RAW_IN_THREE_QUOTES = r'""".*?(?:"""|\Z)'
+IN_BACKTICKS = r"`(?:[^`\\]|\\.)*(?:`|\Z)"
+RAW_IN_BACKTICKS = r"`[^`]*(?:`|\Z)"
+AFTER_SLASHES = r"//[^\n]*"
+AFTER_HASH = r"#[^\n]*"
+AFTER_DASHES = r"--[^\n]*"
+BLOCK = r"/\*.*?(?:\*/|\Z)"
+"""Pieces that several languages share. A string that may not go on over lines ends with its line."""
+
+C_LIKE = Lexis((AFTER_SLASHES, BLOCK), (IN_QUOTES, CHARACTER))
+"""What most languages have: `//` and `/* */`, strings of one line and characters."""
+
+
+class Quiet:
+    """The comments and the strings of one text."""
+
+    def __init__(self, text: bytes, lexis: Lexis) -> None:
+        self._text, self._lexis = text, lexis
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._is_comment: list[bool] = []
+        self._read_to = 0
+
+    def is_comment(self, at: int) -> bool:
+        """Whether a byte is in a comment."""
+        found = self._around(at)
+        return found >= 0 and self._is_comment[found]
+
+    def without_comments(self, start: int, end: int) -> bytes:
+        """Return the text between two bytes with spaces in place of comments."""
+        self._read(end)
+        text = bytearray(self._text[start:end])
+        for place in range(max(0, bisect_right(self._starts, start) - 1), bisect_right(self._starts, end - 1)):
+            if self._is_comment[place]:
+                first, after = max(start, self._starts[place]), min(end, self._ends[place])
+                text[first - start : after - start] = b" " * max(0, after - first)
+        return bytes(text)
+
+    def string(self, at: int) -> tuple[int, int] | None:
+        """Return the string that holds a byte, quotes included; None in code, also in code inside a string."""
+        found = self._around(at)
+        if found < 0 or self._is_comment[found] or self._is_embedded(self._starts[found], at):
+            return None
+        return self._starts[found], self._ends[found]
+
+    def _around(self, at: int) -> int:
+        self._read(at)
+        found = bisect_right(self._starts, at) - 1
+        return found if found >= 0 and at < self._ends[found] else -1
+
+    def _read(self, to: int) -> None:
+        """Find the comments and strings that begin up to a byte, from where the last call ended."""
+        if to < self._read_to:
+            return
+        for match in _pattern(self._lexis).finditer(self._text, self._read_to):
+            self._starts.append(match.start())
+            self._ends.append(match.end())
+            self._is_comment.append(match.lastgroup == "comment")
+            self._read_to = match.end()
+            if match.start() > to:
+                return
+        self._read_to = len(self._text) + 1
+
+    def _is_embedded(self, start: int, at: int) -> bool:
+        """Whether code that a string embeds, as `${name}`, holds a byte of the string."""
+        if not self._lexis.embeds:
+            return False
+        before = self._text[max(start, at - _LONGEST_EMBEDDED) : at].decode("utf-8", "replace")
+        found = list(re.finditer(self._lexis.embeds, before))
+        if not found:
+            return False
+        opened = found[-1]
+        inside = before[opened.end() :]
+        if opened[0][-1] not in "{(`":
+            # `$name` embeds one name, and what follows with a dot is text.
+            return inside == ""
+        closes = {"{": "}", "(": ")"}.get(opened[0][-1], "`")
+        return inside.count(closes) <= inside.count(opened[0][-1])
+
+
+_LONGEST_EMBEDDED = 400
+
+
+@lru_cache(maxsize=64)
+def _pattern(lexis: Lexis) -> re.Pattern[bytes]:
+    comments, strings = ("|".join(each) or r"(?!)" for each in (lexis.comments, lexis.strings))
+    return re.compile(f"(?P<comment>{comments})|(?P<string>{strings})".encode(), re.DOTALL | re.MULTILINE)
