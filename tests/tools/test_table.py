@@ -15,6 +15,7 @@ from cairn.ask.workspace import Workspace
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.errors import CairnError
+from cairn.store import door
 from cairn.store.fs import store_trouble
 from cairn.store.publish.lease import RunKind
 from cairn.tools import reading
@@ -268,7 +269,7 @@ def test_every_face_reads_through_the_one_entry_that_knows_what_is_live(
     def nothing(*given: object, **_: object) -> None:
         asked.append(given)
 
-    monkeypatch.setattr("cairn.store.read.snapshot.open_view", nothing)
+    monkeypatch.setattr(door, "open_view", nothing)
     for tool, arguments in QUESTIONS:
         asked.clear()
         if tool != "search_codebase":
