@@ -192,7 +192,7 @@ def test_an_indexer_that_fails_leaves_its_reason_in_the_job_and_everything_else_
     project: Project, mood: str, code: str
 ) -> None:
     project.refresh()
-    project.write("lib.py", LIB + "\n")
+    project.write("lib.py", LIB + "more = 1\n")
     project.mood(mood)
     found = project.refresh()
     assert found.outcome is RefreshOutcome.FAILED
@@ -252,14 +252,14 @@ def test_a_repository_without_commits_and_a_folder_without_git_are_refreshed_too
     shutil.rmtree(project.tree / ".git")
     assert project.refresh().outcome is RefreshOutcome.COMPLETED
     make_repo(project.tree)
-    project.write("lib.py", LIB + "\n")
+    project.write("lib.py", LIB + "more = 1\n")
     assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.states() == CLEAN
 
 
 def test_the_job_of_a_killed_process_is_done_by_the_next(project: Project) -> None:
     project.refresh()
-    project.write("lib.py", LIB + "\n")
+    project.write("lib.py", LIB + "more = 1\n")
     with project.database.writing() as db:
         jobs.enqueue(db, "python:.", of_files(["lib.py"]), head="gone", reason="test")
         assert jobs.claim(db) is not None
@@ -270,7 +270,7 @@ def test_the_job_of_a_killed_process_is_done_by_the_next(project: Project) -> No
 
 def test_while_another_process_is_at_it_that_is_said_and_what_was_asked_waits(project: Project) -> None:
     project.refresh()
-    project.write("lib.py", LIB + "\n")
+    project.write("lib.py", LIB + "more = 1\n")
     head = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=project.tree, check=True, capture_output=True, text=True
     ).stdout
@@ -288,7 +288,7 @@ def test_the_real_indexer_of_python_from_the_tree_to_clean_facts_and_back_again(
     project = Project(tmp_path, Path(real_indexer("scip-python")).parent)
     assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.states() == CLEAN
-    project.write("lib.py", "# moved\n" + LIB)
+    project.write("lib.py", "moved = 1\n" + LIB)
     assert project.states()["lib.py"] is FactFreshness.DIRTY
     assert project.refresh().outcome is RefreshOutcome.COMPLETED
     assert project.states() == CLEAN

@@ -69,7 +69,7 @@ def test_uses_in_clean_files_are_those_of_the_indexer(database: SemanticDatabase
 
 def test_mixed_answers_say_which_is_which(database: SemanticDatabase) -> None:
     refresh(database, memory(PYTHON))
-    edited = PYTHON | {"app.py": PYTHON["app.py"].replace("def main", "# more\ndef main")}
+    edited = PYTHON | {"app.py": PYTHON["app.py"].replace("def main", "more = 1\ndef main")}
     with informed(database, PYTHON, edited) as graph:
         found = {(one.path, one.kind, one.layer) for one in uses(graph, "lib.py", "greet")}
     assert {layer for path, _, layer in found if path == "app.py"} == {SYNTACTIC}
@@ -80,10 +80,10 @@ def test_mixed_answers_say_which_is_which(database: SemanticDatabase) -> None:
 
 def test_a_definition_that_has_changed_is_known_by_its_syntax_alone(database: SemanticDatabase) -> None:
     refresh(database, memory(PYTHON))
-    edited = PYTHON | {"lib.py": "\n" + PYTHON["lib.py"]}
+    edited = PYTHON | {"lib.py": "more = 1\n" + PYTHON["lib.py"]}
     with graph_of(PYTHON, edited) as plain, informed(database, PYTHON, edited) as graph:
         assert shown(uses(graph, "lib.py", "greet")) == shown(uses(plain, "lib.py", "greet"))
-        assert not graph.knows("lib.py", 1, "greet")
+        assert not graph.knows("lib.py", len("more = 1\n"), "greet")
 
 
 def test_calls_that_only_an_indexer_can_tell_are_edges_and_say_so(database: SemanticDatabase) -> None:
@@ -95,7 +95,7 @@ def test_calls_that_only_an_indexer_can_tell_are_edges_and_say_so(database: Sema
     with informed(database, tree) as graph:
         edges = edges_of(graph, "one.py", "A")
         assert {(one.src, one.layer, one.tier) for one in edges} >= {("two.py#run", SEMANTIC, Tier.PROVEN)}
-    edited = tree | {"two.py": tree["two.py"] + "\n"}
+    edited = tree | {"two.py": tree["two.py"] + "more = 1\n"}
     with informed(database, tree, edited) as graph:
         assert {one.layer for one in edges_of(graph, "one.py", "A") if one.src == "two.py#run"} == {SYNTACTIC}
 
@@ -202,3 +202,18 @@ def test_semantic_uses_are_exactly_those_of_the_indexer(database: SemanticDataba
 @pytest.mark.long
 def test_semantic_uses_are_exactly_those_of_the_indexer_over_many_codebases(database: SemanticDatabase) -> None:
     assert precise(database, 4, 200) > 250
+
+
+def test_a_body_is_told_apart_only_where_heads_say_all() -> None:
+    tree = {
+        "a.go": "package a\n\nfunc A() int {\n\treturn 1\n}\n",
+        "a.py": "def a():\n    return 1\n",
+        "a.ts": "export function a() {\n  return 1;\n}\n",
+    }
+    with graph_of(tree) as graph:
+        shapes = {path: PinnedView(graph.view).shape(path) for path in tree}
+    assert {path: shape and [body.lines for body in shape.bodies] for path, shape in shapes.items()} == {
+        "a.go": [(4,)],
+        "a.py": [],
+        "a.ts": [],
+    }

@@ -20,8 +20,11 @@ from cairn.semantic.facts import FileSyntax
 from cairn.semantic.importing import Imported, ImportRequest, Indexed, SeenFile, import_index
 from cairn.semantic.model import FULL, Context, Family, of_files
 from cairn.semantic.places import lines_of
+from cairn.semantic.shape import CodeShape, shape_of
 from cairn.semantic.state import Now
 from cairn.syntax.analyze import analyze
+from cairn.syntax.frame import code_lines
+from cairn.syntax.languages import traits_of
 from tests.semantic.indices import document, field, index, occurrence
 
 CONTEXT = Context("python:.", Family.PYTHON, "", "demo", "pyproject.toml", "settings", why="pyproject.toml")
@@ -46,6 +49,10 @@ class Memory:
 
     def __init__(self, files: Mapping[str, bytes], others: Mapping[str, bytes] | None = None) -> None:
         self.files, self.others = dict(files), dict(others or {})
+
+    def shape(self, path: str) -> CodeShape | None:
+        data = self.files.get(path)
+        return None if data is None else shape_of(code_lines(data, traits_of("python").lexis), ())
 
     def file(self, path_key: str) -> StoredFile | None:
         data = self.files.get(path_key, self.others.get(path_key))
@@ -100,7 +107,9 @@ def refresh(
         register(db, [context])
         indexed = Indexed(index_of(pinned.files, wanted), "test", "1.0")
         scope = FULL if wanted is None else of_files(wanted)
-        return import_index(db, indexed, ImportRequest(context, "/project", pinned, seen, seen, next(_CLOCK), scope))
+        return import_index(
+            db, indexed, ImportRequest(context, "/project", pinned, seen, seen, next(_CLOCK), scope, pinned.shape)
+        )
 
 
 def index_of(files: Mapping[str, bytes], only: set[str] | None = None) -> bytes:

@@ -94,6 +94,10 @@ def semantic_places(life: Life, symbol: str) -> set[tuple[str, int]]:
     return {(row["path"], row["line"]) for row in rows if row["layer"] == "semantic"}
 
 
+# Code that shows nothing to other files.
+UNSEEN = {".py": "\nif True:\n    pass\n", ".ts": "\nif (true) {\n}\n"}
+
+
 def lived(life: Life, edited: str, user: str, symbol: str, seen: tuple[str, str]) -> None:
     """From nothing to clean, to an edit that nobody sees, to one that others see, to clean again."""
     suffix = Path(edited).suffix
@@ -110,6 +114,10 @@ def lived(life: Life, edited: str, user: str, symbol: str, seen: tuple[str, str]
 
     comment = "#" if suffix == ".py" else "//"
     life.write(edited, f"{comment} one line more\n" + (life.tree / edited).read_text())
+    # A comment moves what is known and changes none of it.
+    assert life.states(edited, user) == [CLEAN, CLEAN]
+    assert {path for path, _ in semantic_places(life, symbol)} == {path for path, _ in known}
+    life.write(edited, (life.tree / edited).read_text() + UNSEEN[suffix])
     assert life.states(edited, user) == [DIRTY, PENDING]
     # Nothing is known of a definition in a file that has changed, nor of what leans on it.
     assert not semantic_places(life, symbol)

@@ -244,11 +244,19 @@ def test_the_new_name_in_a_file_to_be_changed_must_be_decided(database: Semantic
 
 
 @conforms("002.DB4")
-def test_places_that_have_moved_are_not_part_of_a_plan(database: SemanticDatabase) -> None:
-    moved = Memory(TREE | {"app.py": b"# above\n" + TREE["app.py"]})
-    plan = planned(database, memory=moved)
+def test_places_in_a_file_whose_code_has_changed_are_not_part_of_a_plan(database: SemanticDatabase) -> None:
+    changed = Memory(TREE | {"app.py": b"above = 1\n" + TREE["app.py"]})
+    plan = planned(database, memory=changed)
     assert plan.verdict is Verdict.BLOCKED
     assert [one.path for one in plan.edits] == ["lib.py"]
+
+
+@conforms("002.DB4")
+def test_places_below_a_new_comment_are_edited_where_they_stand_now(database: SemanticDatabase) -> None:
+    plan = planned(database, memory=Memory(TREE | {"lib.py": b"# above\n" + TREE["lib.py"]}))
+    assert plan.verdict is Verdict.AUTOMATIC
+    assert b"\n # above\n-def greet():\n-    greet()\n+def welcome():\n+    welcome()\n" in plan.patch
+    assert b"-from lib import greet as hi\n+from lib import welcome as hi\n" in plan.patch
 
 
 @pytest.mark.parametrize(

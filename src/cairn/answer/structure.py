@@ -249,6 +249,7 @@ def _most(high: int, fits: Callable[[int], bool]) -> int:
 REFS = "cairn.refs/1"
 _MOST_DEFINITIONS = 20
 _ROOM_FOR_DEFINITIONS = 8_192
+BEHIND = "{files} changed since an indexer read the code, and syntax alone answers there. Run: cairn semantic refresh"
 BEST = "{others} this name; this answer is about the best one."
 TOO_MANY = "{count:,} uses of a name were too many to look at: they are only counted, as name_only."
 UNFOLLOWED = "Imports of {language} are not followed, so most uses in other files are name_only."
@@ -295,10 +296,17 @@ def best_of(candidates: Sequence[Definition]) -> list[str]:
     return [BEST.format(others="1 more definition has" if count == 1 else f"{count:,} more definitions have")]
 
 
+def behind(files: int) -> list[str]:
+    """Return the caution that some files are not as an indexer read them."""
+    if not files:
+        return []
+    return [BEHIND.format(files="1 file has" if files == 1 else f"{files:,} files have")]
+
+
 def use_cautions(told: Uses) -> list[str]:
     """Return what is not known of the uses of such a definition."""
     one = told.definitions[0]
-    found = best_of(told.candidates)
+    found = [*best_of(told.candidates), *behind(told.behind)]
     if told.not_looked_at:
         found.append(TOO_MANY.format(count=told.not_looked_at))
     return found if are_imports_followed(one.language) else [*found, UNFOLLOWED.format(language=one.language)]
@@ -368,7 +376,7 @@ def shown_notes(told: CallGraph, nodes: Sequence[Node], edges: Sequence[Edge], l
 def graph_cautions(told: CallGraph) -> list[str]:
     """Return what is not known of calls in the language that was asked about, and what was too much to look at."""
     language = told.nodes[0].language
-    found = best_of(told.candidates)
+    found = [*best_of(told.candidates), *behind(told.behind)]
     if told.not_looked_at:
         found.append(TOO_MANY.format(count=told.not_looked_at))
     return found if are_imports_followed(language) else [*found, UNFOLLOWED.format(language=language)]

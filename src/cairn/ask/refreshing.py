@@ -207,6 +207,7 @@ class _Round:
             look=lambda paths: look(codebase.root, paths, clock=self.clock),
             files=lambda context: [path for path in families if family_of(path) is context.family],
             index=runner,
+            shape=PinnedView(self.view).shape,
             snapshot=self.view.manifest.snapshot_id,
             tell=self.watcher.step,
             clock=self.clock,

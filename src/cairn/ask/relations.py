@@ -79,7 +79,9 @@ def references(
             first = offset if continuation is None else decode(continuation, session.pages_on, question)
             place = place_of(graph, one)
             found = uses_of(graph, place, min_tier=min_tier, offset=first, limit=limit, question=question)
-            return replace(found, definitions=layered(graph, found.definitions), candidates=best.others)
+            return replace(
+                found, definitions=layered(graph, found.definitions), candidates=best.others, behind=graph.behind
+            )
 
         return informed(session, told)
 

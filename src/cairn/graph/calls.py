@@ -84,6 +84,7 @@ class CallGraph:
         edges_left: How many edges were found and did not fit.
         not_looked_at: How many uses with the same names were not looked at because there are too many.
         candidates: The other definitions of the name that was asked about.
+        behind: How many files an indexer has read as they are no more.
     """
 
     root: str
@@ -97,6 +98,7 @@ class CallGraph:
     edges_left: int
     not_looked_at: int = 0
     candidates: tuple[Definition, ...] = ()
+    behind: int = 0
 
 
 def calls_around(
@@ -137,6 +139,7 @@ def calls_around(
         edges_left=len(walk.left_pairs - walk.pairs.keys()),
         not_looked_at=walk.not_looked_at,
         candidates=candidates,
+        behind=graph.behind,
     )
 
 

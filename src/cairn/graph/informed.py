@@ -20,8 +20,11 @@ from cairn.graph.scopes import Bound, Tier
 from cairn.semantic.facts import FileSyntax, SemanticFacts
 from cairn.semantic.model import Occurrence, OccurrenceRole
 from cairn.semantic.places import lines_of, spot
+from cairn.semantic.shape import CodeShape, shape_of
 from cairn.semantic.state import Now
 from cairn.store import SnapshotView
+from cairn.syntax.frame import body_lines, code_lines
+from cairn.syntax.languages import traits_of
 
 # The words that construct a class without its name.
 _MAKERS = frozenset({b"super", b"constructor", b"__init__", b"this", b"base"})
@@ -43,6 +46,14 @@ class PinnedView:
     def lines(self, path: str) -> list[bytes]:
         return lines_of(self._view.text(path) or b"")
 
+    def shape(self, path: str) -> CodeShape | None:
+        file = self._view.file(path)
+        if file is None or file.skip is not None or not has_outline(file):
+            return None
+        traits = traits_of(file.language)
+        code = code_lines(bytes(self._view.text(path) or b""), traits.lexis)
+        return shape_of(code, body_lines(code, self._view.symbols(path)) if traits.heads_say_all else ())
+
     def syntax(self, path: str) -> FileSyntax | None:
         file = self._view.file(path)
         if file is None or file.skip is not None or not has_outline(file):
@@ -63,6 +74,7 @@ class InformedGraph(Graph):
         self.occurrences = graph.occurrences
         self.semantic = facts
         self.stamp = facts.stamp
+        self.behind = facts.behind
         self._line_starts = cache(self._starts_of_lines)
         self._numbers = cache(self._numbers_by_name)
         self._places = cache(self._places_of)
@@ -90,7 +102,7 @@ class InformedGraph(Graph):
     def symbols_of(self, place: Place) -> frozenset[int]:
         """Return the indexer's symbols of a definition in a clean file; for a class with those of its constructors."""
         facts = self.names.facts(place.path)
-        if place.number < 0 or self.semantic.clean(place.path) is None:
+        if place.number < 0 or self.semantic.known(place.path) is None:
             return frozenset()
         found: set[int] = set()
         written = facts.written_as[facts.qualified(place.number)]

@@ -77,6 +77,8 @@ class Graph:
 
     is_informed = False
     stamp = ""
+    # How many files have changed since an indexer read them, or depend on one that has.
+    behind = 0
     """A text that changes whenever what indexers know about the snapshot changes; empty without an indexer."""
 
     def __init__(self, view: SnapshotView) -> None:

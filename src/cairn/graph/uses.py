@@ -73,6 +73,7 @@ class Uses:
         not_looked_at: How many of `name_only` were not looked at because there are too many.
         mentions: How many more places in comments and in texts have the name; they are never listed.
         candidates: The other definitions of the name that was asked about.
+        behind: How many files an indexer has read as they are no more.
     """
 
     definitions: tuple[Definition, ...]
@@ -88,6 +89,7 @@ class Uses:
     not_looked_at: int = 0
     mentions: int = 0
     candidates: tuple[Definition, ...] = ()
+    behind: int = 0
 
 
 def uses_of(graph: Graph, place: Place, *, min_tier: Tier, offset: int, limit: int, question: str = "") -> Uses:

@@ -20,8 +20,10 @@ these keys may be what such an import means from now on.
 `identities` holds each normalised symbol once, whichever contexts mention it. Occurrences refer to an identity and not
 to a definition, so a file can be imported again without touching the files that use it. `silent_files` are files that
 an index should have mentioned and did not, with the hash that each had then: they are unindexed, and no reason to run
-the indexer again. `settings_files` are the project files that a context was read by: while one of them differs, all of
-the context is stale. Lines are 1-based, columns count bytes from 0, and times are seconds since 1970. `layer` is
+the indexer again. `shapes` say which lines of a file were code (`shape.py`), so that facts outlive an edit of comments;
+a database of version 1 has no such table, and gets it from the next writer. `settings_files` are the project files that
+a context was read by: while one of them differs, all of the context is stale. Lines are 1-based, columns count bytes
+from 0, and times are seconds since 1970. `layer` is
 `semantic` in every row that an indexer caused.
 """
 
@@ -45,7 +47,7 @@ from cairn.store import SHARED, Disk, database_of, remove_file, store_trouble
 # --- the tables -------------------------------------------------------------------------------------------------------
 
 
-VERSION = 1
+VERSION = 2
 
 TABLES: tuple[str, ...] = (
     """CREATE TABLE contexts (
@@ -197,6 +199,12 @@ TABLES: tuple[str, ...] = (
     created_at REAL NOT NULL,
     UNIQUE (ambiguity_signature, repo_head, file_hashes_digest)
 )""",
+    """CREATE TABLE shapes (
+    context_id INTEGER NOT NULL REFERENCES contexts(id) ON DELETE CASCADE,
+    file_id INTEGER NOT NULL REFERENCES files(id) ON DELETE CASCADE,
+    shape TEXT NOT NULL,
+    PRIMARY KEY (context_id, file_id)
+) WITHOUT ROWID""",
     # For jobs: each context has at most one that runs and one that waits, whoever asks at the same time.
     "CREATE UNIQUE INDEX one_running ON refresh_jobs (context_id) WHERE status = 'running'",
     "CREATE UNIQUE INDEX one_queued ON refresh_jobs (context_id) WHERE status = 'queued'",
@@ -214,6 +222,9 @@ TABLES: tuple[str, ...] = (
     "CREATE INDEX imported_keys_of_file ON imported_keys (file_id, context_id)",
 )
 
+
+# What version 2 added.
+_SINCE_2 = [statement for statement in TABLES if statement.startswith("CREATE TABLE shapes ")]
 
 Connection = sqlite3.Connection
 Answer = TypeVar("Answer")
@@ -392,10 +403,10 @@ class SemanticDatabase:
                 raise self._unreadable("a later version of Cairn wrote it")
             if check and not _is_whole(db):
                 raise sqlite3.DatabaseError("it is damaged")
-            if not _has_tables(db):
-                for statement in TABLES:
-                    db.execute(statement)
-                db.execute(f"PRAGMA user_version = {VERSION}")
+            _has_tables(db)
+            for statement in _missing(db):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {VERSION}")
             undo.pop_all()
             return db
 
@@ -464,10 +475,23 @@ def _is_whole(db: Connection) -> bool:
 
 def _has_tables(db: Connection) -> bool:
     """Whether our tables exist; raises `DatabaseError` when the file holds anything else."""
-    found = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")]
-    if found and sorted(found) != sorted(TABLES):
+    missing = _missing(db)
+    if missing not in ([], _SINCE_2, list(TABLES)):
         raise sqlite3.DatabaseError("its tables are not those that we make")
-    return bool(found)
+    return missing != list(TABLES)
+
+
+def _missing(db: Connection) -> list[str]:
+    """Return the statements of the tables that the file does not have; `DatabaseError` when it has another one."""
+    found = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")]
+    if len(set(found)) != len(found) or not set(found) <= set(TABLES):
+        raise sqlite3.DatabaseError("its tables are not those that we make")
+    return [statement for statement in TABLES if statement not in found]
+
+
+def has_shapes(db: Connection) -> bool:
+    """Whether the database says which lines of its files were code; one that an older Cairn wrote does not."""
+    return db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'shapes'").fetchone() is not None
 
 
 # --- contexts ---------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from cairn.core.types import Import, Reference, Symbol
 from cairn.semantic.database import Connection
 from cairn.semantic.model import FactFreshness, Occurrence, OccurrenceRole
 from cairn.semantic.places import verified
+from cairn.semantic.shape import CodeShape
 from cairn.semantic.state import FileStanding, Key, Now, Picture, StoredContext, picture_of, stamp_of
 
 # How the descriptor of a class, an interface or another type ends.
@@ -59,6 +60,9 @@ class FactSnapshot(Protocol):
     def lines(self, path: str) -> list[bytes]:
         """Return the lines of a file, as places count them."""
 
+    def shape(self, path: str) -> CodeShape | None:
+        """Return which lines of a file are code; None for a file that was not parsed."""
+
     def syntax(self, path: str) -> FileSyntax | None:
         """Return what the syntax of a file shows; None for a file that was not parsed."""
 
@@ -69,6 +73,7 @@ class SemanticFacts:
     def __init__(self, db: Connection, pinned: FactSnapshot, picture: Picture | None = None) -> None:
         self._db, self._pinned, self._given = db, pinned, picture
         self.clean = cache(self._clean)
+        self.known = cache(self._known)
         self.symbols_at = cache(self._symbols_at)
         self.lines = cache(pinned.lines)
         self.syntax = cache(pinned.syntax)
@@ -100,6 +105,11 @@ class SemanticFacts:
         """How fresh each file is in each context that has facts about it."""
         return self.picture.standings
 
+    @property
+    def behind(self) -> int:
+        """How many files of the snapshot have facts of which some do not hold any more."""
+        return self.picture.behind
+
     def standing(self, path: str) -> tuple[int | None, FileStanding[Key] | None]:
         """Return the context that knows a file and how fresh the file is there; prefers a context where it is clean."""
         found = [(key[0], self.standings[key]) for key in self.picture.keys.get(path, ())]
@@ -123,6 +133,21 @@ class SemanticFacts:
             return None
         return next(key for key in self.picture.keys[path] if key[0] == context)
 
+    def _known(self, path: str) -> Key | None:
+        """Return the context and the number under which facts are stored that hold: all of them or some.
+
+        All facts of a clean file hold. Of a dirty one those hold that are outside of the bodies that have changed, as
+        long as nothing else is in doubt.
+        """
+        key = self.clean(path)
+        if key is None:
+            keys = self.picture.keys.get(path, ())
+            key = next((one for one in keys if one in self.picture.moves and self._is_dirty(one)), None)
+        return key
+
+    def _is_dirty(self, key: Key) -> bool:
+        return self.standings[key].freshness is FactFreshness.DIRTY
+
     # --- symbols ------------------------------------------------------------------------------------------------------
 
     def symbol(self, identity: int) -> str:
@@ -135,27 +160,29 @@ class SemanticFacts:
         return self._db.execute("SELECT 1 FROM symbols WHERE identity_id = ?", (identity,)).fetchone() is not None
 
     def _symbols_at(self, path: str, line: int, column: int) -> frozenset[int]:
-        """Return the symbols for which the name at a place of a clean file stands; empty when unknown."""
-        key = self.clean(path)
+        """Return the symbols for which the name at a place stands; empty when that is not known any more."""
+        key = self.known(path)
         if key is None:
             return frozenset()
-        rows = self._db.execute(_AT, (*key, line, column))
-        return frozenset(row[-1] for row in rows if self._holds(_occurrence(path, row, "")))
+        moved = self.picture.moves.get(key)
+        then = line if moved is None else moved.then.get(line, 0)
+        rows = self._db.execute(_AT, (*key, then, column))
+        return frozenset(row[-1] for row in rows if self._placed(key, _occurrence(path, row, "")))
 
     def definitions(self, identity: int) -> list[Occurrence]:
-        """Return the places in clean files where a symbol is defined, in order."""
+        """Return the places where a symbol is defined, in order, as far as that still holds."""
         return [one for one in self.occurrences([identity]) if one.role is OccurrenceRole.DEFINITION]
 
     def occurrences(self, identities: Iterable[int]) -> list[Occurrence]:
-        """Return every place of these symbols in clean files, each once, in order of path and place."""
+        """Return every place of these symbols, each once, in order of path and place, as far as that still holds."""
         found: dict[tuple[str, int, int, str], Occurrence] = {}
         for identity in sorted(identities):
             symbol = self.symbol(identity)
             for context, file, *row in self._db.execute(_OF_IDENTITY, (identity,)):
                 path = self.paths[file]
-                if self.clean(path) == (context, file):
-                    one = _occurrence(path, tuple(row), symbol)
-                    if self._holds(one):
+                if self.known(path) == (context, file):
+                    one = self._placed((context, file), _occurrence(path, tuple(row), symbol))
+                    if one is not None:
                         found.setdefault((path, one.start_line, one.start_column, one.role), one)
         return [found[key] for key in sorted(found)]
 
@@ -204,18 +231,27 @@ class SemanticFacts:
         return found
 
     def in_file(self, path: str) -> Iterator[tuple[int, Occurrence]]:
-        """Return every occurrence in a clean file, in order, with the number of its symbol."""
-        key = self.clean(path)
+        """Return every occurrence in a file that still holds, in order, with the number of its symbol."""
+        key = self.known(path)
         if key is None:
             return
         for row in self._db.execute(_IN_FILE, key):
-            one = _occurrence(path, row[:-2], row[-1])
-            if self._holds(one):
+            one = self._placed(key, _occurrence(path, row[:-2], row[-1]))
+            if one is not None:
                 yield row[-2], one
 
-    def _holds(self, one: Occurrence) -> bool:
-        """Whether the text around a place is still the text that was recorded."""
-        return min(one.start_column, one.end_column) >= 0 and verified(self.lines(one.path), one)
+    def _placed(self, key: Key, one: Occurrence) -> Occurrence | None:
+        """Return an occurrence where it stands now; None when its line has changed or is not the one recorded."""
+        if min(one.start_column, one.end_column) < 0:
+            return None
+        moved = self.picture.moves.get(key)
+        if moved is None:
+            return one if verified(self.lines(one.path), one) else None
+        first, last = moved.now.get(one.start_line), moved.now.get(one.end_line)
+        if first is None or last is None or last - first != one.end_line - one.start_line:
+            return None
+        # The code of its line is the same, which says more than the text around it: a comment may stand there.
+        return one._replace(start_line=first, end_line=last)
 
 
 def _occurrence(path: str, row: tuple[int, int, int, int, str, str, str], symbol: str) -> Occurrence:

@@ -8,7 +8,7 @@ that they are old.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple, Protocol, TypeVar
@@ -34,6 +34,7 @@ from cairn.semantic.places import (
     text_at,
 )
 from cairn.semantic.scip import Document, Range, ScipIndex
+from cairn.semantic.shape import CodeShape
 from cairn.semantic.symbols import LOCAL, Normaliser, NormalSymbol, imported_keys, offered_keys
 from cairn.source.beneath import Tree
 from cairn.source.stable_read import read_stable
@@ -147,9 +148,10 @@ _OCCURRENCE = (
     "INSERT INTO occurrences (file_id, context_id, identity_id, start_line, start_col, end_line, end_col, role, layer,"
     " anchor_before, anchor_after) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'semantic', ?, ?)"
 )
+_SHAPE = "INSERT INTO shapes VALUES (?, ?, ?)"
 _SILENT = "INSERT OR REPLACE INTO silent_files VALUES (?, ?, ?)"
 _DEFINITION = OccurrenceRole.DEFINITION
-_OF_FILE = ("file_semantic_facts", "symbols", "exports", "occurrences", "relationships", "imported_keys")
+_OF_FILE = ("file_semantic_facts", "symbols", "exports", "occurrences", "relationships", "imported_keys", "shapes")
 _REMOVE = (
     *(f"DELETE FROM {table} WHERE file_id = ? AND context_id = ?" for table in _OF_FILE),  # noqa: S608 - our own names
     "DELETE FROM edges WHERE source_file = ? AND context_id = ?",
@@ -199,7 +201,10 @@ class Indexed:
 
 @dataclass(frozen=True, slots=True)
 class ImportRequest:
-    """What is needed to import an index. The index should mention every file that the scope names."""
+    """What is needed to import an index. The index should mention every file that the scope names.
+
+    `shape` tells which lines of a file of the snapshot are code.
+    """
 
     context: Context
     root: str
@@ -208,6 +213,7 @@ class ImportRequest:
     after: Mapping[str, SeenFile]
     now: float
     scope: RefreshScope
+    shape: Callable[[str], CodeShape | None] = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +336,8 @@ class _ContextWriter:
         interface = self._define(path, file_id, rows, lines, self._said(path, document))
         self._db.execute(_FACTS, (file_id, self._context, interface, record.file_hash, self._about.now))
         self._relate(path, file_id, document)
+        if (shape := self._about.shape(path)) is not None:
+            self._db.execute(_SHAPE, (self._context, file_id, shape.to_json()))
 
     def _rows(self, path: str, document: Document, lines: list[bytes]) -> Iterator[_OccurrenceRow]:
         seen = set()

@@ -16,9 +16,10 @@ from functools import cache
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from cairn.semantic.contexts import project_files, settings_of
-from cairn.semantic.database import Connection, stored
+from cairn.semantic.database import Connection, has_shapes, stored
 from cairn.semantic.importing import owns
 from cairn.semantic.model import Certainty, Context, FactFreshness, Family, FileState, family_of
+from cairn.semantic.shape import CodeShape, Moves, moves, shape_from_json
 from cairn.semantic.symbols import offered_keys
 
 K = TypeVar("K", bound=Hashable)
@@ -123,6 +124,7 @@ _FACTS = """SELECT context_id, file_id, content_hash_at_index, ambiguity_flags, 
     FROM file_semantic_facts"""
 _SILENT = "SELECT s.context_id, f.id, s.content_hash FROM silent_files s JOIN files f ON f.path = s.path"
 _EDGES = "SELECT context_id, source_file, target_file, interface_hash_at_index, semantic_hash_at_index FROM edges"
+_SHAPE = "SELECT shape FROM shapes WHERE context_id = ? AND file_id = ?"
 _OTHER = "the project files were others"
 _IMPORTERS = "SELECT file_id FROM imported_keys WHERE key = ? AND context_id = ?"
 _CONTEXTS = "SELECT id, key, language, root, name FROM contexts WHERE enabled = 1 ORDER BY id"
@@ -140,13 +142,20 @@ class StoredContext(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The contexts in use, the files by number, how fresh each is, where facts of a path are, and their flags."""
+    """The contexts in use, the files by number, how fresh each is, where facts of a path are, and their flags.
+
+    `moves` tells of files that have changed where the lines stand now whose facts still hold: those of a clean file all
+    do, and those of a dirty file that are outside of the bodies that changed. `behind` counts the files of the snapshot
+    of which some facts do not hold.
+    """
 
     contexts: dict[int, StoredContext]
     paths: dict[int, str]
     standings: dict[Key, FileStanding[Key]]
     keys: dict[str, list[Key]]
     flags: dict[Key, tuple[str, ...]]
+    moves: dict[Key, Moves]
+    behind: int
 
 
 def stamp_of(db: Connection) -> str:
@@ -163,20 +172,18 @@ class FilesNow(Protocol):
     def paths(self) -> Iterable[str]:
         """Return the paths of all files of the snapshot."""
 
+    def shape(self, path: str) -> CodeShape | None:
+        """Return which lines of a file are code; None for a file that was not parsed."""
+
 
 def picture_of(db: Connection, files: FilesNow) -> Picture:
     """Return how fresh every file is at a snapshot, by one look at the whole database."""
     contexts = {row[0]: StoredContext(*row) for row in db.execute(_CONTEXTS)}
     paths: dict[int, str] = dict(db.execute("SELECT id, path FROM files"))
-    indexed: dict[Key, str] = {}
-    flags: dict[Key, tuple[str, ...]] = {}
-    semantic: dict[Key, str] = {}
-    for context, file, at, said, interface in db.execute(_FACTS):
-        if context in contexts:
-            indexed[context, file] = at
-            semantic[context, file] = interface
-            if said != "[]":
-                flags[context, file] = _flags(said)
+    facts = [row for row in db.execute(_FACTS) if row[0] in contexts]
+    indexed: dict[Key, str] = {(context, file): at for context, file, at, _, _ in facts}
+    semantic: dict[Key, str] = {(context, file): reach for context, file, _, _, reach in facts}
+    flags = {(context, file): _flags(said) for context, file, _, said, _ in facts if said != "[]"}
     # Other files can depend on a silent file for as long as its bytes are the same.
     silent = {(context, file): at for context, file, at in db.execute(_SILENT) if context in contexts}
     known = _known(db, silent | indexed, semantic)
@@ -202,14 +209,49 @@ def picture_of(db: Connection, files: FilesNow) -> Picture:
         seen = look(path)
         known[context, number] = Known(seen.content_hash if seen else "", {})
 
+    moved = _moved(db, files, indexed, paths, look)
+
     def now(key: Key) -> Now | None:
         is_now = look(paths[key[1]])
-        return is_now and Now(is_now.content_hash, is_now.interface_hash + semantic.get(key, ""))
+        if is_now is None:
+            return None
+        # What differs in a file that has moved, no other file can notice.
+        content = indexed[key] if key in moved else is_now.content_hash
+        return Now(content, is_now.interface_hash + semantic.get(key, ""))
 
     keys: dict[str, list[Key]] = {}
     for key in sorted(indexed):
         keys.setdefault(paths[key[1]], []).append(key)
-    return Picture(contexts, paths, standings(known, now), keys, flags)
+    found = standings(known, now)
+    partly = [key for key, where in moved.items() if not where.is_all]
+    for key in partly:
+        if found[key].freshness is not FactFreshness.CLEAN:
+            # What the file depends on is in doubt too, so nothing that was known of it can be believed.
+            del moved[key]
+        found[key] = FileStanding(FactFreshness.DIRTY)
+    clean = {paths[key[1]] for key, one in found.items() if one.freshness is FactFreshness.CLEAN}
+    behind = sum(1 for path in keys if path not in clean and look(path) is not None)
+    return Picture(contexts, paths, found, keys, flags, moved, behind)
+
+
+def _moved(
+    db: Connection, files: FilesNow, indexed: Mapping[Key, str], paths: Mapping[int, str], look: _Look
+) -> dict[Key, Moves]:
+    """Return, of each changed file whose frame is as it was, where its lines have moved to."""
+    found: dict[Key, Moves] = {}
+    if not has_shapes(db):
+        return found
+    shape = cache(files.shape)
+    for key, at in indexed.items():
+        is_now = look(paths[key[1]])
+        if is_now is None or is_now.content_hash == at:
+            continue
+        row = db.execute(_SHAPE, key).fetchone()
+        then, after = shape_from_json(row[0]) if row else None, shape(paths[key[1]])
+        where = moves(then, after) if then is not None and after is not None else None
+        if where is not None:
+            found[key] = where
+    return found
 
 
 def _known(db: Connection, hashes: dict[Key, str], semantic: dict[Key, str]) -> dict[Key, _Known]:

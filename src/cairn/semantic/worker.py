@@ -18,6 +18,7 @@ from cairn.semantic import jobs
 from cairn.semantic.database import Connection, SemanticDatabase, stored
 from cairn.semantic.importing import Imported, ImportRequest, ImportSnapshot, Indexed, SeenFile, import_index
 from cairn.semantic.model import Context, Job, JobStatus, RefreshScope
+from cairn.semantic.shape import CodeShape
 
 Cancelled = Callable[[], bool]
 """Asked by the indexer's runner again and again, at least every second: whether to stop."""
@@ -40,7 +41,8 @@ class RefreshEnvironment:
     """What a refresh needs from the world.
 
     `head` reads the commit anew each time (empty: none), `look` the files. `files` returns the files that the context's
-    indexer may read: an interface is remembered only for files that did not change while it ran.
+    indexer may read: an interface is remembered only for files that did not change while it ran. `shape` tells which
+    lines of a file of the snapshot are code.
     """
 
     database: SemanticDatabase
@@ -50,6 +52,7 @@ class RefreshEnvironment:
     look: Callable[[Iterable[str]], Mapping[str, SeenFile]]
     files: Callable[[Context], Iterable[str]]
     index: RunIndexer
+    shape: Callable[[str], CodeShape | None] = lambda _: None
     snapshot: str = ""
     tell: Callable[[RefreshStep, Job], None] = lambda *_: None
     clock: Clock = SYSTEM_CLOCK
@@ -102,7 +105,7 @@ def _run(at: RefreshEnvironment, held: jobs.Claim, context: Context) -> RefreshR
             else:
                 at.tell(RefreshStep.IMPORTING, held.job)
                 now = at.clock.wall_ns() / 1e9
-                about = ImportRequest(context, at.root, at.pinned, before, after, now, held.job.scope)
+                about = ImportRequest(context, at.root, at.pinned, before, after, now, held.job.scope, at.shape)
                 imported = import_index(db, indexed, about)
                 _complete(db, at, held, head)
         ended = jobs.get(db, held.job.id) or replace(held.job, status=JobStatus.SUPERSEDED)

@@ -15,13 +15,15 @@ from typing import NamedTuple
 class Lexis(NamedTuple):
     """What a comment and a string look like in a language, as patterns; `embeds` opens code inside a string.
 
-    `letters` are the signs that a name may hold beside letters, digits and the underscore.
+    `letters` are the signs that a name may hold beside letters, digits and the underscore. `directives` finds, in the
+    text of a comment, that compilers or other tools read it.
     """
 
     comments: tuple[str, ...]
     strings: tuple[str, ...]
     embeds: str = ""
     letters: str = ""
+    directives: str = "@"
 
 
 IN_QUOTES = r'"(?:[^"\\\n]|\\.)*"?'
@@ -58,14 +60,18 @@ class Quiet:
         found = self._around(at)
         return found >= 0 and self._is_comment[found]
 
-    def without_comments(self, start: int, end: int) -> bytes:
-        """Return the text between two bytes with spaces in place of comments."""
+    def without_comments(self, start: int, end: int, keep: str = r"(?!)") -> bytes:
+        """Return the text between two bytes with spaces in place of comments, except those in which `keep` is found.
+
+        Lines keep their ends.
+        """
         self._read(end)
+        kept = re.compile(keep.encode())
         text = bytearray(self._text[start:end])
         for place in range(max(0, bisect_right(self._starts, start) - 1), bisect_right(self._starts, end - 1)):
-            if self._is_comment[place]:
+            if self._is_comment[place] and not kept.search(self._text, self._starts[place], self._ends[place]):
                 first, after = max(start, self._starts[place]), min(end, self._ends[place])
-                text[first - start : after - start] = b" " * max(0, after - first)
+                text[first - start : after - start] = _BLANKED.sub(b" ", text[first - start : after - start])
         return bytes(text)
 
     def string(self, at: int) -> tuple[int, int] | None:
@@ -111,6 +117,7 @@ class Quiet:
 
 
 _LONGEST_EMBEDDED = 400
+_BLANKED = re.compile(rb"[^\n]")
 
 
 @lru_cache(maxsize=64)

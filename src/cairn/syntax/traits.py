@@ -91,6 +91,7 @@ class Traits:
         overruns: Whether a text would make the grammar write beyond one of its buffers.
 
         lexis: What comments and strings look like.
+        heads_say_all: The body of a function decides nothing outside of it: all types that others see are written down.
         visibility: Which definitions other files can see.
         constructors: The names of methods that are constructors.
         import_tree: Takes one import statement apart, for queries that capture `@import.HOW`.
@@ -151,6 +152,7 @@ class Traits:
     overruns: Callable[[bytes], bool] | None = None
 
     lexis: Lexis = C_LIKE
+    heads_say_all: bool = False
     visibility: Visibility = ALL
     constructors: frozenset[str] = frozenset()
     import_tree: Callable[[Node, bytes], Iterator[ImportedName]] | None = None

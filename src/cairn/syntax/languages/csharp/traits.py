@@ -22,6 +22,7 @@ TRAITS = Traits(
     lexis=Lexis(
         (AFTER_SLASHES, BLOCK), (IN_THREE_QUOTES, r'\$?@\$?"(?:[^"]|"")*(?:"|\Z)', IN_QUOTES, CHARACTER), embeds=r"\{"
     ),
+    heads_say_all=True,
     wheel="tree-sitter-c-sharp",
     visibility=Visibility(_csharp),
     resolver="csharp",

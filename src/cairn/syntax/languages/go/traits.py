@@ -54,7 +54,13 @@ def go(node: Node, data: bytes) -> Iterator[ImportedName]:
 
 TRAITS = Traits(
     "go",
-    lexis=Lexis((AFTER_SLASHES, BLOCK), (RAW_IN_BACKTICKS, IN_QUOTES, CHARACTER)),
+    # The comment before `import "C"` is a program in C.
+    lexis=Lexis(
+        (AFTER_SLASHES, BLOCK),
+        (RAW_IN_BACKTICKS, IN_QUOTES, CHARACTER),
+        directives=r"//go:|//line |//export |\+build|[#;{]",
+    ),
+    heads_say_all=True,
     visibility=CAPITAL,
     import_tree=go,
     local_rules=_LOCALS,

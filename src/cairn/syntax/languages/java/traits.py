@@ -28,6 +28,7 @@ _LOCALS = LocalRules(
 TRAITS = Traits(
     "java",
     lexis=Lexis((AFTER_SLASHES, BLOCK), (IN_THREE_QUOTES, IN_QUOTES, CHARACTER)),
+    heads_say_all=True,
     visibility=NOT_PRIVATE,
     local_rules=_LOCALS,
     family="jvm",

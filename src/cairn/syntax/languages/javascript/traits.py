@@ -95,7 +95,11 @@ _PATTERN = (
 TRAITS = Traits(
     "javascript",
     lexis=Lexis(
-        (AFTER_SLASHES, BLOCK), (_PATTERN, IN_BACKTICKS, IN_QUOTES, IN_APOSTROPHES), embeds=r"\$\{", letters="$"
+        (AFTER_SLASHES, BLOCK),
+        (_PATTERN, IN_BACKTICKS, IN_QUOTES, IN_APOSTROPHES),
+        embeds=r"\$\{",
+        letters="$",
+        directives="@|<reference|<amd",
     ),
     queries=("ecmascript.scm", "jsx.scm", "javascript/query.scm"),
     visibility=EXPORT_STATEMENT,

@@ -34,7 +34,12 @@ _LOCALS = LocalRules(
 
 TRAITS = Traits(
     "python",
-    lexis=Lexis((AFTER_HASH,), (IN_THREE_QUOTES, IN_THREE_APOSTROPHES, IN_QUOTES, IN_APOSTROPHES), embeds=r"\{"),
+    lexis=Lexis(
+        (AFTER_HASH,),
+        (IN_THREE_QUOTES, IN_THREE_APOSTROPHES, IN_QUOTES, IN_APOSTROPHES),
+        embeds=r"\{",
+        directives=r"@|type:|pyright|mypy|coding[:=]",
+    ),
     visibility=UNDERSCORE,
     constructors=words("__init__ __new__"),
     local_rules=_LOCALS,

@@ -7,7 +7,9 @@ from cairn.syntax.traits import Traits, words
 
 TRAITS = Traits(
     "ruby",
-    lexis=Lexis((AFTER_HASH, r"^=begin\b.*?^=end\b[^\n]*"), (IN_QUOTES, IN_APOSTROPHES), embeds=r"#\{"),
+    lexis=Lexis(
+        (AFTER_HASH, r"^=begin\b.*?^=end\b[^\n]*"), (IN_QUOTES, IN_APOSTROPHES), embeds=r"#\{", directives="@|typed:|#:"
+    ),
     constructors=words("initialize"),
     own=words("self"),
     bare_members=True,

@@ -96,6 +96,7 @@ def _leaf(prefix: str, path: str, alias: str) -> ImportedName:
 TRAITS = Traits(
     "rust",
     lexis=Lexis((AFTER_SLASHES, BLOCK), (r'r(?P<raw>#{0,8})".*?(?:"(?P=raw)|\Z)', OVER_LINES, CHARACTER), embeds=r"\{"),
+    heads_say_all=True,
     visibility=Visibility(_pub),
     import_tree=rust_use,
     local_rules=_LOCALS,
