@@ -541,7 +541,7 @@ def test_above_its_memory_nothing_is_taken_in_and_then_it_leaves(indexed: Agent)
         assert ask(connection, indexed)["status"] == "ok"
         held["bytes"] = 900 * 1024
         daemon._look_at_memory()
-        assert daemon.report().sheds == 1
+        assert daemon.report().sheds >= 1
         assert ask(connection, indexed)["status"] == "ok", "what was shed is made again"
         held["bytes"] = 2 << 20
         daemon._look_at_memory()

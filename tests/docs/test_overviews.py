@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import doctest
+import importlib
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import cairn
+from tests.support.commands import forked
 
 PACKAGE = Path(cairn.__file__).parent
 ROOMS = ("source", "syntax", "embedding", "search", "graph", "store", "engine", "sync", "ask", "answer", "cli")
@@ -36,12 +36,10 @@ def test_the_overview_asks_a_question_and_names_what_is_there(room: str) -> None
 def test_the_example_of_an_overview_runs(room: str, tmp_path: Path) -> None:
     assert len(doctest.DocTestParser().get_examples(overview(room))) >= 3
     (tmp_path / "tree").mkdir()
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, f"cairn.{room}"],
-        cwd=tmp_path / "tree",
-        env={**os.environ, "CAIRN_HOME": str(tmp_path / "home"), "PYTHONPATH": str(PACKAGE.parent)},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = forked(
+        lambda: doctest.testmod(importlib.import_module(f"cairn.{room}"))[0],
+        ["-c", RUN, f"cairn.{room}"],
+        tmp_path / "tree",
+        {**os.environ, "CAIRN_HOME": str(tmp_path / "home"), "PYTHONPATH": str(PACKAGE.parent)},
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.status == 0, done.stdout + done.stderr

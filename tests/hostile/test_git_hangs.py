@@ -267,7 +267,14 @@ def _told(stuck: Stuck, line: str) -> bool:
     return bool(hung)
 
 
-@pytest.mark.parametrize("line", ["search lease", "sync", "files", "reindex", "semantic gate src/lease.py"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "search lease",
+        "sync",
+        *(pytest.param(line, marks=pytest.mark.long) for line in ("files", "reindex", "semantic gate src/lease.py")),
+    ],
+)
 def test_a_command_whose_git_hangs_answers_and_says_so(stuck: Stuck, line: str) -> None:
     assert _told(stuck, line)
 

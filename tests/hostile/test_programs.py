@@ -207,7 +207,11 @@ def test_the_trap_works_the_same_programs_are_run_when_they_are_the_users(villag
 LINES = [line for lines in TYPED.values() for line in lines if line not in LASTING]
 
 
-@pytest.mark.parametrize("line", LINES)
+# Those that look for most programs. The fast run types these, the long one all.
+SOME = {"doctor", "index", "search lease", "semantic refresh", "engine push", "daemon start"}
+
+
+@pytest.mark.parametrize("line", [one if one in SOME else pytest.param(one, marks=pytest.mark.long) for one in LINES])
 def test_a_command_runs_no_program_of_the_repository_it_is_typed_in(village: Village, line: str) -> None:
     village.path(*village.ways)
     village.cairn(*line.split(), "--offline")

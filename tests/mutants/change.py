@@ -14,6 +14,7 @@ Only the text of the place is written anew. All other lines of the module keep t
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from collections.abc import Iterator
 from functools import cache
@@ -56,11 +57,14 @@ def changed(package: Path, where: str, statement: str, becomes: str) -> tuple[st
         raise NoSuchChange("`statement` is empty")
     if _dump(*wanted) == _dump(*instead):
         raise NoSuchChange("it changes nothing: `statement` and `becomes` are the same")
+    last = re.escape(where.rpartition(".")[2])
+    defines = re.compile(rf"^[ \t]*(?:(?:async +)?def|class) +{last}\b|^[ \t]*(?:\w+ *= *)*{last} *[:=]", re.MULTILINE)
     holders, places = [], []
     for file in sorted(package.rglob("*.py")):
-        source = file.read_text("utf-8")
-        # Most modules do not even hold the word, and need not be parsed.
-        if where.rpartition(".")[2] in source and (scopes := _definitions(source).get(where)):
+        status = file.stat()
+        source = _text(file, status.st_mtime_ns, status.st_size)
+        # Most modules define nothing of that name, and need not be parsed.
+        if defines.search(source) and (scopes := _definitions(source).get(where)):
             holders.append(file.relative_to(package).as_posix())
             places += [place for scope in scopes for place in _places(file, source, scope, wanted)]
     if not holders:
@@ -83,6 +87,12 @@ def _parsed(name: str, text: str) -> list[ast.stmt]:
 
 def _dump(*nodes: ast.AST) -> list[str]:
     return [ast.dump(node) for node in nodes]
+
+
+@cache
+def _text(file: Path, changed_at: int, size: int) -> str:
+    """The text of a file as it was at that time and of that size."""
+    return file.read_text("utf-8")
 
 
 @cache

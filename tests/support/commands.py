@@ -9,7 +9,7 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -26,12 +26,21 @@ class Typed(NamedTuple):
 
 
 def typed(arguments: Sequence[str], folder: str | Path, environment: Mapping[str, str]) -> Typed:
-    """What `python -m cairn` does there, in a process of its own: a fork of this one, which has loaded it already."""
+    """What `python -m cairn` does there."""
+    done = forked(thin.main, ["-m", "cairn", *arguments], folder, environment)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def forked(act: Callable[[], int], python: Sequence[str], folder: str | Path, environment: Mapping[str, str]) -> Typed:
+    """What Python prints there with these arguments, in a process of its own.
+
+    `act` does what they say: called in a fork of this process, it need not load again what is loaded here.
+    """
     if "grpc" in sys.modules:
         # Its threads do not survive a fork.
-        command = [sys.executable, "-m", "cairn", *arguments]
+        command = [sys.executable, *python]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        assert "Traceback" not in done.stderr, done.stderr
         return Typed(done.returncode, done.stdout, done.stderr)
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         with warnings.catch_warnings():
@@ -39,18 +48,22 @@ def typed(arguments: Sequence[str], folder: str | Path, environment: Mapping[str
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid == 0:
-            _become(arguments, folder, environment, stdout.fileno(), stderr.fileno())
+            _become(act, [*python[1:]], folder, environment, stdout.fileno(), stderr.fileno())
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         said = []
         for stream in (stdout, stderr):
             stream.seek(0)
             said.append(stream.read().decode("utf-8", "surrogateescape"))
-    assert "Traceback" not in said[1], said[1]
     return Typed(status, *said)
 
 
 def _become(
-    arguments: Sequence[str], folder: str | Path, environment: Mapping[str, str], stdout: int, stderr: int
+    act: Callable[[], int],
+    argv: list[str],
+    folder: str | Path,
+    environment: Mapping[str, str],
+    stdout: int,
+    stderr: int,
 ) -> NoReturn:
     status = 70
     # Kept until the end: one that goes closes its number, which is another file by then.
@@ -64,13 +77,13 @@ def _become(
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
-        sys.argv = ["cairn", *arguments]
+        sys.argv = argv
         sys.stdin, sys.stdout, sys.stderr = (
             open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
             for number, mode, errors in ((0, "r", "strict"), (1, "w", "surrogateescape"), (2, "w", "backslashreplace"))
         )
         warnings.resetwarnings()
-        status = thin.main()
+        status = act()
     except SystemExit as left:
         status = left.code if isinstance(left.code, int) else 1
     except BaseException:
