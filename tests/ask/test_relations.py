@@ -127,7 +127,11 @@ def test_one_thing_that_is_written_twice_is_one_candidate(tmp_path: Path) -> Non
         for name, text in (("f.h", "int f(void);\n"), ("f.c", '#include "f.h"\nint f(void) { return 1; }\n'))
     }
     with opened(tmp_path, indexed(tmp_path, files)) as session:
-        assert missed(session, "f") == ("ambiguous", "2 definitions are called f.", ["one/f.c:2", "two/f.c:2"])
+        assert missed(session, "f", exact=True) == (
+            "ambiguous",
+            "2 definitions are called f.",
+            ["one/f.c:2", "two/f.c:2"],
+        )
         assert [one.place for one in found(session, "two/f.c:2").definitions] == ["two/f.c:2", "two/f.h:1"]
 
 
@@ -146,8 +150,14 @@ def test_a_name_that_nothing_has_gets_the_nearest_ones(session: Session) -> None
     assert "src/lease.py:6" in near
 
 
-def test_a_name_of_several_lists_them_and_each_can_be_picked(session: Session) -> None:
-    status, sentence, places = missed(session, "steal")
+def test_a_name_of_several_is_answered_for_the_best_and_names_the_others(session: Session) -> None:
+    told = found(session, "steal")
+    assert told.definitions[0].place == "src/lease.py:2"
+    assert [one.place for one in told.candidates] == ["src/other.py:2"]
+
+
+def test_asked_for_exactly_a_name_of_several_lists_them_and_each_can_be_picked(session: Session) -> None:
+    status, sentence, places = missed(session, "steal", exact=True)
     assert (status, sentence) == ("ambiguous", "2 definitions are called steal.")
     assert [found(session, place).definitions[0].place for place in places] == places
 
@@ -250,7 +260,7 @@ def test_pages_follow_each_other_and_a_token_fits_its_own_question_only(session:
         seen += [(use.path, use.line) for use in reply.value.uses]
         page = dict(references_answer(reply).body)
         last, token = token, page.get("continuation")
-    assert seen == [("src/app.py", 1), ("src/app.py", 4), ("src/app.py", 5)]
+    assert seen == [("src/app.py", 4), ("src/app.py", 5), ("src/app.py", 1)]
     assert token is None
     # The same definition by another name is the same question; another tier or definition is not.
     assert found(session, "src/lease.py:6", continuation=last).offset == 2

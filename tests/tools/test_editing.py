@@ -48,7 +48,7 @@ def test_it_is_listed_once_an_indexer_is_set_up(agent: Agent) -> None:
 def test_an_agent_learns_what_may_be_edited(known: Agent) -> None:
     first = known.ask("check_edit", files=["lease.py"], patience=PATIENT)
     assert (first["status"], first["results"][0]["reach"]) == ("ok", "cross_file")
-    (known.tree / "lease.py").write_text(LEASE + "\n")
+    (known.tree / "lease.py").write_text(f"{LEASE}\nmore = 1\n")
     second = known.ask("check_edit", files=["lease.py"], patience=PATIENT)
     assert (second["status"], second["results"][0]["freshness"]) == ("blocked", "dirty")
     assert "cairn semantic refresh" in second["results"][0]["witness"]["cure"]

@@ -30,8 +30,8 @@ _RECEIVER = re.compile(r"[\w$@]+(?:(?:\.|->|::|\?\.|&\.)[\w$]+)*$")
 _STEP = re.compile(r"\?\.|&\.")
 _CALLED = re.compile(r"!?\s{0,4}\(")
 _WRITTEN = re.compile(r"\s*(?:\+\+|--|:=|(?:[-+*/%&|^.]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>~]))")
-_KEY = re.compile(r"\s*:(?![:=])")
 _NAMED = re.compile(r"\s*=(?![=>~])")
+_KEYED = re.compile(r"\s*(?::(?![:=])|=(?![=>~]))")
 _NAME_IN_STRING = re.compile(rb"[\w.:/#$-]+")
 _SYMBOL = re.compile(r"(?:^|[\s(,]):$")
 _LONGEST_STRING = 200
@@ -139,8 +139,8 @@ def _place(facts: Facts, name: str, at: int, line: int, column: int) -> FoundPla
     receiver = _receiver(before)
     opens = before.rstrip()[-1:]
     is_symbol = not receiver and _SYMBOL.search(before) is not None
-    keyed = _NAMED.match(after) or (opens != "(" and _KEY.match(after))
-    is_key = not receiver and opens in tuple("({,") and keyed is not None
+    is_named = (_NAMED if opens == "(" else _KEYED).match(after) is not None
+    is_key = not receiver and opens in tuple("({,") and is_named
     if _CALLED.match(after):
         kind = CALL
     elif _WRITTEN.match(after) or is_key or before.endswith(("++", "--")):
