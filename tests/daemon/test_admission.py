@@ -70,17 +70,31 @@ def test_only_so_many_are_worked_on_and_only_so_many_wait(room: Callable[..., Ro
     until(lambda: len(found.done) == 5)
 
 
-def test_one_client_has_no_more_than_its_share_and_the_others_still_come_in(room: Callable[..., Room]) -> None:
+def test_one_client_waits_for_its_own_requests_and_the_others_still_come_in(room: Callable[..., Room]) -> None:
     found = room(at_once=8, queue=32, each=4)
+    for number in range(9):
+        found.submit("greedy", str(number))
+    found.busy(4)
+    found.submit("modest", "mine")
+    found.busy(5)
+    load = found.admission.load()
+    assert (load.queued, load.refused) == (5, 0)
+    found.go.set()
+    until(lambda: len(found.done) == 10)
+    assert found.given_up == {}
+
+
+def test_only_a_client_whose_own_line_is_full_is_told_to_come_again(room: Callable[..., Room]) -> None:
+    found = room(at_once=2, queue=32, each=1, line=3)
     for number in range(4):
         found.submit("greedy", str(number))
-    with pytest.raises(DaemonBusy, match="4 of yours"):
+        found.busy(1)
+    with pytest.raises(DaemonBusy, match="3 of yours wait already") as refused:
         found.submit("greedy", "5")
+    assert refused.value.fields["retry_after_ms"]
     found.submit("modest", "mine")
     found.go.set()
     until(lambda: len(found.done) == 5)
-    found.submit("greedy", "again")
-    until(lambda: "again" in found.done)
 
 
 def test_clients_take_turns(room: Callable[..., Room]) -> None:
@@ -133,9 +147,10 @@ def test_a_cancelled_one_is_never_begun_and_one_at_work_learns_of_it(room: Calla
 
 
 def test_while_it_closes_what_is_there_is_finished_and_nothing_is_let_in(room: Callable[..., Room]) -> None:
-    found = room(at_once=1, queue=4, each=2)
-    for name in ("at work", "waiting"):
-        found.submit("a", name)
+    found = room(at_once=1, queue=4, each=2, line=1)
+    found.submit("a", "at work")
+    found.busy(1)
+    found.submit("a", "waiting")
     closed: list[bool] = []
     closing = threading.Thread(target=lambda: closed.append(found.admission.close(LONG)))
     closing.start()
@@ -174,7 +189,7 @@ def test_work_that_raises_costs_no_worker(room: Callable[..., Room]) -> None:
 
 
 def _is_refused(found: Room) -> bool:
-    # Its share is used up, so it is refused in any case; the question is why.
+    # Its line is full, so it is refused in any case; the question is why.
     with pytest.raises(DaemonBusy) as refused:
         found.submit("a", "late")
     return "about to leave" in str(refused.value)

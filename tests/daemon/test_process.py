@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from cairn.core.config import ServeConfig
-from cairn.core.limits import DAEMON_CALLS_PER_CLIENT, MAX_FRAME_REQUEST_BYTES
+from cairn.core.limits import DAEMON_CALLS_PER_CLIENT, DAEMON_QUEUE_PER_CLIENT, MAX_FRAME_REQUEST_BYTES
 from cairn.daemon import address
 from cairn.daemon.client import Abandoned, Connection, connect
 from cairn.daemon.frames import encode, hello
@@ -355,18 +355,21 @@ def test_a_real_second_user_is_kept_out_and_not_answered_when_let_in() -> None:
 def test_a_client_that_asks_too_much_is_told_when_to_come_again(
     served: tuple[Agent, Daemon], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent, _ = served
+    agent, daemon = served
     go = _held(monkeypatch)
+    room = DAEMON_CALLS_PER_CLIENT + DAEMON_QUEUE_PER_CLIENT
     with Raw(agent.environ) as raw:
-        for number in range(DAEMON_CALLS_PER_CLIENT + 1):
+        for number in range(room):
             raw.say({"id": number, "tool": {**SEARCH, "served": [str(agent.tree)]}})
+            until(lambda number=number: daemon.report().running == min(number + 1, DAEMON_CALLS_PER_CLIENT))  # type: ignore[misc]
+        raw.say({"id": room, "tool": {**SEARCH, "served": [str(agent.tree)]}})
         told = raw.hear()
-        assert told["id"] == DAEMON_CALLS_PER_CLIENT
+        assert told["id"] == room
         assert told["envelope"]["error"]["code"] == "daemon_busy"
         assert told["envelope"]["hints"]["retryAfterMs"] > 0
         validator("cairn.error/1").validate(told["envelope"])
         go.set()
-        assert sorted(raw.hear()["id"] for _ in range(DAEMON_CALLS_PER_CLIENT)) == list(range(DAEMON_CALLS_PER_CLIENT))
+        assert sorted(raw.hear()["id"] for _ in range(room)) == list(range(room))
 
 
 def test_a_request_is_not_answered_after_its_time(

@@ -238,10 +238,12 @@ MAX_EDIT_FILES = 200
 # One frame each way, refused by the length it announces.
 MAX_FRAME_REQUEST_BYTES = 1 * MIB
 MAX_FRAME_RESPONSE_BYTES = 10 * MIB
-# Requests that are worked on at once, that wait, and that one client may have in all; more are told to come again.
+# Requests that are worked on at once, of all clients and of one; the others wait.
 DAEMON_CALLS = 8
-DAEMON_QUEUE = 32
 DAEMON_CALLS_PER_CLIENT = 4
+# Requests that wait, of all clients and of one; more are told to come again.
+DAEMON_QUEUE = 512
+DAEMON_QUEUE_PER_CLIENT = 128
 DAEMON_CLIENTS = 256
 # Longest time for one request, waiting included; a client may ask for less.
 DAEMON_DEADLINE_SECONDS = 120.0

@@ -1,19 +1,19 @@
-"""Decide which request is served next: a few at once, a short queue, a share for each client, a deadline for all.
+"""Decide which request is served next: a few at once, a queue, a share for each client, a deadline for all.
 
-Clients take turns, so a client with many requests waits for itself. A request that cannot be taken is refused at once,
-with the time to come again. A request is answered once: by its result, or because it was cancelled or its time was
-over.
+Clients take turns, and only so many requests of one are worked on at once: a client with many waits for itself. A
+request waits for as long as its caller has time; only where the queue is full it is refused at once, with the time to
+come again. A request is answered once: by its result, or because it was cancelled or its time was over.
 """
 
 from __future__ import annotations
 
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
-from cairn.core.limits import DAEMON_CALLS, DAEMON_CALLS_PER_CLIENT, DAEMON_QUEUE
+from cairn.core.limits import DAEMON_CALLS, DAEMON_CALLS_PER_CLIENT, DAEMON_QUEUE, DAEMON_QUEUE_PER_CLIENT
 from cairn.errors import CairnError, Cancelled, DaemonBusy, DeadlinePassed
 
 Work = Callable[["Ticket"], None]
@@ -59,7 +59,10 @@ class QueueLoad:
 
 
 class Admission:
-    """The queue of requests before a few worker threads."""
+    """The queue of requests before a few worker threads.
+
+    Of one client `each` are worked on at once, and at most `line` wait.
+    """
 
     def __init__(
         self,
@@ -68,8 +71,9 @@ class Admission:
         at_once: int = DAEMON_CALLS,
         queue: int = DAEMON_QUEUE,
         each: int = DAEMON_CALLS_PER_CLIENT,
+        line: int = DAEMON_QUEUE_PER_CLIENT,
     ) -> None:
-        self._clock, self._at_once, self._queue, self._each = clock, at_once, queue, each
+        self._clock, self._at_once, self._queue, self._each, self._line = clock, at_once, queue, each, line
         self._changed = threading.Condition()
         # The first client in order is the next one.
         self._waiting: dict[Hashable, deque[Ticket]] = {}
@@ -82,7 +86,7 @@ class Admission:
     def submit(self, client: Hashable, work: Work, give_up: Callable[[CairnError], None], seconds: float) -> Ticket:
         """Admit a request: `work` does and answers it, `give_up` is called instead when it is given up.
 
-        Raises `DaemonBusy` when there is no room.
+        Raises `DaemonBusy` when the queue is full.
         """
         ticket = Ticket(client, work, give_up, self._clock.monotonic() + seconds)
         with self._changed:
@@ -139,12 +143,12 @@ class Admission:
     # --- parts, under the lock but for `_serve` and `_forget` ---------------------------------------------------------
 
     def _let_in(self, ticket: Ticket) -> None:
-        own = len(self._waiting.get(ticket.client, ())) + sum(one.client == ticket.client for one in self._running)
+        own = len(self._waiting.get(ticket.client, ()))
         why = ""
         if self._closed:
             why = "it is about to leave"
-        elif own >= self._each:
-            why = f"{own} of yours are not answered yet"
+        elif own >= self._line:
+            why = f"{own} of yours wait already"
         elif self._queued() >= self._queue:
             why = f"{self._queued()} wait already"
         if why:
@@ -155,7 +159,11 @@ class Admission:
         return sum(map(len, self._waiting.values()))
 
     def _next(self) -> Ticket | None:
+        """Take the next request of the first client in order that has fewer at work than its share."""
+        at_work = Counter(one.client for one in self._running)
         for client in self._waiting:
+            if at_work[client] >= self._each:
+                continue
             line = self._waiting.pop(client)
             ticket = line.popleft()
             if line:

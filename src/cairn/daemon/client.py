@@ -17,12 +17,7 @@ from collections.abc import Mapping
 
 from cairn import __version__
 from cairn.core.clock import SYSTEM_CLOCK, Clock
-from cairn.core.limits import (
-    DAEMON_CALLS_PER_CLIENT,
-    DAEMON_DRAIN_SECONDS,
-    DAEMON_HELLO_SECONDS,
-    DAEMON_START_SECONDS,
-)
+from cairn.core.limits import DAEMON_DRAIN_SECONDS, DAEMON_HELLO_SECONDS, DAEMON_START_SECONDS
 from cairn.daemon.address import RUN, START_LOCK, dial, patient, peer
 from cairn.daemon.frames import PROTOCOL, BadFrame, hello, receive, send, settings_digest
 from cairn.daemon.logs import FOLDER, NAME
@@ -131,13 +126,12 @@ def is_final(reply: Mapping[str, Any]) -> bool:
 
 
 class Connection:
-    """A connection to the daemon. Requests may overlap; more than the daemon takes from one client wait here."""
+    """A connection to the daemon. Requests may overlap; they wait their turn there."""
 
     def __init__(self, wire: socket.socket, said: Message) -> None:
         self.pid = said.get("pid")
         self._wire = wire
         self._lock, self._sending = threading.Lock(), threading.Lock()
-        self._turns = threading.BoundedSemaphore(DAEMON_CALLS_PER_CLIENT)
         self._waiting: dict[int, queue.SimpleQueue[Message | None]] = {}
         self._last = 0
         self._gone = False
@@ -156,9 +150,6 @@ class Connection:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> Message:
         """Return the answer; raises `Gone` when none will come and `Abandoned` when nobody waits for it."""
-        while not self._turns.acquire(timeout=_TICK_SECONDS):
-            if cancelled():
-                raise Abandoned
         number, replies = self._begin()
         try:
             self._send({"id": number, kind: body})
@@ -166,7 +157,6 @@ class Connection:
         finally:
             with self._lock:
                 self._waiting.pop(number, None)
-            self._turns.release()
 
     def close(self) -> None:
         """Close the connection; every waiting caller gets `Gone`."""
@@ -180,7 +170,6 @@ class Connection:
     def _begin(self) -> tuple[int, queue.SimpleQueue[Message | None]]:
         with self._lock:
             if self._gone:
-                self._turns.release()
                 raise Gone
             self._last += 1
             replies = self._waiting[self._last] = queue.SimpleQueue()

@@ -167,7 +167,10 @@ class Dispatcher:
                 trouble: Exception | None = problem
             else:
                 trouble = None
-        if isinstance(trouble, DaemonBusy):
+        if isinstance(trouble, DaemonBusy) and self._house.is_leaving():
+            # Its client is answered by whoever comes after it.
+            client.refuse(request.number, LEAVING, "The daemon is about to leave.")
+        elif isinstance(trouble, DaemonBusy):
             work.refuse(trouble)
         elif trouble is not None:
             client.refuse(request.number, "bad_frame", "A request with this id is not answered yet.")
