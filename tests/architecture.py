@@ -99,11 +99,12 @@ DOORS = (
         # semantic/process: what the kernel says of the memory of an indexer.
         # judged: questions and their answers in a folder that the user names. history: writes, see below.
         # agents/files: settings of coding agents, which `cairn install` edits; each a plain file of the user's own.
+        # mcp/stdio: the null device in place of the pipe.
         # address: the folder of the daemon's socket, whose name may be too long. memory: what the kernel says of it.
         "evaluation/judged.py evaluation/history.py install/files.py daemon/address.py daemon/memory.py"
         " source/beneath.py source/git.py core/config.py syntax/languages/__init__.py answer/envelope.py cli/main.py"
         " sync/pool.py core/clock.py sync/checkup.py semantic/process.py"
-        " store/disk.py store/fs.py embedding/static.py cli/search.py thin.py",
+        " store/disk.py store/fs.py embedding/static.py cli/search.py thin.py mcp/stdio.py",
     ),
     _door(
         "lists a folder",
@@ -172,7 +173,7 @@ DOORS = (
         "speaks MCP, which most installs do without",
         "mcp. mcp_types. anyio. uvicorn. starlette.",
         # The command imports these when it is run. mcp_stdio: reads stdin. mcp_http: listens.
-        "mcp/server.py mcp/server.py mcp/server.py mcp/stdio.py mcp/http.py",
+        "mcp/server.py mcp/messages.py mcp/stdio.py mcp/http.py",
     ),
     _door(
         "speaks to a search server, which most installs do without",

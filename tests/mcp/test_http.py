@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import signal
 import socket
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
 
-from cairn.core.limits import MAX_HTTP_BODY_BYTES
+from cairn.core.limits import MAX_MESSAGE_BYTES
 from cairn.errors import AddressTaken
 from cairn.mcp.calls import InThisProcess
 from cairn.mcp.http import serve_http, token_path
@@ -53,6 +54,33 @@ def running(agent: Agent, *options: str) -> Iterator[Running]:
     finally:
         process.kill()
         process.communicate()
+
+
+class Posted(NamedTuple):
+    """What came of a message that was posted: an empty answer where there was none."""
+
+    status: int
+    answer: dict[str, Any]
+    session: str
+
+
+def posted(server: Running, body: bytes, headers: Mapping[str, str] | None = None) -> Posted:
+    """Post a message as a client with the token does."""
+    web = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+    known = {
+        "Authorization": f"Bearer {server.token}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+    try:
+        web.request("POST", "/mcp", body, {**known, **(headers or {})})
+        reply = web.getresponse()
+        text = reply.read().decode()
+        if reply.headers.get_content_type() == "text/event-stream":
+            [text] = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: {")]
+        return Posted(reply.status, json.loads(text) if text else {}, reply.headers.get("Mcp-Session-Id", ""))
+    finally:
+        web.close()
 
 
 def status_of(server: Running, *lines: str, body: bytes = b"", end: bool = True) -> int:
@@ -96,8 +124,8 @@ def _refuses_the_rest(server: Running) -> None:
     assert status_of(server, host, kind, accepts, body=hello) == 401
     assert status_of(server, host, f"{token}x", kind, accepts, body=hello) == 401
     assert status_of(server, host, token, "Content-Type: text/plain", accepts, body=hello) == 415
-    assert status_of(server, *good, f"Content-Length: {MAX_HTTP_BODY_BYTES + 1}", end=False) == 413
-    piece = b"x" * (MAX_HTTP_BODY_BYTES // 2)
+    assert status_of(server, *good, f"Content-Length: {MAX_MESSAGE_BYTES + 1}", end=False) == 413
+    piece = b"x" * (MAX_MESSAGE_BYTES // 2)
     chunks = b"".join(f"{len(one):x}\r\n".encode() + one + b"\r\n" for one in (piece, piece, b"x")) + b"0\r\n\r\n"
     assert status_of(server, *good, "Transfer-Encoding: chunked", body=chunks, end=False) == 413
     # Nobody else of this network reaches it: it listens on the loopback alone.

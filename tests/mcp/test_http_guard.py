@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from cairn.core.limits import MAX_HTTP_BODY_BYTES
+from cairn.core.limits import MAX_MESSAGE_BYTES
 from cairn.mcp.http import Guard
 
 TOKEN = "t0ken-of-the-user_t0ken-of-the-user"
@@ -34,7 +34,7 @@ CASES: list[Case] = [
     case("the scheme in small letters", PASSED, authorization=f"bearer {TOKEN}"),
     case("a type with a charset", PASSED, content_type="application/json; charset=utf-8"),
     case("a type in large letters", PASSED, content_type="Application/JSON"),
-    case("the longest body", PASSED, content_length=str(MAX_HTTP_BODY_BYTES)),
+    case("the longest body", PASSED, content_length=str(MAX_MESSAGE_BYTES)),
     # A page with a name of its own that leads to this machine.
     case("another name", 421, host="evil.example:8717"),
     case("no host", 421, host=None),
@@ -76,7 +76,7 @@ CASES: list[Case] = [
     case("a form", 415, content_type="application/x-www-form-urlencoded"),
     case("a type that begins like it", 415, content_type="application/jsonp"),
     case("two types", 415, content_type=["application/json", "text/plain"]),
-    case("too long", 413, content_length=str(MAX_HTTP_BODY_BYTES + 1)),
+    case("too long", 413, content_length=str(MAX_MESSAGE_BYTES + 1)),
     case("a number without end", 413, content_length="9" * 5000),
     case("a length that is none", 400, content_length="-1"),
     case("two lengths", 400, content_length=["1", "2"]),
@@ -148,7 +148,7 @@ def test_who_has_no_token_is_told_that_one_is_needed_and_not_what_it_is() -> Non
 
 
 def test_a_body_that_is_longer_than_it_may_be_is_cut_off_whatever_it_said() -> None:
-    piece = b"x" * (MAX_HTTP_BODY_BYTES // 4)
+    piece = b"x" * (MAX_MESSAGE_BYTES // 4)
     assert Site().post(*[piece] * 4) == PASSED
     assert Site().post(*[piece] * 4, b"x") == 413
 

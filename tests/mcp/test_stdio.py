@@ -46,12 +46,7 @@ def test_the_end_of_the_input_ends_the_process_and_nothing_else_was_said(agent: 
     with Mcp(agent, "--offline") as server:
         hello = server.said(HELLO)
         assert hello["result"]["serverInfo"]["name"] == "cairn"
-        # What is no message is passed over, and the next one is answered.
-        assert server.process.stdin is not None
-        server.process.stdin.write(b"this is no JSON\n[1, 2\n\xff\xfe\n{}\n" + b"[" * 10_000 + b"\n")
         listed = server.said(READY, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
-        while listed.get("id") != 2:
-            listed = server.said()
         assert len(listed["result"]["tools"]) == len(TOOLS)
         out, err = server.process.communicate(timeout=PATIENCE)
         assert server.process.returncode == 0

@@ -221,8 +221,11 @@ AGENT_WAIT_SECONDS = 15.0
 SERVE_CALLS = 8
 # Runs of a server that read whole trees at once; more wait. A sync never waits: somebody who searches waits for it.
 MAX_RUNS = 2
-# One request over HTTP, and clients that are connected at once.
-MAX_HTTP_BODY_BYTES = 4 * MIB
+# One message of a client of MCP, how deep it may be nested, and the longest number in it.
+MAX_MESSAGE_BYTES = 4 * MIB
+MAX_MESSAGE_DEPTH = 64
+MAX_NUMBER_CHARS = 400
+# Sessions over HTTP that are open at once.
 MAX_HTTP_SESSIONS = 100
 AGENT_RESULTS = 8
 AGENT_TOKENS = 6_000

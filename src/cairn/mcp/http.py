@@ -17,10 +17,11 @@ from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from cairn.core.config import BEARER_NAME, cairn_home
-from cairn.core.limits import MAX_HTTP_BODY_BYTES, MAX_HTTP_SESSIONS
+from cairn.core.limits import MAX_HTTP_SESSIONS, MAX_MESSAGE_BYTES
 from cairn.errors import AddressTaken, TokenUnfit
 from cairn.install import files
 from cairn.install.edits import Unfit
+from cairn.mcp.messages import Refused, read
 from cairn.source.root import printable
 
 # --- Who may speak to the server over HTTP: only programs of this machine that hold the token, never a page of
@@ -66,10 +67,7 @@ class Guard:
                 await _refuse(send, refusal or _LARGE)
                 return
 
-            async def again() -> Message:
-                return messages.pop(0) if messages else await receive()
-
-            await self._app(scope, again, send)
+            await self._app(scope, _replayed(messages, receive), send)
         # Whatever else there is, such as a web socket, is not even answered.
 
     def _refusal(self, method: str, headers: Iterable[tuple[bytes, bytes]]) -> _Refusal | None:
@@ -91,7 +89,7 @@ class Guard:
         if length and not (len(length) == 1 and length[0].isdigit()):
             return _LENGTH
         # A number of thousands of digits is not even read.
-        if length and (len(length[0]) > 20 or int(length[0]) > MAX_HTTP_BODY_BYTES):
+        if length and (len(length[0]) > 20 or int(length[0]) > MAX_MESSAGE_BYTES):
             return _LARGE
         return None
 
@@ -99,6 +97,32 @@ class Guard:
         scheme, _, given = value.partition(b" ")
         # How long it takes says nothing about how much of it was right.
         return scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._token)
+
+
+class OnlyMessages:
+    """An ASGI application that passes on what is a message, and answers what is none with its JSON-RPC error."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "POST":
+            messages = await _whole(receive) or []
+            found = read(b"".join(message.get("body", b"") for message in messages))
+            if isinstance(found, Refused):
+                await _answer(send, 400, b"application/json", found.to_bytes())
+                return
+            receive = _replayed(messages, receive)
+        await self._app(scope, receive, send)
+
+
+def _replayed(messages: list[Message], receive: Receive) -> Receive:
+    """Return what gives out these messages once more before it receives others."""
+
+    async def again() -> Message:
+        return messages.pop(0) if messages else await receive()
+
+    return again
 
 
 async def _whole(receive: Receive) -> list[Message] | None:
@@ -109,23 +133,22 @@ async def _whole(receive: Receive) -> list[Message] | None:
         message = await receive()
         found.append(message)
         size += len(message.get("body", b""))
-        if size > MAX_HTTP_BODY_BYTES:
+        if size > MAX_MESSAGE_BYTES:
             return None
         if not message.get("more_body"):
             return found
 
 
 async def _refuse(send: Send, refusal: _Refusal) -> None:
-    body = refusal.why.encode()
-    headers = [
-        (b"content-type", b"text/plain; charset=utf-8"),
-        (b"content-length", str(len(body)).encode()),
-        # What was not read is not left for the next request of this connection.
-        (b"connection", b"close"),
-    ]
-    if refusal.status == _WRONG_TOKEN.status:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    more = [(b"www-authenticate", b"Bearer")] if refusal.status == _WRONG_TOKEN.status else []
+    # What was not read is not left for the next request of this connection.
+    more.append((b"connection", b"close"))
+    await _answer(send, refusal.status, b"text/plain; charset=utf-8", refusal.why.encode(), more)
+
+
+async def _answer(send: Send, status: int, kind: bytes, body: bytes, more: Iterable[tuple[bytes, bytes]] = ()) -> None:
+    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *more]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
@@ -188,11 +211,11 @@ def application(server: Server[None], token: str, port: int) -> App:
     origins = [f"{_SCHEME}://{host}" for host in hosts]
     inner = server.streamable_http_app(
         streamable_http_path=PATH,
-        max_request_body_size=MAX_HTTP_BODY_BYTES,
+        max_request_body_size=MAX_MESSAGE_BYTES,
         max_sessions=MAX_HTTP_SESSIONS,
         transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins),
     )
-    return Guard(inner, token=token, hosts=hosts, origins=origins)
+    return Guard(OnlyMessages(inner), token=token, hosts=hosts, origins=origins)
 
 
 def _listening(port: int) -> socket.socket:

@@ -6,13 +6,19 @@ import os
 import sys
 import threading
 import traceback
-from typing import NoReturn
+from typing import BinaryIO, Literal, NoReturn
 
 import anyio
+import anyio.to_thread
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+
+from cairn.core.limits import MAX_MESSAGE_BYTES
+from cairn.mcp.messages import Refused, read, write
 
 _LOOK_SECONDS = 0.5
+# Of what is longer than a message may be, so much is read that it shows.
+_LINE_BYTES = MAX_MESSAGE_BYTES + 2
 
 
 def serve_stdio(server: Server[None], host: int) -> NoReturn:
@@ -38,8 +44,59 @@ def serve_stdio(server: Server[None], host: int) -> NoReturn:
 
 
 async def _serve(server: Server[None]) -> None:
-    async with stdio_server() as (received, sent):
-        await server.run(received, sent, server.create_initialization_options())
+    received, sent = _taken(0, "rb"), _taken(1, "wb")
+    to_server, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    answers, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+    turn = anyio.Lock()
+
+    async def say(line: bytes) -> None:
+        async with turn:
+            await anyio.to_thread.run_sync(_written, sent, line + b"\n", abandon_on_cancel=True)
+
+    async def hear() -> None:
+        async with to_server:
+            while line := await anyio.to_thread.run_sync(_line, received, abandon_on_cancel=True):
+                message = read(line.rstrip(b"\r\n")) if line.strip() else None
+                if isinstance(message, Refused):
+                    await say(message.to_bytes())
+                elif message is not None:
+                    await to_server.send(SessionMessage(message))
+
+    async def answer() -> None:
+        async with from_server:
+            async for one in from_server:
+                await say(write(one.message))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(hear)
+        group.start_soon(answer)
+        await server.run(messages, answers, server.create_initialization_options())
+
+
+def _taken(number: int, mode: Literal["rb", "wb"]) -> BinaryIO:
+    """Return a standard stream for ourselves: other readers of it find its end, and other prints go to stderr."""
+    own = os.dup(number)
+    if number:
+        os.dup2(2, number)
+    else:
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, number)
+        os.close(nothing)
+    # A thread may still wait for it when all else has ended, so it is never closed.
+    return os.fdopen(own, mode, closefd=False)
+
+
+def _line(received: BinaryIO) -> bytes:
+    """Return the next line, of one that is too long only the beginning; nothing at the end of the input."""
+    line = rest = received.readline(_LINE_BYTES)
+    while len(rest) == _LINE_BYTES and not rest.endswith(b"\n"):
+        rest = received.readline(_LINE_BYTES)
+    return line
+
+
+def _written(sent: BinaryIO, line: bytes) -> None:
+    sent.write(line)
+    sent.flush()
 
 
 def _leave_with(parent: int) -> None:
