@@ -118,7 +118,7 @@ def test_states_and_gates_are_asked_for_by_number(tmp_path: Path, monkeypatch: p
         assert states.check_mutation_gate([numbers["lib.py"], numbers["app.py"]], 1).verdict is Verdict.AUTOMATIC
         assert states.get_file_state(numbers["lib.py"], 9).freshness is FactFreshness.UNINDEXED
         assert states.get_file_state(999, 1).freshness is FactFreshness.UNINDEXED
-        memory.files["lib.py"] += b"\n"
+        memory.files["lib.py"] += b"added = 1\n"
         again = as_states(FileStateService(db, memory))
         assert again.get_file_state(numbers["lib.py"], 1).freshness is FactFreshness.DIRTY
         gate = again.check_mutation_gate([numbers["app.py"]], 1)

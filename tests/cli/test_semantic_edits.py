@@ -122,8 +122,9 @@ def test_uses_say_which_layer_knows_them(world: World) -> None:
     assert {one["layer"] for one in answer("refs", "greet")["results"]} == {"semantic"}
     assert {one["layer"] for one in answer("outline", "lib.py")["results"]} == {"semantic"}
     assert {one["layer"] for one in answer("graph", "greet")["edges"]} == {"semantic"}
-    world.write("lib.py", "\n" + (world.tree / "lib.py").read_text())
-    typed("sync")
+    world.write("lib.py", "# A comment.\n" + (world.tree / "lib.py").read_text())
+    assert {one["layer"] for one in answer("refs", "greet")["results"]} == {"semantic"}, "no line of code has changed"
+    world.write("lib.py", "added = 1\n" + (world.tree / "lib.py").read_text())
     assert {one["layer"] for one in answer("refs", "greet")["results"]} == {"syntactic"}
     assert {one["layer"] for one in answer("outline", "lib.py")["results"]} == {"syntactic"}
 
