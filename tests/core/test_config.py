@@ -27,10 +27,10 @@ CAPS = {
 }
 
 
-def refused(text: str | bytes, *, user: bool = False) -> ConfigError:
+def refused(text: str | bytes, *, user: bool = False, user_alone: bool = True) -> ConfigError:
     data = text.encode() if isinstance(text, str) else text
     with pytest.raises(ConfigError) as caught:
-        load_config(None, data) if user else load_config(data)
+        load_config(None, data, user_alone=user_alone) if user else load_config(data)
     return caught.value
 
 
@@ -234,6 +234,7 @@ def test_a_pattern_cannot_bring_back_or_smuggle_in_another_rule(glob: str):
         "respect_gitignore = false",
         "ignore_files = []",
         "sensitive = true",
+        "allow_sensitive = ['*.pem']",
         "submodules = 'index'",
         "submodules = true",
         "collisions = 'keep'",
@@ -274,6 +275,14 @@ def test_nothing_in_the_file_is_expanded(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CAIRN_TEST_SECRET", "leaked")
     config = load_config(b"[index]\ninclude = ['$CAIRN_TEST_SECRET/${CAIRN_TEST_SECRET}', '~/x', '`id`', '$(id)']")
     assert config.index.include == ("$(id)", "$CAIRN_TEST_SECRET/${CAIRN_TEST_SECRET}", "`id`", "~/x")
+
+
+def test_which_names_are_no_secrets_is_for_each_user_to_say_and_for_nobody_else():
+    wish = "[index]\nallow_sensitive = ['tests/*.pem', '*.key', '*.key']"
+    assert load_config(None, wish.encode()).index.allow_sensitive == ("*.key", "tests/*.pem")
+    assert "[index] allow_sensitive is for each user to decide" in refused(wish).sentence
+    assert "others may write it" in refused(wish, user=True, user_alone=False).sentence
+    assert "holds '!*.key'" in refused("[index]\nallow_sensitive = ['!*.key']", user=True).sentence
 
 
 def test_collisions_are_the_users_choice_and_the_repository_is_told_so():

@@ -77,14 +77,14 @@ def test_every_index_setting_is_in_the_fingerprint_of_the_index_or_of_the_ignore
         changed = dataclasses.replace(NO_CONFIG, index=dataclasses.replace(index, **{name: value}))
         assert fields_that_differ(changed) == [f"index.{name}"]
         assert ignore_fingerprint([], changed) == ignore_fingerprint([], NO_CONFIG)
-    for name in ("include", "exclude"):
+    for name in ("include", "exclude", "allow_sensitive"):
         changed = dataclasses.replace(NO_CONFIG, index=dataclasses.replace(index, **{name: ("a",)}))
         assert digest(changed) == digest()
         assert ignore_fingerprint([], changed) != ignore_fingerprint([], NO_CONFIG)
     # A setting that is added later must be put into one of the two, and into this test.
     assert {field.name for field in dataclasses.fields(index)} == {
         *("collisions", "submodules", "untracked", "types"),
-        *("include", "exclude"),
+        *("include", "exclude", "allow_sensitive"),
     }
 
 
@@ -241,15 +241,17 @@ def test_the_ignore_fingerprint_does_not_depend_on_the_order_of_the_walk():
 def test_the_ignore_fingerprint_of_known_files_is_known():
     # Made with printf and sha256sum from the bytes that the docstring promises, files in byte order of their keys.
     config = load_config(b"[index]\ninclude = ['src/']\nexclude = ['b', 'a']")
-    assert ignore_fingerprint(FILES, config) == "8b867cc4ca408c890a77a58de03a3699f26b96ab39ab7355efd2aa5948188905"
-    assert ignore_fingerprint([], NO_CONFIG) == "a94cc49924121518470dc5ad709a7c06eaf00e75466099091df561ea15d56e7c"
+    assert ignore_fingerprint(FILES, config) == "c16f50f62669736757d64aee6782319bf354279ceaf87e2523e3ede71ea0e86f"
+    assert ignore_fingerprint([], NO_CONFIG) == "c3ad0145ecb41e5a89c13f10e913c2ce5f18724afbfa1619420841ea414a4ec6"
+    config = load_config(None, b"[index]\nallow_sensitive = ['*.pem']")
+    assert ignore_fingerprint([], config) == "f36ef59e8f8a39337da54a8d7f4c08b3705903a289bd85b475dbb9e704d7d50b"
 
 
 @conforms("003.FP8")
 def test_keys_are_sorted_by_their_bytes():
     # U+FF5E sorts before U+1F600 by code point and by UTF-8 bytes, but after it in UTF-16 order.
     files = [IgnoreFile("\U0001f600/.gitignore", b"1"), IgnoreFile("\uff5e/.gitignore", b"2")]
-    assert ignore_fingerprint(files, NO_CONFIG) == "3be71f42c63c5acea53d8ef66437d9f00831bf9a5a5516dcefe533feec4a9068"
+    assert ignore_fingerprint(files, NO_CONFIG) == "927f51593366f0ea56adfc6fe6bb29cb62206ac0530cf6f8d6414d3ae7d93bf7"
 
 
 @conforms("003.FP7")
@@ -257,7 +259,7 @@ def test_two_sets_of_rules_never_share_a_stream():
     pairs = [
         ([(".cairnignore", b"x\n"), ("b/.gitignore", b"y")], [(".cairnignore", b"x\nb/.gitignore\0y")]),
         ([(".cairnignore", b"x"), ("b/.gitignore", b"")], [(".cairnignore", b"xb/"), (".gitignore", b"")]),
-        ([], [(".gitignore", b'{"exclude":[],"files":[],"include":[]}' + (38).to_bytes(8, "big"))]),
+        ([], [(".gitignore", b'{"exclude":[],"files":[],"include":[],"names":2}' + (48).to_bytes(8, "big"))]),
     ]
     for one, two in pairs:
         left, right = ([IgnoreFile(*entry) for entry in entries] for entries in (one, two))

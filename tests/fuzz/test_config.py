@@ -14,7 +14,7 @@ from tests.lengths import at_length
 
 TABLES = ["index", "limits", "query", "embedding", "engine", "a.b", '"a b"', '"\\u202e"']
 LIMITS = ["max_file_bytes", "max_chunks_per_file", "max_bytes_per_batch"]
-KEYS = ["include", "exclude", "types", "untracked", "collisions", "submodules", "scope"]
+KEYS = ["include", "exclude", "types", "untracked", "collisions", "submodules", "scope", "allow_sensitive"]
 MODEL = ["provider", "url", "model", "dimension", "key_env", "query_prefix", "max_tokens", "batch"]
 NAMES = st.sampled_from([*TABLES, *LIMITS, *KEYS, *MODEL])
 PATHS = ["src/**", "../x", "/etc", "!a", "csv", ".env", "skip", "keep", "runtime", "", "a\tb", "*" * 2_000]
@@ -88,6 +88,7 @@ def check(repo: bytes | None, user: bytes | None) -> None:
         assert ".." not in glob.split("/")
         assert glob.isprintable() or not any(ord(char) < 32 for char in glob)
     assert config.index.collisions == "fail" or user is not None
+    assert not config.index.allow_sensitive or user is not None
     assert config.embedding.provider == "bundled" or user is not None
     assert config.embedding.url.startswith(("https://", "http://localhost")) or not config.embedding.url
     assert config.index.submodules == "skip"

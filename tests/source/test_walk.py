@@ -120,6 +120,28 @@ def test_settings_can_narrow_the_tree_but_never_widen_it(tmp_path: Path) -> None
     assert found["src/gen"] == found["docs/c.md"] == "excluded"
 
 
+def test_a_user_may_say_which_names_are_no_secrets(tmp_path: Path) -> None:
+    files = {"tests/a.pem": "x", "a.pem": "x", "kept/.ssh/config": "x", "credentials.csv": "x", ".gitignore": "b.pem\n"}
+    write_tree(tmp_path, {**files, "b.pem": "x"})
+    allowing = b'[index]\nallow_sensitive = ["tests/*.pem", "kept/", "*.csv", "b.pem"]\n'
+    result = walked(tmp_path, load_config(None, allowing))
+    assert keys(result) == [".gitignore", "kept/.ssh/config", "tests/a.pem"]
+    # What else leaves a file out still does.
+    assert reasons(result) == {"a.pem": "sensitive_name", "b.pem": "ignored", "credentials.csv": "data_file"}
+
+
+def test_known_folders_hold_secrets_however_deep_they_lie(tmp_path: Path) -> None:
+    write_tree(
+        tmp_path, {"home/.ssh/keys/work": "x", "home/.ssh/work.pub": "x", ".aws/config": "x", ".aws/task.json": "x"}
+    )
+    (tmp_path / ".kube").mkdir()
+    (tmp_path / ".kube" / "config").symlink_to(tmp_path / "home" / ".ssh" / "work.pub")
+    result = walked(tmp_path)
+    assert keys(result) == [".aws/task.json", "home/.ssh/work.pub"]
+    assert set(reasons(result)) == {"home/.ssh/keys/work", ".aws/config", ".kube/config"}
+    assert set(reasons(result).values()) == {"sensitive_name"}
+
+
 @conforms("003.GIT2")
 def test_untracked_files_can_be_left_out(tmp_path: Path) -> None:
     write_tree(tmp_path, {"a.py": "x", "b.py": "x"})

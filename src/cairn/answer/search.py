@@ -283,13 +283,13 @@ def source_warnings(source: Source) -> list[str]:
 
 
 def freshness_sentence(fresh: Freshness) -> str:
-    """Return what an answer does not know of the files; empty when it knows all of them as they are."""
+    """Return what an answer does not know of the files, or which of them it knows no more; empty when all is known."""
     if fresh.missed:
         many = "1 changed file was" if fresh.missed == 1 else f"{fresh.missed:,} changed files were"
         return f"{many} not read for this answer, which shows what was indexed before."
     if fresh.trouble is not None:
         return TROUBLE.format(code=fresh.trouble)
-    return "" if fresh.is_current else _NOT_CURRENT.get(fresh.mode, "")
+    return fresh.left_out if fresh.is_current else _NOT_CURRENT.get(fresh.mode, "")
 
 
 def marked(rows: Iterable[dict[str, Any]], working: Mapping[str, str]) -> list[dict[str, Any]]:

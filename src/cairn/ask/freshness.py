@@ -198,7 +198,9 @@ class Freshener:
 def _told(run: Run) -> Freshness:
     """Return the freshness that a sync has achieved."""
     if isinstance(run.report, RunReport):
-        return Freshness("synced", run.report.changes.total, run.began_at, snapshot=run.report.snapshot_id)
+        report = run.report
+        found = Freshness("synced", report.changes.total, run.began_at, snapshot=report.snapshot_id)
+        return replace(found, left_out=report.left_out)
     if isinstance(run.error, StoreBusy):
         return Freshness("skipped_busy")
     return Freshness("sync_failed", trouble=run.error.code if run.error else None)

@@ -172,7 +172,7 @@ def create(
         raise NotIndexed(path=shown, why=f"it holds {files:,} files, which takes a while")
     checked = rfc3339(clock.wall_ns())
     report = run.index(codebase, options, tell, clock=clock)
-    return Freshness("synced", report.changes.total, checked, snapshot=report.snapshot_id)
+    return Freshness("synced", report.changes.total, checked, snapshot=report.snapshot_id, left_out=report.left_out)
 
 
 def catch_up(
@@ -202,7 +202,7 @@ def catch_up(
         return Freshness("sync_failed", trouble=problem.code)
     except OSError:
         return Freshness("sync_failed", trouble=SourceError.code)
-    return Freshness("synced", report.changes.total, checked, snapshot=report.snapshot_id)
+    return Freshness("synced", report.changes.total, checked, snapshot=report.snapshot_id, left_out=report.left_out)
 
 
 def unwanted(root: Root, environ: Mapping[str, str], home: str) -> str | None:

@@ -219,7 +219,8 @@ class IndexConfig:
 
     `include` narrows (empty: everything), `exclude` takes away and wins; neither can bring back what an ignore rule,
     a secret name, the size limit or the border of the root leaves out. `types` are extensions of data files that are
-    switched on. `collisions` is the user's choice alone.
+    switched on. `collisions` and `allow_sensitive`, the files that are no secrets whatever their names say, are the
+    user's choice alone.
     """
 
     include: tuple[str, ...] = ()
@@ -228,6 +229,7 @@ class IndexConfig:
     untracked: bool = True
     collisions: str = "fail"
     submodules: str = "skip"
+    allow_sensitive: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +358,8 @@ def load_config(
         raise ConfigError(file=user_file, why=f"others may write it, and [{table}] says where your text is sent")
     if not user_alone and "semantic" in user:
         raise ConfigError(file=user_file, why="others may write it, and [semantic] says which programs are run")
+    if not user_alone and "allow_sensitive" in user.get("index", {}):
+        raise ConfigError(file=user_file, why="others may write it, and allow_sensitive says which secrets are read")
     index = replace(IndexConfig(untracked=not shared), **repo.get("index", {}), **user.get("index", {}))
     both = sorted(set(index.include) & set(index.exclude))
     return Config(
@@ -529,14 +533,16 @@ _LIMIT_KEYS: Mapping[str, Check | str] = {
     "max_bytes_per_batch": at_most(limits.MAX_BYTES_PER_BATCH),
 }
 _REPO_ONLY = f"belongs in {REPO_CONFIG_NAME}, so that everyone who indexes the repository gets the same index"
+_USER_ONLY = f"is for each user to decide: set it in your own {USER_CONFIG_NAME}"
 _REPO_KEYS: Tables = {
     "index": {
         "include": list_of(path_glob),
         "exclude": list_of(path_glob),
         "types": list_of(file_type),
         "untracked": boolean,
-        "collisions": f"is for each user to decide: set it in your own {USER_CONFIG_NAME}",
+        "collisions": _USER_ONLY,
         "submodules": one_of("skip"),
+        "allow_sensitive": _USER_ONLY,
     },
     "limits": _LIMIT_KEYS,
     "query": {"scope": one_of(*SCOPES)},
@@ -545,6 +551,7 @@ _USER_KEYS: Tables = {
     "index": {
         **dict.fromkeys(("include", "exclude", "types", "untracked", "submodules"), _REPO_ONLY),
         "collisions": one_of("fail", "keep"),
+        "allow_sensitive": list_of(path_glob),
     },
     "search": {"auto_index": boolean, "catchup_reads": one_of(*CATCHUP_READS)},
     "serve": {

@@ -258,11 +258,15 @@ _LOCK_FILES = frozenset(
     b" module.bazel.lock stack.yaml.lock cabal.project.freeze shard.lock cpanfile.snapshot".split()
 )
 
+NAMES_VERSION = 2
+# Of the rules by which a name says that a file holds secrets; another number is another set of files.
+# 1: first shipped form. 2: copies, known folders, and what stands before or after a word (`prod-secrets.yaml`).
+
 # Extensions of private keys and password stores. A certificate or a test key in a `.pem` is skipped too: nothing in
 # its name tells it from a real one. Public parts (`.pub`, `.crt`, `.cer`, `.asc`) are not listed.
 _SECRET_EXTENSIONS = frozenset(
     b"pem key p12 pfx pkcs12 p8 pk8 ppk jks jceks bks keystore keytab kdb kdbx psafe3 agekey keychain ovpn tfstate"
-    b" publishsettings env".split()
+    b" publishsettings kubeconfig env".split()
 )
 _SECRET_NAMES = frozenset(
     b".env .envrc .netrc _netrc .npmrc .pypirc .htpasswd .htdigest .pgpass pgpass.conf .my.cnf .mylogin.cnf .authinfo"
@@ -270,14 +274,58 @@ _SECRET_NAMES = frozenset(
     b" .vault_password vault_pass.txt .msmtprc .fetchmailrc .credentials credentials .credentials.json rootkey.csv"
     b" accesskeys.csv kubeconfig .kubeconfig .secret .secrets .secrets.toml .secrets.yaml .secrets.yml .secrets.json"
     b" local.settings.json key.properties keystore.properties application_default_credentials.json"
-    b" terraform.tfstate.backup ssh_host_rsa_key ssh_host_dsa_key ssh_host_ecdsa_key ssh_host_ed25519_key"
+    b" ssh_host_rsa_key ssh_host_dsa_key ssh_host_ecdsa_key ssh_host_ed25519_key"
     b" .bash_history .zsh_history .sh_history .psql_history .mysql_history .sqlite_history .python_history"
-    b" .node_repl_history .irb_history .rediscli_history .mongo_history".split()
+    b" .node_repl_history .irb_history .rediscli_history .mongo_history .viminfo .token .cookies .terraformrc"
+    b" terraform.rc credentials.tfrc.json rclone.conf .smbcredentials shadow gshadow secring.gpg".split()
 )
+# What a person or an editor has left beside a file holds what the file holds; a program that holds a password may be
+# indexed as a program, and nobody works on a copy of it. A bare number is a section of the manual (`shadow.5`).
+_COPY_END = re.compile(
+    rb"(?:[._-](?:bak|bkp|backup|old|orig|original|save|saved|sav|swp|swo|tmp|copy|prev|previous|disabled|[0-9]{8}"
+    rb"|[0-9]{4}-[0-9]{2}-[0-9]{2})|~|#|(?: -)? copy(?: [0-9]{1,3})?| \([0-9]{1,3}\))\Z"
+)
+_COPY_START = re.compile(rb"\A(?:#|\.#|copy of )")
+_MOST_COPIES = 4
+_SECRET_COPIES = frozenset((b"wp-config.php", b"localsettings.php"))
 # `secrets.py` is a program and `credentials.md` a manual; with one of these endings they are what they say.
-_SECRET_STEMS = frozenset((b"secrets", b"credentials"))
 _SETTINGS = frozenset(b"yml yaml json toml ini cfg conf properties xml csv txt tfvars plist".split())
+# The words that say it, without what parts them (`api_key`, `api-key`), and the endings with which they do. A word that
+# is not known beside them says something else: `secret-store.yaml`, `secrets.example.yaml`, `secrets.enc.yaml`.
+_SECRET_WORDS = dict.fromkeys(
+    b"secret secrets credential credentials creds apikeys privatekeys secretkeys accesskeys clientsecret clientsecrets"
+    b" authtoken accesstoken bearertoken refreshtoken".split(),
+    _SETTINGS,
+) | {
+    **dict.fromkeys(b"apikey privatekey secretkey accesskey deploykey sshkey".split(), _SETTINGS | {b"", b"asc"}),
+    b"kubeconfig": frozenset(b"yml yaml json conf txt".split()),
+    b"vault": frozenset((b"yml", b"yaml")),
+    b"token": frozenset((b"json", b"txt")),
+    b"key": frozenset((b"json",)),
+    **dict.fromkeys((b"password", b"passwords", b"cookies"), frozenset((b"txt",))),
+}
+_HINT = re.compile(rb"secret|cred|key|token|kube|vault|passw|cookie")
+_MOST_WORDS = 6
+_WORD_ENDS = re.compile(rb"[ ._-]+")
+_WHICH = frozenset(
+    b"app application my our api db database aws gcp gcloud google azure client server user users admin root service"
+    b" docker k8s kube kubernetes helm prod production prd stage staging stg dev devel development test testing qa uat"
+    b" ci local live sandbox preview demo dec decrypted plain real new 1 2 3".split()
+)
+# Words are no secrets in folders of Helm's templates, of workflows and of translations.
+_HARMLESS_FOLDERS = frozenset(b"templates workflows locales locale i18n lang langs translations".split())
+_SECRET_FOLDERS = frozenset((b".ssh", b".gnupg"))
+# Of other folders single files only: `.aws/task-definition.json` and `.docker/Dockerfile` are parts of projects. The
+# folder without a name is the root, where `auth.json` is that of Composer.
+_SECRET_IN_FOLDER = {
+    b"": b"auth.json", b".composer": b"auth.json", b".codex": b"auth.json", b".aws": b"config",
+    b".azure": b"accesstokens.json azureprofile.json msal_token_cache.json", b".config": b"hub",
+    b".docker": b"config.json", b".gradle": b"gradle.properties", b".kube": b"config",
+    b".m2": b"settings.xml settings-security.xml", b".pip": b"pip.conf", b"gh": b"hosts.yml",
+}  # fmt: skip
 _SECRET_PREFIXES = (b".env.", b".env-", b".env_", b"id_rsa", b"id_dsa", b"id_ecdsa", b"id_ed25519")
+_SECRET_KEY_ENDS = (b"_rsa", b"_dsa", b"_ecdsa", b"_ed25519")
+_SECRET_ENVS = frozenset(b"env.local env.prod env.production env.staging env.dev env.development env.test".split())
 _SECRET_JSON_PREFIXES = (b"service-account", b"service_account", b"serviceaccount", b"client_secret", b"client-secret")
 _HARMLESS_ENDS = (b"example", b"sample", b"template", b".tmpl", b".dist", b"defaults", b".pub", b".j2", b".in")
 
@@ -285,12 +333,15 @@ _HARMLESS_ENDS = (b"example", b"sample", b"template", b".tmpl", b".dist", b"defa
 _ORDINARY = frozenset(_BY_EXTENSION) - _DATA - _JSON - _WEB - _SECRET_EXTENSIONS - _SETTINGS - {b"hcl"}
 
 
-def classify_name(name: bytes, size: int) -> SkipReason | None:
-    """Return why a file is left out for its name: a secret first, then `skip_by_name`; None takes it in."""
+def classify_name(name: bytes, size: int, folder: bytes = b"") -> SkipReason | None:
+    """Return why a file is left out for its name: a secret first, then `skip_by_name`; None takes it in.
+
+    `folder` is its path from the root, with a slash at its end.
+    """
     extension = name.rpartition(b".")[2]
     if extension in _ORDINARY:
         return None
-    if extension not in _WEB and _is_secret(name.lower()):
+    if extension not in _WEB and _is_secret(name.lower(), folder):
         return SkipReason.SENSITIVE_NAME
     return skip_by_name(name, size)
 
@@ -313,24 +364,68 @@ def skip_by_name(name: bytes, size: int) -> SkipReason | None:
     return None
 
 
-def is_sensitive(name: bytes) -> bool:
+def is_sensitive(name: bytes, folder: bytes = b"") -> bool:
     """Whether a name is one under which people keep secrets; such a file is never opened.
 
     Programs are not (`key.py`, `secrets.go`), nor public keys, nor examples (`.env.example`). A certificate or a test
-    key with the name of a private key is, for its name is all we look at.
+    key with the name of a private key is, for its name is all we look at. `folder` is as for `classify_name`.
     """
     extension = name.rpartition(b".")[2]
-    return extension not in _ORDINARY and extension not in _WEB and _is_secret(name.lower())
+    return extension not in _ORDINARY and extension not in _WEB and _is_secret(name.lower(), folder)
 
 
-def _is_secret(lowered: bytes) -> bool:
-    if lowered in _SECRET_NAMES:
+def _is_secret(lowered: bytes, folder: bytes) -> bool:
+    name = _without_copy(lowered)
+    if name in _SECRET_NAMES or (name in _SECRET_COPIES and name != lowered):
         return True
-    stem, dot, extension = lowered.rpartition(b".")
+    above = folder.lower().split(b"/")[:-1]
+    if name in _SECRET_IN_FOLDER.get(above[-1] if above else b"", b"").split():
+        return True
+    stem, dot, extension = name.rpartition(b".")
+    if dot and (extension in _ORDINARY or extension in _WEB):
+        return False
+    if not _SECRET_FOLDERS.isdisjoint(above):
+        return not name.endswith(b".pub")
     if dot and extension in _SECRET_EXTENSIONS:
         return extension != b"env" or not stem.endswith(_HARMLESS_ENDS)
-    if stem in _SECRET_STEMS and extension in _SETTINGS:
+    if extension == b"json" and (name.startswith(_SECRET_JSON_PREFIXES) or b"firebase-adminsdk" in name):
         return True
-    if extension == b"json" and (lowered.startswith(_SECRET_JSON_PREFIXES) or b"-firebase-adminsdk-" in lowered):
-        return True
-    return lowered.startswith(_SECRET_PREFIXES) and not lowered.endswith(_HARMLESS_ENDS)
+    if name.startswith(_SECRET_PREFIXES) or name in _SECRET_ENVS:
+        return not name.endswith(_HARMLESS_ENDS)
+    if not dot or extension == b"txt":
+        stem, extension = (stem, extension) if dot else (name, b"")
+        if stem.endswith(_SECRET_KEY_ENDS):
+            return True
+    return _says_secret(stem, extension) and _HARMLESS_FOLDERS.isdisjoint(above)
+
+
+def _without_copy(lowered: bytes) -> bytes:
+    """Return the name of what a copy is one of: `.env` of `#.env#`, `credentials.json` of `credentials (1).json`."""
+    name = lowered
+    for _ in range(_MOST_COPIES):
+        found = _COPY_START.sub(b"", _COPY_END.sub(b"", name))
+        stem, dot, extension = found.rpartition(b".")
+        if dot and extension in _SETTINGS:
+            found = _COPY_END.sub(b"", stem) + dot + extension
+        if found == name or not found:
+            break
+        name = found
+    return name
+
+
+def _says_secret(stem: bytes, extension: bytes) -> bool:
+    """Whether a word for secrets stands in the name, and nothing beside it but which ones they are."""
+    if not _HINT.search(stem):
+        return False
+    inner, dot, kind = stem.rpartition(b".")
+    if dot and kind in _SECRET_EXTENSIONS and kind != b"env" and extension in (b"json", b"txt") and inner:
+        return True  # `tls.key.txt`
+    words = [word for word in _WORD_ENDS.split(stem) if word]
+    if not 1 <= len(words) <= _MOST_WORDS:
+        return False
+    for first in range(len(words)):
+        for end in range(first + 1, len(words) + 1):
+            endings = _SECRET_WORDS.get(b"".join(words[first:end]), ())
+            if extension in endings and _WHICH.issuperset(words[:first] + words[end:]):
+                return True
+    return False

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from cairn.core.config import Config
+from cairn.core.filetypes import NAMES_VERSION
 from cairn.core.types import IgnoreFile
 
 FINGERPRINT_FORMAT = 1
@@ -149,12 +150,13 @@ def explain_mismatch(before: IndexFingerprint, after: IndexFingerprint) -> tuple
 
 
 def ignore_fingerprint(ignore_files: Iterable[IgnoreFile], config: Config) -> str:
-    """Return the digest of the rules that decide membership: ignore files, include and exclude globs.
+    """Return the digest of the rules that decide membership: ignore files, globs of the settings, names of secrets.
 
     Hashed are, in byte order of the keys, `key NUL bytes` of each file, one behind the other; then a frame: the
-    canonical JSON of `{"exclude": [...], "files": [[key length, byte length], ...], "include": [...]}` and the length
-    of that JSON as eight bytes, big end first. Read from its end, the frame says where each file begins, so that no two
-    sets of rules share one stream, whatever a hostile ignore file holds.
+    canonical JSON of `{"exclude": [...], "files": [[key length, byte length], ...], "include": [...], "names": N}` (and
+    `"allow": [...]` before, where names are allowed) and the length of that JSON as eight bytes, big end first. Read
+    from its end, the frame says where each file begins, so that no two sets of rules share one stream, whatever a
+    hostile ignore file holds.
     """
     entries = sorted((file.key.encode("utf-8", "surrogateescape"), file.data) for file in ignore_files)
     digest = sha256()
@@ -162,14 +164,21 @@ def ignore_fingerprint(ignore_files: Iterable[IgnoreFile], config: Config) -> st
         digest.update(key + b"\0")
         digest.update(data)
     frame = canonical_json(
-        {
-            "exclude": sorted(config.index.exclude),
-            "files": [[len(key), len(data)] for key, data in entries],
-            "include": sorted(config.index.include),
-        }
+        membership(config) | {"files": [[len(key), len(data)] for key, data in entries]},
     ).encode()
     digest.update(frame + len(frame).to_bytes(8, "big"))
     return digest.hexdigest()
+
+
+def membership(config: Config) -> dict[str, Canonical]:
+    """Return what decides about membership besides the tree itself: globs, and which names are those of secrets."""
+    found: dict[str, Canonical] = {
+        "exclude": sorted(config.index.exclude),
+        "include": sorted(config.index.include),
+        "names": NAMES_VERSION,
+    }
+    allowed = sorted(config.index.allow_sensitive)
+    return found | {"allow": allowed} if allowed else found
 
 
 def query_fingerprint(config: Config, ranking_version: str) -> str:

@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 from cairn.core.collector import no_cycle_collection
 from cairn.core.config import REPO_CONFIG_NAME, Config
-from cairn.core.filetypes import classify_name, is_sensitive
+from cairn.core.filetypes import classify_name, is_sensitive, skip_by_name
 from cairn.core.limits import MAX_IGNORE_BYTES
 from cairn.core.types import Candidate, FileStat, IgnoreFile, Skip, SkipReason, WalkResult
 from cairn.errors import OUR_TROUBLE
@@ -130,6 +130,8 @@ class _Walker:
         self.tracked = tracked
         self.include = GlobSet.from_patterns(config.index.include, "[index] include") if config.index.include else None
         self.exclude = GlobSet.from_patterns(config.index.exclude, "[index] exclude") if config.index.exclude else None
+        allowed = config.index.allow_sensitive
+        self.allowed = GlobSet.from_patterns(allowed, "[index] allow_sensitive") if allowed else None
         self.filtered = self.include is not None or self.exclude is not None
         self.forced_types = tuple(b"." + name.encode() for name in config.index.types)
         self.candidates: list[Candidate] = []
@@ -231,7 +233,7 @@ class _Walker:
                     below.append(_PendingFolder(path + b"/", child + "/", name, stack))
             elif entry.is_file(follow_symlinks=False):
                 self._file(entry, path, child, name, rule)
-            elif is_sensitive(name):
+            elif is_sensitive(name, raw) and not self._is_allowed(path):
                 self.skips.append(Skip(path, SkipReason.SENSITIVE_NAME))
             elif entry.is_symlink():
                 self.links.append(path)
@@ -246,7 +248,9 @@ class _Walker:
             # The file was removed since it was listed: to the snapshot it was never there.
             return
         size = found.st_size
-        reason = classify_name(name, size)
+        reason = classify_name(name, size, path[: -len(name)])
+        if reason is SkipReason.SENSITIVE_NAME and self._is_allowed(path):
+            reason = skip_by_name(name, size)
         forced = (rule is not None and rule.source == CAIRNIGNORE) or name.endswith(self.forced_types)
         if reason is not None and not (forced and reason != SkipReason.SENSITIVE_NAME):
             self.skips.append(Skip(path, reason))
@@ -258,6 +262,10 @@ class _Walker:
             # `tuple.__new__` is what a NamedTuple's own constructor calls, less a frame: twice for every file.
             stat = _new(FileStat, (size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino))
             self.candidates.append(_new(Candidate, (key, path, stat, forced)))
+
+    def _is_allowed(self, path: bytes) -> bool:
+        """Whether the user's own settings let a file in although its name is that of a secret."""
+        return self.allowed is not None and self.allowed.matches(path) is not None
 
     def _excluded(self, path: bytes, *, is_folder: bool) -> bool:
         """Whether the repository's include and exclude settings leave a name out; records it if so."""

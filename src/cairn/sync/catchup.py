@@ -8,7 +8,7 @@ draft, not with the last snapshot.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -77,6 +77,28 @@ def told_to_leave_out(gone: Iterable[str], skips: Iterable[Skip]) -> frozenset[s
     return frozenset(key for key in gone if not rules.isdisjoint(_and_above(key)))
 
 
+def named_secret(skips: Iterable[Skip]) -> set[str]:
+    """Return the files that are left out because their names say that they hold secrets."""
+    return {path_key(skip.raw) for skip in skips if skip.reason is SkipReason.SENSITIVE_NAME}
+
+
+def said_of(hidden: Collection[str]) -> str:
+    """Return what is said of files that were indexed until other rules for names, or a setting, left them out."""
+    if not hidden:
+        return ""
+    shown = ", ".join(printable(key.encode("utf-8", "surrogateescape")) for key in sorted(hidden)[:_MOST_HIDDEN_SHOWN])
+    more = f" and {len(hidden) - _MOST_HIDDEN_SHOWN:,} more" if len(hidden) > _MOST_HIDDEN_SHOWN else ""
+    files = "1 file that was indexed is" if len(hidden) == 1 else f"{len(hidden):,} files that were indexed are"
+    return _HIDDEN.format(files=files, shown=shown + more)
+
+
+_MOST_HIDDEN_SHOWN = 5
+_HIDDEN = (
+    "{files} left out now, because of names that say they hold secrets: {shown}."
+    " `[index] allow_sensitive` in your own settings takes such names in."
+)
+
+
 def _and_above(key: str) -> Iterable[str]:
     parts = key.split("/")
     return ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
@@ -122,6 +144,7 @@ class Outcome:
     adopted: int
     source_bytes: int
     warnings: tuple[str, ...]
+    left_out: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +179,7 @@ class CatchUp:
     held: dict[str, tuple[bytes, FileStat]] = field(default_factory=dict)
     changes: Changes = field(default_factory=Changes)
     passing_skips: list[Skip] = field(default_factory=list)
+    hidden: set[str] = field(default_factory=set)
     rest_files: int = 0
     rest_skipped: Counter[SkipReason] = field(default_factory=Counter)
     first_look_ns: int = 0
@@ -300,6 +324,7 @@ class CatchUp:
         # A file that became ignored looks renamed when a new file has the same bytes; its old text must be removed as
         # well.
         left = {*changes.delete, *renamed_from}
+        self.hidden |= {key for key in left if self._is_indexed(key)} & named_secret(look.walked.skips if left else ())
         self.rewriter.forget(told_to_leave_out(left, look.walked.skips) if left else frozenset())
         for key in (*replaced, *changes.delete, *renamed_from):
             self._forget(key)
@@ -461,7 +486,9 @@ class CatchUp:
         failed = tuple(sorted(self.failed.values(), key=lambda one: one.path))
         changes = self.changes if manifest is not None else Changes()
         warnings = tuple(dict.fromkeys((*look.warnings, *unanswered(self.task.codebase.root))))
-        return Outcome(manifest, changes, self._skipped(look), failed, adopted, size, warnings)
+        return Outcome(
+            manifest, changes, self._skipped(look), failed, adopted, size, warnings, left_out=said_of(self.hidden)
+        )
 
     def _say(self, phase: Phase, done: int = 0, total: int = 0, rate: float = 0.0, current: str | None = None) -> None:
         """Renew the lease and report progress: to the caller every time, to other processes once a second."""

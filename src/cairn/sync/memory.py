@@ -14,7 +14,7 @@ from hashlib import sha256
 
 from cairn.core.clock import Clock
 from cairn.core.config import Config
-from cairn.core.fingerprint import canonical_json
+from cairn.core.fingerprint import canonical_json, membership
 from cairn.core.limits import MAX_TREE_BYTES
 from cairn.errors import GitFailed
 from cairn.source.beneath import Tree
@@ -38,8 +38,8 @@ class TreeMemory:
 
 
 def rules_of(config: Config) -> str:
-    """Return the settings that decide about membership and may come from outside the tree."""
-    return canonical_json({"exclude": list(config.index.exclude), "include": list(config.index.include)})
+    """Return what decides about membership and may come from outside the tree."""
+    return canonical_json(membership(config))
 
 
 def load_memory(fs: Fs) -> TreeMemory | None:

@@ -63,6 +63,7 @@ class RunReport:
     """What a run did. `published` is false when nothing had changed and the last snapshot stays the newest.
 
     `skipped` counts names by reason over the whole tree; `adopted` counts files that a killed run had already prepared.
+    `left_out` is the sentence on files that were indexed before and whose names are now held to be those of secrets.
     """
 
     kind: str
@@ -79,6 +80,7 @@ class RunReport:
     source_bytes: int
     seconds: float
     warnings: tuple[str, ...] = ()
+    left_out: str = ""
 
 
 class Severity(StrEnum):
@@ -121,6 +123,7 @@ class Freshness:
     `snapshot` is the one that mirrors them as they were then; `trouble` is an error's code. `missed` counts the files
     that are known to have changed and of which the answer shows what was indexed before. `verified`: whatever became of
     the step before the answer, the files were compared and are as the answer shows them.
+    `left_out` is the sentence of the run's report.
     """
 
     mode: str
@@ -130,6 +133,7 @@ class Freshness:
     snapshot: str | None = None
     missed: int = 0
     verified: bool = False
+    left_out: str = ""
 
     @property
     def is_current(self) -> bool:

@@ -234,7 +234,8 @@ def _catch_up(
         failed=outcome.failed,
         adopted=outcome.adopted,
         source_bytes=outcome.source_bytes,
-        warnings=(*outcome.warnings, *told_to_group(disk, outcome.manifest)),
+        warnings=(*outcome.warnings, *filter(None, [outcome.left_out]), *told_to_group(disk, outcome.manifest)),
+        left_out=outcome.left_out,
     )
 
 
