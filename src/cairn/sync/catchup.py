@@ -485,9 +485,10 @@ class CatchUp:
         size = sum(record.size for record in self.known.values() if record.skip is None)
         failed = tuple(sorted(self.failed.values(), key=lambda one: one.path))
         changes = self.changes if manifest is not None else Changes()
-        warnings = tuple(dict.fromkeys((*look.warnings, *unanswered(self.task.codebase.root))))
+        left_out = said_of(self.hidden)
+        said = (*look.warnings, *unanswered(self.task.codebase.root), *filter(None, [left_out]))
         return Outcome(
-            manifest, changes, self._skipped(look), failed, adopted, size, warnings, left_out=said_of(self.hidden)
+            manifest, changes, self._skipped(look), failed, adopted, size, tuple(dict.fromkeys(said)), left_out
         )
 
     def _say(self, phase: Phase, done: int = 0, total: int = 0, rate: float = 0.0, current: str | None = None) -> None:

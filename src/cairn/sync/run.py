@@ -210,10 +210,8 @@ def _catch_up(
         anew = kind is RunKind.REINDEX or _is_foreign(writer.base, place)
         task = _task(codebase, place, options, embedder, cache, anew=anew)
         with noted(place, kind, clock):
-            if scope is None:
-                outcome = CatchUp(task, writer, tree, tell, clock).go()
-            else:
-                outcome = ScopedCatchUp(task, writer, tree, tell, clock, scope=scope).go()
+            given = (task, writer, tree, tell, clock)
+            outcome = (CatchUp(*given) if scope is None else ScopedCatchUp(*given, scope=scope)).go()
         base = writer.base
     if outcome.manifest is not None:
         from cairn.sync.upkeep import look_after  # noqa: PLC0415
@@ -234,7 +232,7 @@ def _catch_up(
         failed=outcome.failed,
         adopted=outcome.adopted,
         source_bytes=outcome.source_bytes,
-        warnings=(*outcome.warnings, *filter(None, [outcome.left_out]), *told_to_group(disk, outcome.manifest)),
+        warnings=(*outcome.warnings, *told_to_group(disk, outcome.manifest)),
         left_out=outcome.left_out,
     )
 
