@@ -182,6 +182,7 @@ DOORS = (
         "engine/milvus.py",
     ),
     _door("makes an ignore matcher", "cairn.source.ignore.IgnoreStack.for_root", "source/ignore.py source/walk.py"),
+    _door("holds a lock that a fork may inherit; see `core/lazy.py`", "functools.cached_property"),
     _door("runs made-up code", "eval exec pickle. marshal. shelve. builtins.eval builtins.exec"),
     _door("imports what workers must not carry", "pandas. torch. pyarrow."),
     _door(

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from cairn.aio import AsyncCode
+from cairn.ask.library import CLOSED
 from cairn.core.clock import SYSTEM_CLOCK
-from cairn.errors import PathOutsideRoot
+from cairn.errors import NotFound, PathOutsideRoot, UsageError
 from cairn.graph.outline import Definition
 from cairn.graph.repo_map import RepoMap
 from cairn.graph.uses import Use
@@ -139,6 +140,24 @@ def test_a_refresh_is_asked_for_run_and_looked_at(tmp_path: Path) -> None:
         jobs.enqueue_refresh(99, FULL)
 
 
+@pytest.mark.parametrize("odd", [None, 3, b"x", [3], object(), "\ud800"])
+def test_what_is_no_value_of_an_argument_is_refused_with_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: Any
+) -> None:
+    extract_here(monkeypatch, SYSTEM_CLOCK)
+    world = World(tmp_path.resolve())
+    world.refresh()
+
+    async def talk(one: AsyncCode) -> None:
+        calls: list[Any] = [one.search, one.get_symbol, one.get_map, one.reindex_incremental]
+        for call in [*calls, lambda wrong: one.get_references(wrong, 1)]:
+            with pytest.raises((UsageError, NotFound)):
+                await call(odd if call != one.reindex_incremental or not isinstance(odd, str) else [odd])
+
+    with world.session() as session:
+        asyncio.run(talk(AsyncCode(session)))
+
+
 def test_a_program_that_awaits_opens_a_folder_asks_and_closes_it(tmp_path: Path) -> None:
     """As a user writes it: a script of its own, run by a Python of its own."""
     (tmp_path / "lease.py").write_text("def steal_lease():\n    return 1\n")
@@ -152,8 +171,8 @@ async def main():
         print(code.root == sys.argv[1], hits[0].path, symbol.start_line)
     try:
         await code.search("steal the lease")
-    except cairn.CairnError as closed:
-        print("closed")
+    except cairn.UsageError as closed:
+        print(closed)
 
 asyncio.run(main())
 """
@@ -166,4 +185,4 @@ asyncio.run(main())
         check=False,
         timeout=PATIENCE,
     )
-    assert (told.stdout, told.returncode) == ("True lease.py 1\nclosed\n", 0), told.stderr
+    assert (told.stdout, told.returncode) == (f"True lease.py 1\n{CLOSED}\n", 0), told.stderr

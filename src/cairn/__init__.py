@@ -14,6 +14,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from os import PathLike
 
     from cairn.ask.library import Code
     from cairn.core.progress import Progress
@@ -80,10 +81,11 @@ __all__ = [
 ]
 
 
-def open(path: str = ".", *, progress: Callable[[Progress], None] | None = None) -> Code:  # noqa: A001
+def open(path: str | PathLike[str] = ".", *, progress: Callable[[Progress], None] | None = None) -> Code:  # noqa: A001
     """Open the codebase that holds this folder: index it when it never was, else bring its index up to date.
 
-    `progress` is called with a `Progress` while files are indexed. Raises `IndexNotReadyError` when there is no index
+    Where another process indexes it for the first time, that is waited for. `progress` is called with a `Progress`
+    while files are indexed. Raises `IndexNotReadyError` when there is no index
     and none can be made, and `SourceError` when the folder cannot be read.
     """
     from cairn.ask import library  # noqa: PLC0415 - numpy, the store and the grammars take a tenth of a second

@@ -12,21 +12,23 @@ Each call works in a thread, one after the other, so that the loop goes on meanw
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from os import PathLike
 from typing import TypeVar
 
+from cairn.ask.forks import one_question
 from cairn.ask.gate import gate_error
-from cairn.ask.library import open_session
+from cairn.ask.library import CLOSED, name_of, open_session
 from cairn.ask.meaning import database_of
+from cairn.ask.questions import MAP, REFS, SEARCH
 from cairn.ask.relations import references, repo_map, symbol_asked_for
 from cairn.ask.session import Session
 from cairn.ask.structure import Asked, reply_of
 from cairn.ask.values import Reply, Told
 from cairn.core.limits import MAX_REFERENCES
-from cairn.errors import CairnError
+from cairn.core.options import Face, called
+from cairn.errors import CairnError, UsageError
 from cairn.graph.outline import Definition
 from cairn.graph.repo_map import RepoMap
 from cairn.graph.scopes import Tier
@@ -49,6 +51,7 @@ class AsyncCode(AbstractAsyncContextManager["AsyncCode"]):
     def __init__(self, session: Session) -> None:
         self._session = session
         self._turn = asyncio.Lock()
+        self._is_closed = False
 
     @property
     def root(self) -> str:
@@ -60,30 +63,39 @@ class AsyncCode(AbstractAsyncContextManager["AsyncCode"]):
 
     async def close(self) -> None:
         """Let go of the snapshot; a second call does nothing."""
-        await self._done(self._session.close)
+        async with self._turn:
+            self._is_closed = True
+            await asyncio.to_thread(one_question(self._session.close))
 
     async def search(self, query: str, mode: Mode = Mode.HYBRID, scope: str | None = None) -> list[Hit]:
         """What fits a query, the best first; `scope` is `runtime`, `tests`, `docs`, `config` or `all`."""
-        return await self._done(lambda: self._search(SearchRequest(query, mode, scope=scope)))
+        asked = SEARCH.values(Face.PYTHON, {"query": query, "mode": mode, "scope": scope})
+        return await self._done(lambda: self._search(SearchRequest(**asked)))
 
     async def get_symbol(self, name: str, path: str | None = None) -> Definition | None:
         """The one definition of this name, in a file or anywhere; None when there is none or more than one."""
+        REFS.values(Face.PYTHON, {"name": name, "path": path})
         return await self._done(lambda: self._symbol(name, path))
 
     async def get_references(self, symbol: Definition, context_id: int) -> list[Use]:
         """Who imports and uses a definition; `KeyError` for a context that nobody knows."""
+        if not isinstance(symbol, Definition):
+            raise UsageError(problem=f"`symbol` takes a definition, not {called(symbol)}.")
         return await self._done(lambda: self._references(symbol, context_id))
 
     async def get_map(self, include: list[str]) -> RepoMap:
         """What the codebase consists of; with globs only of the files that fit one."""
-        return await self._done(lambda: self._value(repo_map(self._session, include=include)))
+        asked = MAP.values(Face.PYTHON, {"include": include})
+        return await self._done(lambda: self._value(repo_map(self._session, **asked)))
 
     async def reindex_incremental(self, changed_paths: Sequence[PathLike[str]]) -> RunReport:
         """Take in what has changed. The paths are hints: whatever else has changed is taken in too."""
         root = self._session.target.codebase.root
+        if isinstance(changed_paths, str | bytes) or not isinstance(changed_paths, Iterable):
+            raise UsageError(problem=f"`changed_paths` takes a list of paths, not {called(changed_paths)}.")
         for path in changed_paths:
             # A path that leads out of the root is refused.
-            relative_to_root(root, os.fspath(path), root.path)
+            relative_to_root(root, name_of(path, "changed_paths"), root.path)
         return await self._done(lambda: self._run(sync))
 
     async def reindex_full(self) -> RunReport:
@@ -94,7 +106,9 @@ class AsyncCode(AbstractAsyncContextManager["AsyncCode"]):
 
     async def _done(self, work: Callable[[], T]) -> T:
         async with self._turn:
-            return await asyncio.to_thread(work)
+            if self._is_closed:
+                raise UsageError(problem=CLOSED)
+            return await asyncio.to_thread(one_question(work))
 
     def _search(self, request: SearchRequest) -> list[Hit]:
         found = self._session.ask(request).found
@@ -135,7 +149,7 @@ class AsyncCode(AbstractAsyncContextManager["AsyncCode"]):
 
 @asynccontextmanager
 async def open(  # noqa: A001 - as `cairn.open`
-    path: str = ".", *, progress: Callable[[Progress], None] | None = None
+    path: str | PathLike[str] = ".", *, progress: Callable[[Progress], None] | None = None
 ) -> AsyncIterator[AsyncCode]:
     """The codebase that holds this folder, indexed or brought up to date as by `cairn.open`, and closed at the end."""
     async with AsyncCode(await asyncio.to_thread(open_session, path, progress)) as code:

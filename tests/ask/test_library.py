@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import cairn
 from cairn.core.progress import Phase, Progress
+from tests.support.waiting import PATIENCE
 from tests.sync.desk import Desk, extract_here
 
 SOURCE = "class Lease:\n    def steal(self, victim):\n        return victim\n"
@@ -224,3 +227,121 @@ def test_who_uses_a_definition_is_told_with_how_sure_that_is(tree: Path) -> None
             code.references("Nope")
         with pytest.raises(cairn.UsageError, match="There is no tier called 'sure'"):
             code.references("Lease", path="lease.py", min_tier="sure")
+
+
+NEEDED = {"query": "lease", "name": "Lease", "path": "lease.py", "line": 1}
+ODD = [None, 3, 1.5, True, b"x", ["x"], [3], {"x": 1}, object(), Path("x"), "\ud800", "\0", ""]
+METHODS = [name for name, made in inspect.getmembers(cairn.Code, inspect.isfunction) if not name.startswith("_")]
+
+
+def _arguments(method: Callable[..., object]) -> Iterator[str]:
+    return (name for name in inspect.signature(method).parameters if name != "self")
+
+
+def _given(method: Callable[..., object]) -> dict[str, object]:
+    return {name: NEEDED[name] for name in _arguments(method) if name in NEEDED and name != "self"}
+
+
+def test_every_argument_of_every_method_takes_or_refuses_any_value_with_one_sentence(tree: Path) -> None:
+    with cairn.open(str(tree)) as code:
+        for name in METHODS:
+            method = getattr(code, name)
+            # A map is made without a query, and a definition is looked for in all files, unless they are named.
+            needed = {key: value for key, value in _given(method).items() if not _may_be_none(method, key)}
+            for argument in _arguments(method):
+                for odd in ODD:
+                    try:
+                        method(**{**needed, argument: odd})
+                    except cairn.CairnError as told:
+                        sentence = str(told)
+                        assert sentence.endswith("."), (name, argument, odd, sentence)
+
+
+def _may_be_none(method: Callable[..., object], argument: str) -> bool:
+    return inspect.signature(method).parameters[argument].default is not inspect.Parameter.empty
+
+
+def test_none_is_refused_where_there_must_be_a_value(tree: Path) -> None:
+    with pytest.raises(cairn.UsageError, match=r"`path` takes the name of a file or folder, not None\."):
+        cairn.open(None)  # type: ignore[arg-type]
+    with pytest.raises(cairn.UsageError, match=r"`progress` takes a function, not int\."):
+        cairn.open(str(tree), progress=3)  # type: ignore[arg-type]
+    with cairn.open(tree) as code:
+        with pytest.raises(cairn.InvalidQuery, match=r"`query` takes a text, not None\."):
+            code.search(None)  # type: ignore[arg-type]
+        with pytest.raises(cairn.UsageError, match=r"`languages` takes texts, not int\."):
+            code.symbol("Lease", languages=[3])  # type: ignore[list-item]
+        with pytest.raises(cairn.UsageError, match=r"`exact` takes True or False, not None\."):
+            code.symbol("Lease", exact=None)  # type: ignore[arg-type]
+        with pytest.raises(cairn.UsageError, match="`name` holds half a character"):
+            code.callers("\ud83d")
+
+
+def test_every_method_of_a_closed_codebase_says_that_it_is_closed(tree: Path) -> None:
+    with cairn.open(str(tree)) as code:
+        pass
+    for name in METHODS:
+        if name != "close":
+            with pytest.raises(cairn.UsageError, match=r"was closed; `cairn\.open` opens it again"):
+                getattr(code, name)(**_given(getattr(code, name)))
+
+
+FORKS = """
+import os, sys, threading
+import cairn
+
+code = cairn.open(sys.argv[1])
+ended = threading.Event()
+
+def search():
+    while not ended.is_set():
+        code.search("steal the lease")
+
+thread = threading.Thread(target=search)
+thread.start()
+statuses = []
+for _ in range(int(sys.argv[2])):
+    child = os.fork()
+    if not child:
+        right = code.search("steal the lease")[0].path == "lease.py" and code.symbol("steal")[0].path == "lease.py"
+        with cairn.open(sys.argv[1]) as own:
+            os._exit(0 if right and own.search("lease", mode="regex") else 1)
+    statuses.append(os.waitpid(child, 0)[1])
+ended.set()
+thread.join()
+print(sum(statuses))
+"""
+
+
+@pytest.mark.parametrize("forks", [10, pytest.param(300, marks=pytest.mark.long)])
+def test_a_child_that_is_forked_while_another_thread_searches_answers(tree: Path, forks: int) -> None:
+    for number in range(40):
+        (tree / f"part{number}.py").write_text(f"def publish_{number}():\n    return lease\n")
+    told = _python(FORKS, str(tree), str(forks))
+    assert told.stdout == "0\n", told.stderr
+
+
+def _python(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """As a user runs it; a child that hangs is found when patience ends."""
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
+
+
+@pytest.mark.parametrize("processes", [3])
+def test_processes_that_open_a_new_folder_at_once_all_work_with_its_one_index(tree: Path, processes: int) -> None:
+    script = (
+        "import sys, cairn\nwith cairn.open(sys.argv[1]) as code: print(code.search('steal')[0].path, code.snapshot)"
+    )
+    for number in range(60):
+        (tree / f"part{number}.py").write_text(f"def publish_{number}():\n    return lease\n")
+    began = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(tree)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(processes)
+    ]
+    told = [one.communicate(timeout=PATIENCE) for one in began]
+    assert {one.returncode for one in began} == {0}, told
+    assert len({said for said, _ in told}) == 1, "each answers from the one snapshot"
+    assert told[0][0].startswith("lease.py ")

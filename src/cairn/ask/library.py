@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from os import PathLike
 from typing import Any
 
+from cairn.ask.forks import FORKS, one_question
 from cairn.ask.gate import gate_error
 from cairn.ask.prepare import Policy, prepare
-from cairn.ask.questions import GRAPH, MAP, OUTLINE, REFS, SEARCH, SIMILAR, SYMBOL
+from cairn.ask.questions import GRAPH, MAP, OUTLINE, READ, REFS, SEARCH, SIMILAR, SYMBOL
 from cairn.ask.relations import call_graph, references, repo_map
 from cairn.ask.session import Session, whole
 from cairn.ask.structure import Asked, asked_of, checked_lines, file_outline, find_symbol, read_file, similar_code
 from cairn.ask.values import Reply, Told
-from cairn.core.options import Face
-from cairn.core.progress import Progress
+from cairn.core.limits import OPEN_WAIT_SECONDS
+from cairn.core.options import Face, called, is_writable
+from cairn.core.progress import Phase, Progress
 from cairn.errors import UsageError
 from cairn.graph.calls import CallGraph, Direction
 from cairn.graph.outline import Definition, FileOutline, FileText
@@ -23,9 +26,12 @@ from cairn.graph.repo_map import RepoMap
 from cairn.graph.uses import Uses
 from cairn.search.types import Hit, SearchRequest
 from cairn.source.root import printable
+from cairn.store import RunKind
 
+CLOSED = "This codebase was closed; `cairn.open` opens it again."
 # Before each question: an index that somebody has cleared meanwhile is not made again.
 _EACH = Policy(create=False)
+_LOOK_AGAIN_SECONDS = 0.1
 
 
 class Code(AbstractContextManager["Code"]):
@@ -38,6 +44,7 @@ class Code(AbstractContextManager["Code"]):
     def __init__(self, session: Session) -> None:
         self._session = session
         self._closed = False
+        self._process = os.getpid()
 
     @property
     def root(self) -> str:
@@ -52,6 +59,7 @@ class Code(AbstractContextManager["Code"]):
     # The arguments of a question and their descriptions come from `ask/questions.py`; `python -m tests.docs.tables
     # --write` writes them here. `locals()` in the first line of a body holds all of them.
 
+    @one_question
     def search(
         self,
         query: str,
@@ -101,6 +109,7 @@ class Code(AbstractContextManager["Code"]):
             raise gate_error(self._session.gate, printable(os.fsencode(self.root)))
         return list(answer.found.hits)
 
+    @one_question
     def outline(
         self,
         path: str,
@@ -122,6 +131,7 @@ class Code(AbstractContextManager["Code"]):
         asked = OUTLINE.values(Face.PYTHON, locals())
         return self._value(file_outline(self._prepared(), self._lines_of(path, start, end), **asked))
 
+    @one_question
     def read(self, path: str, start: int = 1, end: int | None = None) -> FileText:
         """Return lines of a file as they were indexed; without numbers the whole file.
 
@@ -134,8 +144,10 @@ class Code(AbstractContextManager["Code"]):
 
         Raises `NotFound` when the file is not indexed.
         """
+        READ.values(Face.PYTHON, locals())
         return self._value(read_file(self._prepared(), self._lines_of(path, start, end)))
 
+    @one_question
     def symbol(
         self,
         name: str,
@@ -163,6 +175,7 @@ class Code(AbstractContextManager["Code"]):
         asked = SYMBOL.values(Face.PYTHON, locals())
         return list(self._value(find_symbol(self._prepared(), name, **asked)).definitions)
 
+    @one_question
     def similar(
         self,
         path: str,
@@ -185,6 +198,7 @@ class Code(AbstractContextManager["Code"]):
         place = Asked(path, path, self.root, checked_lines(line, line))
         return list(self._value(similar_code(self._prepared(), place, **asked)).found.hits)
 
+    @one_question
     def callers(
         self,
         name: str,
@@ -210,6 +224,7 @@ class Code(AbstractContextManager["Code"]):
         asked = GRAPH.values(Face.PYTHON, locals())
         return self._calls(name, path, asked, Direction.CALLERS)
 
+    @one_question
     def callees(
         self,
         name: str,
@@ -240,6 +255,7 @@ class Code(AbstractContextManager["Code"]):
         symbol = asked_of(name, self.root)
         return self._value(call_graph(self._prepared(), symbol, file=file, direction=direction, **asked))
 
+    @one_question
     def references(
         self,
         name: str,
@@ -269,6 +285,7 @@ class Code(AbstractContextManager["Code"]):
         file = None if path is None else Asked(path, path, self.root)
         return self._value(references(self._prepared(), asked_of(name, self.root), file=file, **asked))
 
+    @one_question
     def map(
         self,
         query: str | None = None,
@@ -294,7 +311,11 @@ class Code(AbstractContextManager["Code"]):
     def _prepared(self) -> Session:
         """Compare the files with the index, take in what has changed, and return the session that answers."""
         if self._closed:
-            raise UsageError(problem="This codebase was closed; `cairn.open` opens it again.")
+            raise UsageError(problem=CLOSED)
+        if self._process != os.getpid():
+            # A fork has come between two steps of another thread: what that left is not trusted.
+            left = self._session
+            self._session, self._process = Session(left.target, left.environ, left.clock), os.getpid()
         prepare(self._session, _EACH)
         return self._session
 
@@ -310,21 +331,64 @@ class Code(AbstractContextManager["Code"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @one_question
     def close(self) -> None:
         """Release the snapshot; a second call does nothing."""
         self._closed = True
         self._session.close()
 
 
-def open_session(path: str, progress: Callable[[Progress], None] | None) -> Session:
-    """Index the folder or catch up with it, and open it; raises the error of its gate when it cannot answer."""
-    session = Session(whole(path, os.environ), os.environ)
+@one_question
+def open_session(path: str | PathLike[str], progress: Callable[[Progress], None] | None) -> Session:
+    """Index the folder or catch up with it, and open it; raises the error of its gate when it cannot answer.
+
+    Where another process indexes the folder for the first time, that is waited for.
+    """
+    session = Session(whole(name_of(path, "path"), os.environ), os.environ)
+    tell = _told(progress)
+    until = session.now() + OPEN_WAIT_SECONDS
     try:
-        # The caller has named this folder, so its size needs no consent.
-        prepare(session, Policy(consent=lambda _: True, tell=progress or (lambda _: None)))
-        if not session.gate.is_open:
-            raise gate_error(session.gate, printable(os.fsencode(session.root)))
+        while True:
+            # The caller has named this folder, so its size needs no consent.
+            prepare(session, Policy(consent=lambda _: True, tell=tell))
+            if session.gate.is_open:
+                return session
+            if not _is_being_made(session) or session.now() > until:
+                raise gate_error(session.gate, printable(os.fsencode(session.root)))
+            tell(Progress(Phase.WALKING))
+            session.clock.sleep(_LOOK_AGAIN_SECONDS)
     except BaseException:
         session.close()
         raise
-    return session
+
+
+def _is_being_made(session: Session) -> bool:
+    """Whether another process makes the first index of this folder, or made it a moment ago."""
+    facts = session.gate.facts
+    if facts.differs:
+        return False
+    if facts.is_indexing:
+        return facts.writer is not None and facts.writer.kind == RunKind.CREATE
+    return facts.last_good is None and session.was_busy
+
+
+def name_of(path: object, argument: str) -> str:
+    """Return the name that a program gave as this argument; raises `UsageError` when it can be none of the disk."""
+    found = path.__fspath__() if isinstance(path, PathLike) else path
+    if not isinstance(found, str):
+        raise UsageError(problem=f"`{argument}` takes the name of a file or folder, not {called(found)}.")
+    if not found or not is_writable(found):
+        raise UsageError(problem=f"`{argument}` takes the name of a file or folder, and none has this one.")
+    return found
+
+
+def _told(progress: Callable[[Progress], None] | None) -> Callable[[Progress], None]:
+    if progress is not None and not callable(progress):
+        raise UsageError(problem=f"`progress` takes a function, not {called(progress)}.")
+
+    def tell(at: Progress) -> None:
+        FORKS.let_pass()
+        if progress is not None:
+            progress(at)
+
+    return tell

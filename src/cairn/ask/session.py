@@ -377,6 +377,11 @@ class Session(AbstractContextManager["Session"]):
         return self._gate
 
     @property
+    def was_busy(self) -> bool:
+        """Whether the step before the read was left out because another run was at work."""
+        return self._fresh.mode == "skipped_busy"
+
+    @property
     def snapshot(self) -> str | None:
         """The id of the snapshot that answers; None while the gate is closed."""
         return self.held if self._gate.is_open else None

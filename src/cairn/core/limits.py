@@ -199,6 +199,10 @@ MAX_CODEBASES = 8
 AUTO_INDEX_FILES = 20_000
 # How long a search waits for the files to be compared; what is there answers after that.
 SYNC_BEFORE_SEARCH_SECONDS = 60.0
+# How long `cairn.open` waits for another process that indexes the folder for the first time.
+OPEN_WAIT_SECONDS = 600.0
+# How long a fork waits for questions of other threads; their locks would never be released in the child.
+FORK_WAIT_SECONDS = 10.0
 # A store that could not be read is tried again after this time; what was open answers meanwhile.
 RECENT_SYNC_SECONDS = 60.0
 

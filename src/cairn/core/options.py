@@ -6,6 +6,7 @@ face makes its own form of them (argparse, JSON Schema, keyword arguments), and 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,20 @@ class PrintedAs(StrEnum):
     JSON = "json"
     DOT = "dot"
     MERMAID = "mermaid"
+
+
+def called(value: object) -> str:
+    """Return what a value of a wrong type is called in a sentence."""
+    return "None" if value is None else type(value).__name__
+
+
+def is_writable(text: str) -> bool:
+    """Whether a text can be the name of a file: half a character of UTF-16 cannot."""
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 # --- types ------------------------------------------------------------------------------------------------------------
@@ -236,6 +251,33 @@ class OptionOnFace:
     def help(self) -> str:
         return self.shown.help or self.option.help
 
+    def accept(self, value: object, refuses: Refusal) -> None:
+        """Raise `refuses` when a program gave a value of another type, or None where there must be a value."""
+        if value is None and not self.required and self.default is None:
+            return
+        texts: list[object] = []
+        match self.type:
+            case Number():
+                self.type.checked(value, refuses)
+            case Flag() if not isinstance(value, bool):
+                raise refuses(problem=f"`{self.name}` takes True or False, not {called(value)}.")
+            case TextList() | Choice(many=True):
+                if not isinstance(value, Collection) or isinstance(value, str | bytes | Mapping):
+                    raise refuses(problem=f"`{self.name}` takes a list of texts, not {called(value)}.")
+                texts = list(value)
+            case Text() | Choice() | Json():
+                texts = [value]
+        for text in texts:
+            if not isinstance(text, str):
+                raise refuses(problem=f"`{self.name}` takes {self._texts}, not {called(text)}.")
+            if not is_writable(text):
+                raise refuses(problem=f"`{self.name}` holds half a character, which no name and no file has.")
+
+    @property
+    def _texts(self) -> str:
+        many = isinstance(self.type, TextList) or (isinstance(self.type, Choice) and self.type.many)
+        return "texts" if many else "a text"
+
     @property
     def sentence(self) -> str:
         """The help as a sentence."""
@@ -265,11 +307,14 @@ class OptionTable:
         """Return the arguments of the question, by the names that the question gives them, each checked.
 
         `given` has them by the names of the face: those of JSON or of keyword arguments; argparse stores a value by the
-        name of its option. What is not given is left out, and whatever else is in `given` is not looked at.
+        name of its option. What is not given is left out, and whatever else is in `given` is not looked at. A program
+        can give any value, so that those of Python are checked for their type too, also where the face uses them.
         """
         found = {}
         for one in self.on(face):
             name = one.option.name if face is Face.CLI else one.name
+            if face is Face.PYTHON and name in given:
+                one.accept(given[name], self.refuses)
             if name in given and not one.option.own:
                 value = [given[name]] if one.takes_one_of_many else given[name]
                 found[one.option.name] = one.option.checked(value, self.refuses)

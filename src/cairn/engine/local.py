@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ import simsimd
 from numpy.typing import NDArray
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.lazy import cached_property
 from cairn.core.limits import ENGINE_CANDIDATES, ENGINE_REST_SECONDS, ENGINE_SAMPLE
 from cairn.engine.rows import scope_of
 from cairn.errors import EngineDamaged, EngineError

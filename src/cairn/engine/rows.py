@@ -8,13 +8,13 @@ change with every sync, and come in with the question. So the bytes of a row nev
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from hashlib import sha256
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cairn.core.lazy import cached_property
 from cairn.engine.contract import Row, RowScope, SealedFile
 from cairn.store import FIELDS, LivePart, Postings, SnapshotView, approximate, live_parts
 

@@ -8,7 +8,6 @@ one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ import numpy as np
 import re2  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
+from cairn.core.lazy import cached_property
 from cairn.core.limits import SCAN_STEP_BYTES
 from cairn.store import SnapshotView, live_parts
 

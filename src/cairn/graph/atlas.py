@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
 from itertools import compress, islice
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cairn.core.lazy import cached_property
 from cairn.core.types import Symbol
 from cairn.graph.entry_points import WAYS, EntryPoint, entry_points
 from cairn.graph.facts import CALLABLES, CLASSES

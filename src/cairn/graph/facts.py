@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import cached_property
 from typing import NamedTuple
 
+from cairn.core.lazy import cached_property
 from cairn.core.types import Import, Reference, Symbol
 from cairn.graph.shadows import Spot, bound_in_blocks, depth_at
 from cairn.store import SnapshotView

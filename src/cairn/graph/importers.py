@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cached_property
 from typing import NamedTuple
 
+from cairn.core.lazy import cached_property
 from cairn.core.types import Import
 from cairn.graph.facts import Place
 from cairn.graph.names import SnapshotNames

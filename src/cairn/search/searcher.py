@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cairn.core.fingerprint import Canonical
+from cairn.core.lazy import cached_property
 from cairn.core.limits import DEFAULT_RESULTS, MAX_MATCH_LINES, SNIPPET_LINES
 from cairn.core.tokens import terms
 from cairn.embedding.model import Embedder

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, proxy
@@ -16,6 +15,7 @@ from weakref import WeakKeyDictionary, proxy
 import numpy as np
 from numpy.typing import NDArray
 
+from cairn.core.lazy import cached_property
 from cairn.core.tokens import stem, terms, terms_of, words
 from cairn.core.types import SymbolKind
 from cairn.embedding.model import Embedder

@@ -15,11 +15,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
 from cairn.core.config import parse_toml
+from cairn.core.lazy import cached_property
 from cairn.core.limits import MAX_CONTEXTS, MAX_PATTERN_BYTES, MAX_PROJECT_FILE_BYTES, MAX_WORKSPACE_MEMBERS
 from cairn.errors import ConfigError
 from cairn.semantic.model import Context, Family, family_of

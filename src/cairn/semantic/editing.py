@@ -15,10 +15,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
+from cairn.core.lazy import cached_property
 from cairn.semantic import jobs
 from cairn.semantic.ambiguity import SENTENCES, Ambiguity, AmbiguityEvidence, ambiguities
 from cairn.semantic.database import Connection, stored

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import NamedTuple, Protocol
 
+from cairn.core.lazy import cached_property
 from cairn.core.types import Import, Reference, Symbol
 from cairn.semantic.database import Connection
 from cairn.semantic.model import FactFreshness, Occurrence, OccurrenceRole

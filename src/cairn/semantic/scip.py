@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import IntEnum, IntFlag
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple, TypeVar
 
+from cairn.core.lazy import cached_property
 from cairn.core.limits import (
     MAX_SCIP_BYTES,
     MAX_SCIP_DOCUMENTS,

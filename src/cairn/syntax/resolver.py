@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from functools import cached_property
 from typing import NamedTuple
 
+from cairn.core.lazy import cached_property
 from cairn.core.limits import MAX_CONFIG_BYTES
 from cairn.core.types import Import
 

@@ -8,12 +8,12 @@ nothing else can be found.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cairn.core.lazy import cached_property
 from cairn.core.types import Symbol
 from cairn.store.format.columns import last_newline
 from cairn.store.format.postings import Postings, Vectors, read_vectors

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 
+from cairn.core.lazy import cached_property
 from cairn.core.types import Import
 from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, ImportTarget, Resolver, SnapshotFiles, follows_a_type, inside
 

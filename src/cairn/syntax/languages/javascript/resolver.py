@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import cached_property
 from typing import NamedTuple
 
+from cairn.core.lazy import cached_property
 from cairn.core.types import Import
 from cairn.syntax.resolver import (
     EXTERNAL,

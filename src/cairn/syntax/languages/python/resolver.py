@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import cached_property
 
+from cairn.core.lazy import cached_property
 from cairn.core.types import Import
 from cairn.syntax.resolver import (
     EXTERNAL,
