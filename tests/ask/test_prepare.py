@@ -99,6 +99,7 @@ def test_a_sync_that_takes_too_long_is_stopped_and_the_old_snapshot_stays(desk: 
 
 def test_an_error_of_the_sync_is_told_by_its_code_alone(desk: Desk) -> None:
     desk.index()
+    (desk.home / "config.toml").write_text('[index]\ncollisions = "refuse"\n')
     desk.put("A.py", "x = 1\n")
     fresh = catch_up(desk.codebase, desk.options(), silent, clock=desk.clock)
     assert (fresh.mode, fresh.trouble) == ("sync_failed", "name_collision")

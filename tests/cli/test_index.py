@@ -139,7 +139,9 @@ def test_nothing_is_written_into_the_tree(me: Person) -> None:
     assert {path: path.stat().st_mtime_ns for path in me.tree.rglob("*")} == before
 
 
-def test_twins_stop_a_run_before_anything_is_published(me: Person) -> None:
+def test_twins_stop_a_run_before_anything_is_published_where_somebody_refuses_them(me: Person) -> None:
+    me.home.mkdir(mode=0o700)
+    (me.home / "config.toml").write_text('[index]\ncollisions = "refuse"\n')
     (me.tree / "src" / "Lease.py").write_text("x = 1\n")
     found = me.cairn("index")
     assert (found.status, found.stdout) == (33, "")

@@ -317,7 +317,8 @@ def test_a_home_is_not_indexed_by_the_way(nobody: Path, tmp_path: Path, monkeypa
 # --- a step before the read that fails --------------------------------------------------------------------------------
 
 
-def test_a_sync_that_fails_does_not_fail_the_search(tree: Path) -> None:
+def test_a_sync_that_fails_does_not_fail_the_search(nobody: Path, tree: Path) -> None:
+    (nobody / "config.toml").write_text('[index]\ncollisions = "refuse"\n')
     (tree / "A.py").write_text("x = 1\n")
     (tree / "a.py").write_text("x = 1\n")
     value = answer("search", "lease")

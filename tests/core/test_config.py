@@ -38,7 +38,7 @@ def test_no_files_give_the_shipped_defaults():
     config = load_config(None)
     assert config == Config()
     assert config.index.untracked
-    assert config.index.collisions == "fail"
+    assert config.index.collisions == "keep"
     assert config.repo_bytes_sha256 is None
     assert dataclasses.asdict(config.limits) == CAPS
 
@@ -287,9 +287,12 @@ def test_which_names_are_no_secrets_is_for_each_user_to_say_and_for_nobody_else(
 
 def test_collisions_are_the_users_choice_and_the_repository_is_told_so():
     assert load_config(None, b"[index]\ncollisions = 'keep'").index.collisions == "keep"
+    # Settings of before say `fail`.
+    for said in (b"fail", b"refuse"):
+        assert load_config(None, b"[index]\ncollisions = '%s'" % said).index.collisions == "refuse"
     error = refused("[index]\ncollisions = 'fail'")
     assert "is for each user to decide: set it in your own config.toml" in error.sentence
-    assert '"fail" or "keep"' in refused("[index]\ncollisions = 'drop'", user=True).sentence
+    assert '"keep" or "refuse"' in refused("[index]\ncollisions = 'drop'", user=True).sentence
 
 
 @pytest.mark.parametrize("key", ["include = []", "exclude = []", "types = []", "untracked = true"])
@@ -513,7 +516,7 @@ def test_what_is_no_indexer_or_no_limit_is_refused(text: str):
 def test_settings_that_others_may_have_written_name_no_server():
     with pytest.raises(ConfigError, match="others may write it"):
         load_config(None, remote(), user_alone=False)
-    assert load_config(None, b"[index]\ncollisions = 'keep'", user_alone=False).index.collisions == "keep"
+    assert load_config(None, b"[index]\ncollisions = 'refuse'", user_alone=False).index.collisions == "refuse"
 
 
 @pytest.mark.parametrize(

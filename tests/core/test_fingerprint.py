@@ -73,7 +73,7 @@ def test_each_index_setting_of_the_repository_changes_the_index_fingerprint(toml
 @conforms("003.FP1")
 def test_every_index_setting_is_in_the_fingerprint_of_the_index_or_of_the_ignore_rules():
     index = NO_CONFIG.index
-    for name, value in (("collisions", "keep"), ("submodules", "index"), ("untracked", False), ("types", ("csv",))):
+    for name, value in (("submodules", "index"), ("untracked", False), ("types", ("csv",))):
         changed = dataclasses.replace(NO_CONFIG, index=dataclasses.replace(index, **{name: value}))
         assert fields_that_differ(changed) == [f"index.{name}"]
         assert ignore_fingerprint([], changed) == ignore_fingerprint([], NO_CONFIG)
@@ -81,6 +81,9 @@ def test_every_index_setting_is_in_the_fingerprint_of_the_index_or_of_the_ignore
         changed = dataclasses.replace(NO_CONFIG, index=dataclasses.replace(index, **{name: ("a",)}))
         assert digest(changed) == digest()
         assert ignore_fingerprint([], changed) != ignore_fingerprint([], NO_CONFIG)
+    # To refuse twins is to refuse a run: what a row means stays the same.
+    refusing = dataclasses.replace(NO_CONFIG, index=dataclasses.replace(index, collisions="refuse"))
+    assert digest(refusing) == digest()
     # A setting that is added later must be put into one of the two, and into this test.
     assert {field.name for field in dataclasses.fields(index)} == {
         *("collisions", "submodules", "untracked", "types"),

@@ -71,7 +71,7 @@ def prepared() -> Store:
         made = [save(disk, files) for files in STATES]
         manifests = [manifest for manifest in made if manifest is not None]
         listing = TreeListing((FolderListing(b"", 0),), 7)
-        save_memory(disk, ADOPTER, TreeMemory(manifests[-1].snapshot_id, 5, None, "{}", listing))
+        save_memory(disk, ADOPTER, TreeMemory(manifests[-1].snapshot_id, 5, None, "{}", {}, listing))
         found: list[MemoryDisk] = []
 
         def kill(call: Call) -> None:

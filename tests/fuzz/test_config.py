@@ -87,7 +87,7 @@ def check(repo: bytes | None, user: bytes | None) -> None:
         assert glob[0] not in "/!#"
         assert ".." not in glob.split("/")
         assert glob.isprintable() or not any(ord(char) < 32 for char in glob)
-    assert config.index.collisions == "fail" or user is not None
+    assert config.index.collisions == "keep" or user is not None
     assert not config.index.allow_sensitive or user is not None
     assert config.embedding.provider == "bundled" or user is not None
     assert config.embedding.url.startswith(("https://", "http://localhost")) or not config.embedding.url

@@ -21,7 +21,7 @@ import cairn.store.tend.collect as store_collect
 import cairn.sync.pool as extract_module
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.types import Candidate, ReadOutcome
-from cairn.errors import CairnError, NameCollision, NotIndexed, NoValidSnapshot, StoreBusy
+from cairn.errors import CairnError, NotIndexed, NoValidSnapshot, StoreBusy
 from cairn.source.beneath import Tree
 from cairn.store.format.layout import GENERATIONS, LOCKS, QUARANTINE, is_created
 from cairn.store.fs import Fs
@@ -127,10 +127,6 @@ class StoreMachine(TreeMachine):
 
     @rule()
     def sync(self) -> None:
-        if self._has_twins():
-            with pytest.raises(NameCollision):
-                self._run("sync")
-            return
         told = [name for name in self.published or () if name in self.files and not self._is_wanted(name)]
         self._run("sync")
         self.published = self._eligible()
@@ -142,7 +138,7 @@ class StoreMachine(TreeMachine):
 
     @rule(kind=st.sampled_from(["reindex", "clear"]))
     def build_anew(self, kind: str) -> None:
-        if self._has_twins() if kind == "reindex" else self.published is None:
+        if kind == "clear" and self.published is None:
             return
         self._run(kind)
         self.published = self._eligible() if kind == "reindex" else {}
@@ -151,8 +147,6 @@ class StoreMachine(TreeMachine):
     @rule(data=st.data())
     def sync_while_somebody_writes(self, data: st.DataObject) -> None:
         """A file grows at the moment at which it was read: what is published is what it then is."""
-        if self._has_twins():
-            return
         name = data.draw(st.sampled_from(self._picks()))
         self._grow(name)
         left, read = [name], extract_module.read_stable  # type: ignore[attr-defined]
@@ -193,8 +187,6 @@ class StoreMachine(TreeMachine):
     @precondition(lambda self: self.published is not None)
     @rule(how=st.sampled_from(["not at all", "flip", "cut", "remove"]), data=st.data())
     def damage_and_repair(self, how: str, data: st.DataObject) -> None:
-        if self._has_twins():
-            return
         if how != "not at all":
             self._damage(how, data)
         self._unpin_all()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import unicodedata
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -141,11 +140,6 @@ class TreeMachine(RuleBasedStateMachine):
         }
         excluded = name.endswith(".md") and b"exclude" in self.files.get(".cairn.toml", b"")
         return not left_out[self.ignoring] and not excluded
-
-    def _has_twins(self) -> bool:
-        """Whether two names differ in case alone."""
-        keys = [unicodedata.normalize("NFC", name).casefold() for name in self.files if self._is_wanted(name)]
-        return len(set(keys)) < len(keys)
 
 
 def _is_text(data: bytes) -> bool:

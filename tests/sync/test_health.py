@@ -45,6 +45,8 @@ def test_without_an_index_there_is_a_note_and_none_is_made(tree: Path) -> None:
 
 
 def test_three_names_that_are_one_elsewhere_are_one_finding(tree: Path) -> None:
+    (tree.parent / "home").mkdir(mode=0o700)
+    (tree.parent / "home" / "config.toml").write_text('[index]\ncollisions = "refuse"\n')
     for name in ("A.py", "é.py", "e\u0301.py", "E\u0301.py"):
         (tree / name).write_text("x = 1\n")
     found = [finding for finding in check(tree) if finding.code == "name_collision"]
@@ -57,10 +59,8 @@ def test_three_names_that_are_one_elsewhere_are_one_finding(tree: Path) -> None:
     assert "collisions" in found[0].advice
 
 
-def test_who_chose_to_keep_twins_is_not_told_to_choose(tree: Path) -> None:
+def test_who_does_not_refuse_twins_is_not_told_to_choose(tree: Path) -> None:
     (tree / "A.py").write_text("x = 1\n")
-    (tree.parent / "home").mkdir(mode=0o700)
-    (tree.parent / "home" / "config.toml").write_text('[index]\ncollisions = "keep"\n')
     found = check(tree, indexed=True)
     assert [(finding.code, finding.advice) for finding in found] == [("name_collision", "")]
 

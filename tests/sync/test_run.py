@@ -416,21 +416,25 @@ def test_what_is_left_out_does_not_stop_a_publish_and_is_counted_the_same_each_t
 @conforms("003.CI1", "003.STR1")
 @pytest.mark.usefixtures("reads")
 @pytest.mark.parametrize("names", [("x.py", "X.py"), ("x.py", "X.py", "X.PY"), ("\u00e9.py", "e\u0301.py")])
-def test_names_that_collide_stop_a_strict_publish_unless_the_user_keeps_them(
-    desk: Desk, names: tuple[str, ...]
-) -> None:
+def test_names_that_collide_stop_a_publish_where_the_user_refuses_them(desk: Desk, names: tuple[str, ...]) -> None:
     first = desk.sync()
     before = desk.texts()
+    (desk.home / USER_CONFIG_NAME).write_text('[index]\ncollisions = "refuse"\n')
     for number, name in enumerate(names):
         desk.put(name, b"x = %d\n" % number)
     with pytest.raises(NameCollision):
         desk.sync()
     assert desk.manifest().snapshot_id == first.snapshot_id
     assert desk.texts() == before
-    (desk.home / USER_CONFIG_NAME).write_text('[index]\ncollisions = "keep"\n')
+    (desk.home / USER_CONFIG_NAME).unlink()
     desk.sync()
     found = desk.texts()
     assert sorted(found[key] for key in found.keys() - before.keys()) == [b"x = %d\n" % n for n in range(len(names))]
+    # Who refuses them later is told so at the next sync, although no file has changed.
+    (desk.home / USER_CONFIG_NAME).write_text('[index]\ncollisions = "refuse"\n')
+    with pytest.raises(NameCollision):
+        desk.sync()
+    assert desk.texts() == found
 
 
 # --- reindex and clear ------------------------------------------------------------------------------------------------

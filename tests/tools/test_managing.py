@@ -148,6 +148,7 @@ def test_a_call_that_is_cancelled_stops_the_run_that_it_started(
 
 
 def test_a_run_that_fails_says_why_and_how_to_look_further(indexed: Agent) -> None:
+    (indexed.home / "config.toml").write_text('[index]\ncollisions = "refuse"\n')
     (indexed.tree / "A.py").write_text("x = 1\n")
     (indexed.tree / "a.py").write_text("x = 1\n")
     answer = manage(indexed, "sync")

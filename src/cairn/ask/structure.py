@@ -185,10 +185,16 @@ def _raw(session: Session, asked: Asked) -> bytes:
 def file_asked_for(session: Session, searcher: Searcher, asked: Asked) -> StoredFile | Miss:
     """Return the record of the file, or why the snapshot has none; raises an error for a path outside the root."""
     raw = _raw(session, asked)
-    file = searcher.view.file(path_key(raw)) if raw else None
+    file = _record(searcher, raw) if raw else None
     if file is not None and file.skip is None:
         return file
     return Miss(_left_out(raw, file.skip) if file and file.skip else _not_there(session, raw))
+
+
+def _record(searcher: Searcher, raw: bytes) -> StoredFile | None:
+    """Return the record of a file by its name; of two spellings of one name, one keeps its spelling as its key."""
+    key = path_key(raw)
+    return searcher.view.file(raw.decode("utf-8", "surrogateescape")) or searcher.view.file(key)
 
 
 def _not_there(session: Session, raw: bytes) -> NotFound:

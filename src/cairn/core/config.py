@@ -59,6 +59,11 @@ def one_of(*allowed: str) -> Check:
     return check
 
 
+def collisions(value: object) -> object:
+    """Check what becomes of files whose names differ only in case; `fail` is what `refuse` was called first."""
+    return one_of("keep", "refuse")("refuse" if value == "fail" else value)
+
+
 def from_one_to(most: int) -> Check:
     """Return a check for a whole number from 1 to `most`."""
 
@@ -227,7 +232,7 @@ class IndexConfig:
     exclude: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     untracked: bool = True
-    collisions: str = "fail"
+    collisions: str = "keep"
     submodules: str = "skip"
     allow_sensitive: tuple[str, ...] = ()
 
@@ -550,7 +555,7 @@ _REPO_KEYS: Tables = {
 _USER_KEYS: Tables = {
     "index": {
         **dict.fromkeys(("include", "exclude", "types", "untracked", "submodules"), _REPO_ONLY),
-        "collisions": one_of("fail", "keep"),
+        "collisions": collisions,
         "allow_sensitive": list_of(path_glob),
     },
     "search": {"auto_index": boolean, "catchup_reads": one_of(*CATCHUP_READS)},

@@ -114,7 +114,8 @@ def index_fingerprint(config: Config, parts: IndexParts) -> IndexFingerprint:
         "tokenizerVersion": parts.tokenizer_version,
         "index.types": list(config.index.types),
         "index.untracked": config.index.untracked,
-        "index.collisions": config.index.collisions,
+        # The setting decides whether twins are refused, not what a row means. Older indexes name its old default.
+        "index.collisions": "fail",
         "index.submodules": config.index.submodules,
         # The limit on bytes per batch only cuts work into pieces; these two decide what gets a row.
         "limits.maxFileBytes": config.limits.max_file_bytes,

@@ -135,7 +135,7 @@ class ConfigUnreadable(ConfigError):
 class NameCollision(ConfigError):
     """Files whose names differ only in case or composition: {paths}.
 
-    Rename one of them, or set `collisions = "keep"` under `[index]` in your own config.toml to index them all.
+    Rename one of them, or take `collisions = "refuse"` out of your own config.toml to index them all.
     """
 
     code = "name_collision"

@@ -11,11 +11,10 @@ lists them, and for each name what it takes to decide the same again:
 
 Links: nothing is ever indexed through one, so what its target holds does not matter. A link that is set anew has
 another stat tuple. A target that is listed is seen under its own name; where one comes or goes in a place that is not
-listed (outside the root, in an ignored folder), only the reason given for skipping the link grows old, until the next
-sync that finds something.
+listed (in an ignored folder), only the reason given for skipping the link changes.
 
 What lies elsewhere cannot be seen here, and whoever asks must compare it: git's head, the set of files git tracks (when
-untracked files are left out), the user's settings, the version of this program.
+untracked files are left out), where links lead, the user's settings, the version of this program.
 """
 
 from __future__ import annotations

@@ -52,11 +52,15 @@ from cairn.store import Draft, GitState, Manifest, Store, Writer
 from cairn.sync.batches import Packer
 from cairn.sync.codebase import Codebase, StorePlace
 from cairn.sync.looking import changes_since, recall_touched
-from cairn.sync.memory import TreeMemory, load_memory, rules_of, save_memory
+from cairn.sync.memory import TreeMemory, links_of, load_memory, rules_of, save_memory
 from cairn.sync.pool import extract_all
 from cairn.sync.report import Changes, FailedFile, Gap, gap_of
 from cairn.sync.scope import Seen, SeenTree, seen_tree
 from cairn.syntax.identity import CHUNKER_VERSION
+
+# The code of a file that changed each time it was read.
+UNSTABLE = "unstable"
+
 
 # --- Files that became ignored: the run writes their segments again in the same publish, so that their text is gone.
 
@@ -249,7 +253,7 @@ class CatchUp:
             progress=lambda names: self._say(Phase.WALKING, names),
             recorder=recorder,
         )
-        if walked.collisions and codebase.config.index.collisions == "fail":
+        if walked.collisions and codebase.config.index.collisions == "refuse":
             shown = "; ".join(", ".join(map(printable, group)) for group in walked.collisions[:5])
             raise NameCollision(paths=shown)
         walked_stats = {candidate.raw: candidate.stat for candidate in walked.candidates}
@@ -285,19 +289,16 @@ class CatchUp:
         return read
 
     def _is_current(self, base: Manifest, look: Look) -> bool:
-        """Whether a new snapshot would say nothing new.
-
-        An unreadable file has no record, so each look finds it as new; only a changed number of such files is news.
-        """
-        unreadable = SkipReason.UNREADABLE
+        """Whether a new snapshot would say nothing new; it also says how many names are left out, and why."""
+        failed = tuple((one.path_key, one.code, one.message) for one in base.errors)
         return (
             not self.task.always
             and not self.writer.layers
-            and not self.failed
-            and not base.degraded
+            and base.degraded == bool(self.failed)
+            and failed == self._errors()
             and base.ignore_fingerprint == look.ignore_fingerprint
             and base.git == look.git
-            and dict(base.skipped).get(unreadable, 0) == dict(self._skipped(look)).get(unreadable, 0)
+            and dict(base.skipped) == {reason.value: count for reason, count in self._skipped(look)}
         )
 
     # --- indexing -----------------------------------------------------------------------------------------------------
@@ -398,7 +399,7 @@ class CatchUp:
 
     def _fail_unstable(self, candidate: Candidate, unstable: Unstable) -> None:
         message = f"It changed each of the {unstable.attempts} times it was read."
-        self._fail(FailedFile(candidate.key, "unstable", message))
+        self._fail(FailedFile(candidate.key, UNSTABLE, message))
 
     def _fail(self, failed: FailedFile) -> None:
         self._forget(failed.path)
@@ -424,10 +425,12 @@ class CatchUp:
         )
 
     def _require_all(self) -> None:
-        if self.failed and not self.task.allow_degraded:
-            first = min(self.failed.values(), key=lambda failed: failed.path)
+        """Raise `FilesFailed` when the model failed; a file that cannot be read is missed, and stops no other."""
+        failed = [one for one in self.failed.values() if one.code != UNSTABLE]
+        if failed and not self.task.allow_degraded:
+            first = min(failed, key=lambda failed: failed.path)
             shown = printable(first.path.encode("utf-8", "surrogateescape"))
-            raise FilesFailed(path=shown, count=len(self.failed), why=first.message.removesuffix("."))
+            raise FilesFailed(path=shown, count=len(failed), why=first.message.removesuffix("."))
 
     # --- publishing ---------------------------------------------------------------------------------------------------
 
@@ -440,7 +443,6 @@ class CatchUp:
     def _draft(self, look: Look) -> Draft:
         task, base = self.task, self.writer.base
         on_base = not task.full and base is not None and base.completion is not None
-        failed = sorted(self.failed.values(), key=lambda failed: (failed.path, failed.code))[:MAX_DEGRADED_ERRORS]
         return Draft(
             root=task.codebase.root.path,
             store_id=task.place.store_id,
@@ -454,8 +456,13 @@ class CatchUp:
             expected=self.expected,
             files=self.rest_files + len(self.known),
             skipped=tuple((reason.value, count) for reason, count in self._skipped(look)),
-            errors=tuple((one.path, one.code, one.message) for one in failed),
+            errors=self._errors(),
         )
+
+    def _errors(self) -> tuple[tuple[str, str, str], ...]:
+        """Return the files that the snapshot misses, each with a code and a sentence, as its manifest lists them."""
+        failed = sorted(self.failed.values(), key=lambda failed: (failed.path, failed.code))[:MAX_DEGRADED_ERRORS]
+        return tuple((one.path, one.code, one.message) for one in failed)
 
     def _skipped(self, look: Look) -> tuple[tuple[SkipReason, int], ...]:
         """Count the names that are left out, by reason: by the walk, by reading now, and by reading in earlier runs."""
@@ -470,7 +477,8 @@ class CatchUp:
         if self.passing_skips or self.failed:
             return
         rules = rules_of(self.task.codebase.config)
-        memory = TreeMemory(snapshot, look.began_ns, look.git.head_sha, rules, look.recorder.listing())
+        links = links_of(look.walked.skips)
+        memory = TreeMemory(snapshot, look.began_ns, look.git.head_sha, rules, links, look.recorder.listing())
         save_memory(self.writer.fs, self.writer.run, memory)
 
     def _seen(self, snapshot: str, look: Look) -> SeenTree | None:

@@ -73,7 +73,7 @@ def _names(codebase: Codebase, progress: Progress) -> Iterator[HealthFinding]:
             "name_collision",
             Severity.WARNING,
             f"Its name differs only in case or composition from {others}: on some systems they are one file.",
-            "" if keeps else 'Rename one of them, or set `collisions = "keep"` in your own config.toml.',
+            "" if keeps else 'Rename one of them, or take `collisions = "refuse"` out of your own config.toml.',
             printable(group[0]),
         )
     for skip in walked.skips:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 from cairn.core.clock import Clock
 from cairn.core.config import Config
 from cairn.core.fingerprint import canonical_json, membership
 from cairn.core.limits import MAX_TREE_BYTES
+from cairn.core.types import Skip, SkipReason
 from cairn.errors import GitFailed
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
@@ -24,22 +27,42 @@ from cairn.store import Fs, Manifest, Store
 from cairn.sync.codebase import Codebase
 
 _DIGEST_BYTES = 32
+_HAS_TARGET = frozenset({SkipReason.ALIAS, SkipReason.LINK_TARGET_SKIPPED})
+_OF_LINKS = _HAS_TARGET | {SkipReason.OUTSIDE_ROOT, SkipReason.SYMLINK_LOOP, SkipReason.BROKEN_LINK}
 
 
 @dataclass(frozen=True, slots=True)
 class TreeMemory:
-    """A listing, the snapshot that mirrors it, when its walk began, git's head then, and the rules outside the tree."""
+    """A listing, the snapshot that mirrors it, when its walk began, git's head then, and the rules outside the tree.
+
+    `links` maps the raw path of each link, in hex, to where it leads: that may change in a folder that is not listed.
+    """
 
     snapshot_id: str
     synced_at_ns: int
     head: str | None
     rules: str
+    links: dict[str, str]
     listing: TreeListing
 
 
 def rules_of(config: Config) -> str:
-    """Return what decides about membership and may come from outside the tree."""
-    return canonical_json(membership(config))
+    """Return the settings that decide about membership, or refuse a tree, and may come from outside of it."""
+    return canonical_json({"collisions": config.index.collisions} | membership(config))
+
+
+def links_of(skips: Iterable[Skip]) -> dict[str, str]:
+    """Return where the links of a walk lead, as a `TreeMemory` keeps it: the reason, or the target in hex."""
+    return {
+        skip.raw.hex(): os.fsencode(skip.detail).hex() if skip.reason in _HAS_TARGET else skip.reason.value
+        for skip in skips
+        if skip.reason in _OF_LINKS
+    }
+
+
+def _leads(tree: Tree, raw: bytes) -> str:
+    found = tree.resolve_link(raw)
+    return found.reason.value if found.reason is not None else (found.target or b"").hex()
 
 
 def load_memory(fs: Fs) -> TreeMemory | None:
@@ -58,11 +81,12 @@ def load_memory(fs: Fs) -> TreeMemory | None:
 
 def save_memory(fs: Fs, run: str, memory: TreeMemory) -> None:
     """Write the tree memory; when the disk does not take it, the next sync walks the tree."""
-    fields: dict[str, str | int | None] = {
+    fields: dict[str, Any] = {
         "snapshot_id": memory.snapshot_id,
         "synced_at_ns": memory.synced_at_ns,
         "head": memory.head,
         "rules": memory.rules,
+        "links": memory.links,
     }
     rest = canonical_json(fields).encode() + b"\n" + encode_listing(memory.listing)
     if len(rest) + _DIGEST_BYTES <= MAX_TREE_BYTES:
@@ -91,4 +115,6 @@ def is_unchanged(
     except GitFailed:
         return False
     with Tree(codebase.root) as tree:
-        return unchanged(tree, memory.listing, synced_at_ns=memory.synced_at_ns, tick=tick)
+        if not unchanged(tree, memory.listing, synced_at_ns=memory.synced_at_ns, tick=tick):
+            return False
+        return all(_leads(tree, bytes.fromhex(raw)) == target for raw, target in memory.links.items())
