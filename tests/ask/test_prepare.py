@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-import cairn.ask.prepare as prepare_module
 from cairn.ask.prepare import catch_up, create, unwanted
+from cairn.core.config import IndexConfig
 from cairn.core.types import Root
 from cairn.errors import NotIndexed
-from tests.support.faults import Faults
 from tests.sync.desk import Desk, extract_here, silent
 
 HOME = {"HOME": "/home/me"}
@@ -57,18 +57,19 @@ def test_a_first_index_says_what_it_found(desk: Desk) -> None:
     assert list(desk.texts()) == ["a.py"]
 
 
-def test_a_large_folder_needs_consent(desk: Desk, faults: Faults) -> None:
-    faults.limit(prepare_module, AUTO_INDEX_FILES=0)
+def test_a_large_folder_needs_consent(desk: Desk) -> None:
+    desk.put("b.py", "b = 1\n")
+    large = desk.codebase._replace(config=replace(desk.codebase.config, index=IndexConfig(ask_above=1)))
     asked: list[int] = []
 
     def go(consent: Callable[[int], bool]) -> None:
-        create(desk.codebase, desk.options(), silent, consent=consent, environ=HOME, clock=desk.clock)
+        create(large, desk.options(), silent, consent=consent, environ=HOME, clock=desk.clock)
 
-    with pytest.raises(NotIndexed, match="it holds 1 files"):
+    with pytest.raises(NotIndexed, match="it holds 2 files"):
         go(lambda files: bool(asked.append(files)))
-    assert asked == [1]
+    assert asked == [2]
     go(lambda _: True)
-    assert list(desk.texts()) == ["a.py"]
+    assert list(desk.texts()) == ["a.py", "b.py"]
 
 
 def test_who_wants_no_folder_indexed_by_the_way_says_so_in_the_settings(desk: Desk) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from cairn.ask import prepare as before
 from cairn.cli.main import command_parser, main
 from cairn.cli.output import Output
 from cairn.search.types import Mode
@@ -291,7 +290,9 @@ def test_a_large_folder_is_not_indexed_unless_somebody_says_so(
     for number in range(4):
         (folder / f"{number}.py").write_text("zebra = 1\n")
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(before, "AUTO_INDEX_FILES", 3)
+    nobody.mkdir(exist_ok=True)
+    nobody.chmod(0o700)
+    (nobody / "config.toml").write_text("[index]\nask_above = 3\n")
     found = ask("search", "zebra")
     assert found.status == 10
     assert "it holds 4 files, which takes a while" in found.stderr

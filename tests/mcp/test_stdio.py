@@ -43,6 +43,7 @@ def test_every_tool_answers_over_the_pipe(indexed: Agent) -> None:
 
 
 def test_the_end_of_the_input_ends_the_process_and_nothing_else_was_said(agent: Agent) -> None:
+    agent.settings("[search]\nauto_index = false\n")
     with Mcp(agent, "--offline") as server:
         hello = server.said(HELLO)
         assert hello["result"]["serverInfo"]["name"] == "cairn"
@@ -51,7 +52,7 @@ def test_the_end_of_the_input_ends_the_process_and_nothing_else_was_said(agent: 
         out, err = server.process.communicate(timeout=PATIENCE)
         assert server.process.returncode == 0
         assert (out, err) == (b"", b"")
-    assert not agent.home.exists(), "who only says hello leaves nothing behind"
+    assert list(agent.home.iterdir()) == [agent.home / "config.toml"], "who only says hello leaves nothing behind"
 
 
 def test_a_killed_host_leaves_no_process_although_the_pipe_stays_open(agent: Agent) -> None:

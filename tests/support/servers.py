@@ -272,19 +272,21 @@ process.wait()
 """
 
 
-def mcp_command(agent: Agent, *options: str) -> list[str]:
-    """`cairn mcp` for the tree of an agent."""
-    return [sys.executable, "-m", "cairn", "mcp", *options, "--root", str(agent.tree)]
+def mcp_command(agent: Agent, *options: str, rooted: bool = True) -> list[str]:
+    """`cairn mcp` for the tree of an agent; not `rooted`, it serves the folder that it is started in."""
+    root = ["--root", str(agent.tree)] if rooted else []
+    return [sys.executable, "-m", "cairn", "mcp", *options, *root]
 
 
 class Mcp:
     """A process of `cairn mcp` whose pipes we hold: started by us, or by a host that can be killed by itself."""
 
-    def __init__(self, agent: Agent, *options: str, hosted: bool = False) -> None:
+    def __init__(self, agent: Agent, *options: str, hosted: bool = False, rooted: bool = True) -> None:
         host = [sys.executable, "-c", _HOST] if hosted else []
         self.process = subprocess.Popen(
-            [*host, *mcp_command(agent, *options)],
+            [*host, *mcp_command(agent, *options, rooted=rooted)],
             env=agent.variables(),
+            cwd=None if rooted else agent.tree,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -55,6 +55,10 @@ class Allowed:
         """Return all folders that may be used, each once."""
         return tuple(dict.fromkeys([*self._by_hand(), *self._indexed()]))
 
+    def served_roots(self) -> tuple[str, ...]:
+        """Return the codebases that a server begins with: those it serves by itself, as far as they may be used."""
+        return tuple(dict.fromkeys(self._by_service()))
+
     # --- parts --------------------------------------------------------------------------------------------------------
 
     @property

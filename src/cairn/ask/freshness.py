@@ -125,7 +125,7 @@ class Freshener:
             self._clock.sleep(_VOUCH_SECONDS)
         return None
 
-    def start(self, codebase: Codebase, told: Told) -> Run | None:
+    def start(self, codebase: Codebase, told: Told, *, gentle: bool = False) -> Run | None:
         """Start a run over the pending changes; None while another run is at work."""
         with self._lock:
             if self._runs.active(codebase.root.path) is not None:
@@ -133,7 +133,7 @@ class Freshener:
             try:
                 # Nobody waits for this run, so it does the upkeep too: often enough that there is little to merge.
                 due = self._since_upkeep.get(codebase.root.path, 0) >= _RUNS_PER_UPKEEP
-                return self._begin(codebase, told, upkeep=due)
+                return self._begin(codebase, told, upkeep=due, gentle=gentle)
             except (StoreBusy, Cancelled):
                 return None
 
@@ -169,7 +169,7 @@ class Freshener:
         waits = told.waits or self._runs.active(root) is not None
         return last.fresh.mode == "synced" and not waits and came < last.ended + WATCH_RECONCILE_SECONDS
 
-    def _begin(self, codebase: Codebase, told: Told | None, *, upkeep: bool = False) -> Run:
+    def _begin(self, codebase: Codebase, told: Told | None, *, upkeep: bool = False, gentle: bool = False) -> Run:
         hinted = told.take() if told is not None else None
 
         def ended(run: Run) -> None:
@@ -186,7 +186,8 @@ class Freshener:
 
         root = codebase.root.path
         try:
-            run = self._runs.start(Action.SYNC, codebase, upkeep=upkeep, hinted=hinted, found=found, then=ended)
+            options: dict[str, bool] = {"upkeep": upkeep, "gentle": gentle}
+            run = self._runs.start(Action.SYNC, codebase, hinted=hinted, found=found, then=ended, **options)
         except BaseException:
             if told is not None:
                 told.put_back(hinted)

@@ -15,17 +15,18 @@ from typing import Protocol
 from cairn.ask.gate import GateFacts
 from cairn.ask.session import NOT_CHECKED, Session
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
-from cairn.core.limits import AUTO_INDEX_FILES, RECENT_SYNC_SECONDS, SYNC_BEFORE_SEARCH_SECONDS
+from cairn.core.limits import RECENT_SYNC_SECONDS, SYNC_BEFORE_SEARCH_SECONDS
 from cairn.core.progress import Phase, Progress, Tell
 from cairn.core.types import Root
 from cairn.errors import CairnError, NotIndexed, SourceError, StoreBusy
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.source.walk import walk
+from cairn.store import RunOutcome
 from cairn.sync import run
 from cairn.sync.codebase import Codebase
 from cairn.sync.report import Freshness, RunOptions
-from cairn.sync.status import State
+from cairn.sync.status import State, StoreStatus
 
 # A read does not wait for another run: it answers from the last snapshot.
 _WAIT_SECONDS = 0.2
@@ -161,18 +162,46 @@ def create(
     clock: Clock = SYSTEM_CLOCK,
 ) -> Freshness:
     """Index a folder that was never indexed; raises `NotIndexed` with the reason when only a command may do that."""
-    shown = printable(os.fsencode(codebase.root.path))
-    why = unwanted(codebase.root, environ, options.home)
-    if why is not None:
-        raise NotIndexed(path=shown, why=f"{why} is not indexed unless you ask for it")
-    if not codebase.config.search.auto_index:
-        raise NotIndexed(path=shown, why="your settings leave it to you to index a folder")
-    files = _count(codebase, tell)
-    if files > AUTO_INDEX_FILES and not consent(files):
-        raise NotIndexed(path=shown, why=f"it holds {files:,} files, which takes a while")
+    why = why_not_unasked(codebase, environ, options.home, tell=tell, consent=consent)
+    if why:
+        raise NotIndexed(path=printable(os.fsencode(codebase.root.path)), why=why)
     checked = rfc3339(clock.wall_ns())
     report = run.index(codebase, options, tell, clock=clock)
     return Freshness("synced", report.changes.total, checked, snapshot=report.snapshot_id, left_out=report.left_out)
+
+
+def may_begin(status: StoreStatus) -> bool:
+    """Whether a server that begins with this codebase may make its first index.
+
+    There never was one; or a process was killed that made it, and what that has begun is finished.
+    """
+    if status.state is not State.NOT_INDEXED or status.differs or status.stale:
+        return False
+    known = status.tracked
+    return not status.failed or (known is not None and known.last_run_outcome is RunOutcome.BEGUN)
+
+
+def why_not_unasked(
+    codebase: Codebase,
+    environ: Mapping[str, str],
+    home: str,
+    *,
+    tell: Tell = lambda _: None,
+    consent: Consent = lambda _: False,
+) -> str:
+    """Return why a folder that was never indexed is left alone until somebody asks for an index; empty when it is not.
+
+    The one rule of all faces and servers. `consent` is asked before a folder with more files than the user allows.
+    """
+    why = unwanted(codebase.root, environ, home)
+    if why is not None:
+        return f"{why} is not indexed unless you ask for it"
+    if not codebase.config.search.auto_index:
+        return "your settings leave it to you to index a folder"
+    files = _count(codebase, tell)
+    if files > codebase.config.index.ask_above and not consent(files):
+        return f"it holds {files:,} files, which takes a while"
+    return ""
 
 
 def catch_up(

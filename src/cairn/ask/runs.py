@@ -6,7 +6,9 @@ progress, and it can be cancelled.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -31,6 +33,8 @@ from cairn.sync.scope import Seen
 # A run that publishes, compacts or collects is not stopped: it has nothing left to undo.
 _TO_THE_END = frozenset({Phase.PUBLISHING, Phase.COMPACTING, Phase.COLLECTING})
 _TURN_SECONDS = 0.1
+# As `nice` would set it.
+_LOW_PRIORITY = 10
 _LEAST_RETRY_MS, _USUAL_RETRY_MS, _MOST_RETRY_MS = 500, 2_000, 30_000
 
 
@@ -66,8 +70,9 @@ _ENGINES: Mapping[Action, Callable[..., RunReport | RepairReport]] = {
 class Run:
     """One run. `report` or `error` is set once `wait` has returned True."""
 
-    def __init__(self, action: Action, codebase: Codebase, clock: Clock) -> None:
+    def __init__(self, action: Action, codebase: Codebase, clock: Clock, *, gentle: bool = False) -> None:
         self.action, self.codebase = action, codebase
+        self._gentle = gentle
         self.began = clock.monotonic()
         self.began_at = rfc3339(clock.wall_ns())
         self.progress: Progress | None = None
@@ -102,6 +107,8 @@ class Run:
     def work(self, options: RunOptions, slots: threading.Semaphore, then: Callable[[Run], None]) -> None:
         """Do the run once it has its turn; every error is kept in `error`, not raised."""
         try:
+            if self._gentle:
+                _yield_to_others()
             with self._turn(slots):
                 self.report = _ENGINES[self.action](self.codebase, options, self.tell, clock=self._clock)
         except CairnError as problem:
@@ -142,6 +149,14 @@ class Run:
         """Whether the run closes the gate and has not begun to publish; its lease may not be taken yet."""
         told = self.progress
         return self.action.closes_the_gate and (told is None or told.phase not in _TO_THE_END)
+
+
+def _yield_to_others() -> None:
+    """Lower the priority of this thread, and of the processes that it starts, for good."""
+    if sys.platform == "linux":
+        # Elsewhere this would be the priority of the whole process.
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOW_PRIORITY)
 
 
 def _bare(problem: CairnError) -> CairnError:
@@ -202,6 +217,7 @@ class Runs:
         allow_degraded: bool = False,
         wait_seconds: float = 0.2,
         upkeep: bool = True,
+        gentle: bool = False,
         hinted: frozenset[bytes] | None = None,
         found: Callable[[Gap], None] = lambda _: None,
         then: Callable[[Run], None] = lambda _: None,
@@ -209,16 +225,17 @@ class Runs:
         """Start a run; raises `StoreBusy` while another run is at work on this root, `Cancelled` after `close`.
 
         `then` is called when the run is over, before `wait` returns. `hinted`: the only files that a sync must look at,
-        because the rest was watched.
+        because the rest was watched. A `gentle` run leaves the processor to everybody else.
         """
-        run = Run(action, codebase, self._clock)
+        run = Run(action, codebase, self._clock, gentle=gentle)
         options = RunOptions(
             self._home,
             allow_degraded=allow_degraded,
             wait_seconds=wait_seconds,
             embedder=self._models.of(codebase.config.embedding),
             upkeep=upkeep,
-            keep_worker=True,
+            # A worker inherits the priority of the run, and none can raise it again: it is not kept for the next run.
+            keep_worker=not gentle,
             seen=self._seen.get(codebase.root.path),
             hinted=hinted,
             found=found,

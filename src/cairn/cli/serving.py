@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from cairn import __version__
@@ -18,7 +18,7 @@ from cairn.answer.machine import daemon_status
 from cairn.ask.gate import gate_error
 from cairn.cli.index import notes, summary
 from cairn.cli.output import Output, counted, sized
-from cairn.core.config import DAEMON_OFF, cairn_home, load_config, read_user_config, user_config_path
+from cairn.core.config import DAEMON_OFF, ServeConfig, cairn_home, load_config, read_user_config, user_config_path
 from cairn.core.limits import DAEMON_DRAIN_SECONDS, DAEMON_HELLO_SECONDS, DAEMON_START_SECONDS
 from cairn.core.text import plain
 from cairn.daemon.address import dial, peer
@@ -62,10 +62,11 @@ def run_daemon(options: argparse.Namespace, output: Output) -> int:
     home = cairn_home(environ)
     if options.action == "run":
         # Whoever started it may have its PATH from a codebase that is never asked about here.
-        bar_programs_of(options.root)
+        for root in options.root or ["."]:
+            bar_programs_of(root)
         return _run(home, environ)
     if options.action == "start":
-        return _start(home, environ, output)
+        return _start(home, environ, options.root or [], output)
     if options.action == "stop":
         return _stop(home, output)
     return _status(home, environ, output)
@@ -95,10 +96,16 @@ def _render(workspace: Workspace, body: Mapping[str, Any], emit: Emit, cancelled
     return run_command(workspace, body, emit, cancelled)
 
 
-def _start(home: str, environ: Mapping[str, str], output: Output) -> int:
+def _start(home: str, environ: Mapping[str, str], served: Sequence[str], output: Output) -> int:
+    roots = [find_root(root).path for root in served]
+    if len(roots) == 1:
+        _refuse_other_model(roots[0])
     found = ensure_daemon(home, environ, _FACE, seconds=2 * DAEMON_START_SECONDS)
     if found is None:
         raise DaemonFailed(what=_stranger(home, environ) or _NOT_STARTED, log=log_of(home))
+    if roots:
+        with contextlib.suppress(Gone):
+            found.request("serve", {"served": roots})
     return _show(found, output)
 
 
@@ -294,7 +301,7 @@ def run_mcp(options: argparse.Namespace, output: Output) -> int:
     roots = [find_root(root).path for root in options.root or ["."]]
     for root in roots:
         bar_programs_of(root)
-    if len(options.root or ()) == 1:
+    if len(roots) == 1:
         _refuse_other_model(roots[0])
     try:
         from cairn.mcp.server import mcp_server  # noqa: PLC0415 - an extra that most installs do without
@@ -326,7 +333,8 @@ def _calls(roots: list[str], options: argparse.Namespace) -> Calls:
     """Return who answers: the daemon, unless the user wants none or the settings cannot be read."""
     from cairn.mcp.calls import InThisProcess, ThroughDaemon  # noqa: PLC0415 - see above
 
-    own = InThisProcess(lambda: _workspace(roots), lambda: _is_indexed(roots))
+    settings = ServeConfig()
+    own = InThisProcess(lambda: _workspace(roots, settings), lambda: _is_indexed(roots))
     try:
         user = read_user_config(os.environ)
         path = user_config_path(os.environ)
@@ -340,11 +348,12 @@ def _calls(roots: list[str], options: argparse.Namespace) -> Calls:
     return ThroughDaemon(home, os.environ, roots, own)
 
 
-def _workspace(roots: list[str]) -> Workspace:
+def _workspace(roots: list[str], settings: ServeConfig) -> Workspace:
     from cairn.ask.allowed import Allowed  # noqa: PLC0415 - brings numpy; hello is said without it
     from cairn.watch.watcher import WatchedWorkspace  # noqa: PLC0415
 
-    return WatchedWorkspace(os.environ, Allowed(os.environ, roots), roots=roots)
+    allowed = Allowed(os.environ, roots)
+    return WatchedWorkspace(os.environ, allowed, roots=allowed.served_roots(), auto_watch=settings.auto_watch)
 
 
 def _is_indexed(roots: list[str]) -> bool:

@@ -223,8 +223,14 @@ COMMANDS: dict[str, Command] = {
     ),
     "daemon": Command(
         "keep codebases open in the background, so that answers come at once",
-        ("cairn daemon start", "cairn daemon status --json", "cairn daemon stop"),
+        (
+            "cairn daemon start",
+            "cairn daemon start --root ~/src/project",
+            "cairn daemon status --json",
+            "cairn daemon stop",
+        ),
         "cairn.cli.serving:daemon",
+        several_roots=True,
     ),
     "install": Command(
         "register Cairn with the coding agents on this machine",

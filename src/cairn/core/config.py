@@ -225,7 +225,8 @@ class IndexConfig:
     `include` narrows (empty: everything), `exclude` takes away and wins; neither can bring back what an ignore rule,
     a secret name, the size limit or the border of the root leaves out. `types` are extensions of data files that are
     switched on. `collisions` and `allow_sensitive`, the files that are no secrets whatever their names say, are the
-    user's choice alone.
+    user's choice alone, and so is `ask_above`: a folder with more files than that is indexed only when somebody asks
+    for it.
     """
 
     include: tuple[str, ...] = ()
@@ -235,6 +236,7 @@ class IndexConfig:
     collisions: str = "keep"
     submodules: str = "skip"
     allow_sensitive: tuple[str, ...] = ()
+    ask_above: int = limits.AUTO_INDEX_FILES
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,9 +288,13 @@ class SearchConfig:
 
 @dataclass(frozen=True, slots=True)
 class ServeConfig:
-    """Folders that agents may use besides the served one and the indexed ones, and the settings of the daemon."""
+    """Folders that agents may use besides the served one and the indexed ones, and the settings of the daemon.
+
+    With `auto_watch` a server watches the codebases that it serves; without it catches up once, when it starts.
+    """
 
     allowed_roots: tuple[str, ...] = ()
+    auto_watch: bool = True
     daemon: str = DAEMON[0]
     idle_seconds: int = limits.DAEMON_IDLE_SECONDS
     memory_mib: int = limits.DAEMON_MEMORY_MIB
@@ -546,6 +552,7 @@ _REPO_KEYS: Tables = {
         "types": list_of(file_type),
         "untracked": boolean,
         "collisions": _USER_ONLY,
+        "ask_above": _USER_ONLY,
         "submodules": one_of("skip"),
         "allow_sensitive": _USER_ONLY,
     },
@@ -557,10 +564,12 @@ _USER_KEYS: Tables = {
         **dict.fromkeys(("include", "exclude", "types", "untracked", "submodules"), _REPO_ONLY),
         "collisions": collisions,
         "allow_sensitive": list_of(path_glob),
+        "ask_above": from_one_to(limits.MAX_ASK_ABOVE),
     },
     "search": {"auto_index": boolean, "catchup_reads": one_of(*CATCHUP_READS)},
     "serve": {
         "allowed_roots": list_of(folder),
+        "auto_watch": boolean,
         "daemon": one_of(*DAEMON),
         "idle_seconds": from_one_to(limits.MAX_DAEMON_IDLE_SECONDS),
         "memory_mib": from_one_to(limits.MAX_DAEMON_MEMORY_MIB),

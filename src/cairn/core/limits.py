@@ -195,8 +195,10 @@ MAX_BATCH_LINE_BYTES = 64 * KIB
 MAX_CODEBASES = 8
 
 # --- before a search ------------------------------------------------------------------------------------------------
-# A folder with more files than this is not indexed by the way: somebody is asked, or told what to run.
+# A folder with more files than this is not indexed unasked: somebody is asked, or told what to run. The user's own
+# settings change it (`ask_above`).
 AUTO_INDEX_FILES = 20_000
+MAX_ASK_ABOVE = 100_000_000
 # How long a search waits for the files to be compared; what is there answers after that.
 SYNC_BEFORE_SEARCH_SECONDS = 60.0
 # How long `cairn.open` waits for another process that indexes the folder for the first time.
@@ -262,6 +264,8 @@ DAEMON_DRAIN_SECONDS = 10.0
 # How long a client waits for the hello of a daemon that is there, and for one that it has started to listen.
 DAEMON_HELLO_SECONDS = 1.0
 DAEMON_START_SECONDS = 3.0
+# When it starts, it catches up with the codebases that were used within this time.
+DAEMON_RECENT_SECONDS = 1_209_600
 # Memory of its own (RssAnon) that it may hold. From this share on caches are shed.
 DAEMON_MEMORY_MIB = 1_024
 MAX_DAEMON_MEMORY_MIB = 65_536

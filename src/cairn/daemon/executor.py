@@ -39,8 +39,11 @@ Done = tuple[Line, bytes]
 class Executor:
     """The workspace, opened when it is first needed."""
 
-    def __init__(self, environ: Mapping[str, str], clock: Clock, log: Log, render: Render) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], clock: Clock, log: Log, render: Render, *, auto_watch: bool = True
+    ) -> None:
         self._environ, self._clock, self._log, self._render = environ, clock, log, render
+        self._auto_watch = auto_watch
         self._lock = threading.Lock()
         self._workspace: WatchedWorkspace | None = None
         self._closed = False
@@ -48,6 +51,7 @@ class Executor:
             "tool": self._tool,
             "tools": self._tools,
             "roots": self._roots,
+            "serve": self._serve,
             "command": self._command,
         }
 
@@ -60,16 +64,23 @@ class Executor:
                 from cairn.ask.allowed import Allowed  # noqa: PLC0415 - brings numpy; hello is said without it
                 from cairn.watch.watcher import WatchedWorkspace  # noqa: PLC0415
 
-                workspace = WatchedWorkspace(self._environ, Allowed(self._environ), self._clock, found=self._note_gap)
+                workspace = WatchedWorkspace(
+                    self._environ,
+                    Allowed(self._environ),
+                    self._clock,
+                    auto_watch=self._auto_watch,
+                    found=self._note_gap,
+                )
                 workspace.runs.observe = self._note
                 self._workspace = workspace
             return self._workspace
 
     def warm_up(self) -> None:
-        """Load what the first request needs, before it comes."""
+        """Load what the first request needs, before it comes; then catch up with what was used lately."""
         try:
-            self.workspace()
+            workspace = self.workspace()
             import_module("cairn.tools.table")
+            workspace.serve_recent(lambda: self._closed)
         except CairnError:
             # Settings that cannot be read, which whoever asks is told.
             return
@@ -134,6 +145,13 @@ class Executor:
 
     def _roots(self, _: ClientConnection, request: Request, __: Ticket) -> Done:
         return _plain(request, list(self.workspace().serving(request.body.get("served", [])).pool.allowed.roots()))
+
+    def _serve(self, _: ClientConnection, request: Request, __: Ticket) -> Done:
+        """Begin with the folders that are served to a client, as far as they may be used."""
+        workspace = self.workspace()
+        begun = workspace.serving(request.body.get("served", [])).pool.allowed.served_roots()
+        workspace.serve(begun)
+        return _plain(request, list(begun))
 
     def _command(self, client: ClientConnection, request: Request, ticket: Ticket) -> Done:
         number = request.number

@@ -56,7 +56,7 @@ class Daemon:
         self._began_at = rfc3339(clock.wall_ns())
         self._log = Log(self._home, environ, clock)
         self._admission = Admission(clock)
-        self._executor = Executor(environ, clock, self._log, render)
+        self._executor = Executor(environ, clock, self._log, render, auto_watch=settings.auto_watch)
         self._ceiling = Ceiling(settings.memory_mib * MIB, self._executor.shed, held=held)
         house = House(self.leave, self._is_leaving, self.report, self._refusal, self._expect, self._ended)
         self._dispatcher = Dispatcher(

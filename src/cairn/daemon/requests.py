@@ -20,7 +20,7 @@ Emit = Callable[[str, str], None]
 Render = Callable[["Workspace", Mapping[str, Any], Emit, Callable[[], bool]], int | None]
 """Runs what was typed elsewhere: its exit status, or None when it is to be run where it was typed."""
 
-KINDS = ("tool", "command", "tools", "roots", "status", "leave")
+KINDS = ("tool", "command", "tools", "roots", "serve", "status", "leave")
 _MOST_NUMBER = 2**53
 _MOST_ROOTS = 64
 
@@ -54,7 +54,7 @@ def request_of(message: Mapping[str, Any]) -> Request:
     if given is not None and (not _is_number(given) or given <= 0):
         raise BadRequest("deadlineMs must be a whole number above zero")
     seconds = DAEMON_DEADLINE_SECONDS if given is None else min(given / 1000, DAEMON_DEADLINE_SECONDS)
-    if kind in ("tool", "tools", "roots"):
+    if kind in ("tool", "tools", "roots", "serve"):
         _check_served(body)
     if kind == "tool" and not (isinstance(body.get("name"), str) and isinstance(body.get("arguments", {}), dict)):
         raise BadRequest("tool needs a name, and arguments that are an object")

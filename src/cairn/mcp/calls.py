@@ -6,6 +6,7 @@ was started in its stead, and then here.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _FACE = "mcp"
 # After a try that came to nothing the daemon is let alone for so long.
 _REST_SECONDS = 5.0
+# The host waits for hello, and what is heavy would be loaded beside it: so long it comes later.
+_HELLO_SECONDS = 1.0
 
 
 class Described(NamedTuple):
@@ -49,6 +52,8 @@ class ToolReply(NamedTuple):
 class Calls(Protocol):
     """What an MCP server asks. All of it may take time, and comes from several threads."""
 
+    def begin(self) -> None: ...
+
     def tools(self) -> Sequence[Described]: ...
 
     def call(self, name: str, arguments: dict[str, Any], tell: Tell, cancelled: Callable[[], bool]) -> ToolReply: ...
@@ -68,6 +73,15 @@ class InThisProcess:
         self._open, self._semantic = open_workspace, semantic
         self._lock = threading.Lock()
         self._workspace: Workspace | None = None
+        self._closed = threading.Event()
+
+    def begin(self) -> None:
+        """Open the workspace, which catches up with what it serves: not at once, since hello is said first."""
+        self._closed.wait(_HELLO_SECONDS)
+        # Trouble is told to whoever calls a tool.
+        with self._lock, contextlib.suppress(CairnError):
+            if self._workspace is None and not self._closed.is_set():
+                self._workspace = self._open()
 
     def tools(self) -> Sequence[Described]:
         """Return all tools that are of use here."""
@@ -95,6 +109,7 @@ class InThisProcess:
 
     def close(self) -> None:
         """Close the workspace, if it was opened."""
+        self._closed.set()
         with self._lock:
             workspace, self._workspace = self._workspace, None
         if workspace is not None:
@@ -123,6 +138,11 @@ class ThroughDaemon:
         self._lock = threading.Lock()
         self._daemon: Connection | None = None
         self._rests_until = 0.0
+
+    def begin(self) -> None:
+        """Have the daemon, which is started now, catch up with what is served; without one this process does."""
+        if self._asked("serve", {"served": self._served}) is None:
+            self._own.begin()
 
     def tools(self) -> Sequence[Described]:
         """Return all tools. No daemon is started for a list alone."""

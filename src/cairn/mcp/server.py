@@ -1,7 +1,7 @@
 """The tools as an MCP server: the official SDK carries the messages, the answers are the envelopes that everybody gets.
 
-A host gives up on a server that is slow to say hello. So nothing is opened, and nothing heavy imported, before the
-first request that needs it.
+A host gives up on a server that is slow to say hello. So nothing is opened, and nothing heavy imported, before that.
+Then what is served is caught up with, whether or not somebody calls.
 """
 
 from __future__ import annotations
@@ -235,6 +235,8 @@ class _Face:
     async def lifespan(self, _: McpServer) -> AsyncIterator[None]:
         # The SDK's own threads read and write the pipe: calls that wait must not take their places.
         self._limiter = anyio.CapacityLimiter(SERVE_CALLS)
+        # Whatever becomes of it, calls are answered; nobody waits for it.
+        threading.Thread(target=self._calls.begin, name="cairn begins", daemon=True).start()
         try:
             yield
         finally:

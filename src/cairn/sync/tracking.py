@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.core.limits import DAEMON_RECENT_SECONDS
 from cairn.errors import CairnError, Cancelled, Interrupted, StoreError, StoreUnreadable
 from cairn.store import Home, Registry, RunKind, RunOutcome, Tracked
 from cairn.sync.codebase import StorePlace, model_of
@@ -118,6 +119,17 @@ class Codebases(NamedTuple):
 
     stores: tuple[StoreEntry, ...] = ()
     tracked: tuple[Tracked, ...] = ()
+
+
+def recent_roots(home: str, clock: Clock = SYSTEM_CLOCK) -> list[str]:
+    """Return the roots of the codebases that were used within `DAEMON_RECENT_SECONDS`, the one used last first."""
+    since = rfc3339(clock.wall_ns() - int(DAEMON_RECENT_SECONDS * 1e9))
+    with contextlib.suppress(*_TROUBLE):
+        stores = inventory(home, measured=False, clock=clock).stores
+        used = [(one.last_used_at or "", one.root) for one in stores if one.trouble is None and not one.cleared]
+        newest_first = sorted((at, root) for at, root in used if root is not None and at >= since)[::-1]
+        return list(dict.fromkeys(root for _, root in newest_first))
+    return []
 
 
 class Members:

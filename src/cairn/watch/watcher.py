@@ -11,22 +11,26 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from functools import partial
 from typing import Any
 
 from cairn.ask.allowed import Allowed
 from cairn.ask.freshness import Hinted
-from cairn.ask.runs import Run
+from cairn.ask.prepare import may_begin, unwanted, why_not_unasked
+from cairn.ask.runs import Action, Run
 from cairn.ask.workspace import Workspace
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.limits import MAX_WATCHED_ROOTS, WATCH_RECONCILE_SECONDS
-from cairn.errors import CairnError, NotIndexed, RootNotFound, WatchFailed
+from cairn.core.types import Root
+from cairn.errors import CairnError, NotIndexed, RootNotFound, StoreBusy, WatchFailed
 from cairn.source.beneath import Tree
 from cairn.source.walk import walk, walk_to
 from cairn.source.watch import Watch, watch_tree
 from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.report import Gap
 from cairn.sync.status import State, look
+from cairn.sync.tracking import recent_roots
 from cairn.watch.event_loop import EventLoop
 from cairn.watch.pending_changes import PendingChanges
 
@@ -37,18 +41,34 @@ _PACE_SECONDS = 0.005
 _LET_ALONE_SECONDS = 60.0
 # So often it is looked whether the roots still are where they were: of some that are replaced nothing is told.
 _PLACE_SECONDS = 5.0
+# While a first index is made: how soon its end is looked for.
+_AGAIN_SOON_SECONDS = 0.2
+_NOT_WATCHED = "your settings say so (`auto_watch`)"
 # A root that is heard no more may have been replaced by another folder: so soon it is listened to anew.
 _ANEW_SECONDS = 0.5
 # So long the end of the thread is waited for; it lets go of what it holds by itself, however late that is.
 _LAST_SECONDS = 10.0
 
 
+class Beginning(Enum):
+    """Why a root is watched, which says what may be done before there is an index.
+
+    `ASKED`: somebody asks for its index. `SERVED`: a server has begun with it, so its first index is made unless that
+    is one to ask for. `USED`: somebody has asked it a question. `RECENT`: it was used lately, and nobody waits for it.
+    """
+
+    ASKED = "asked"
+    SERVED = "served"
+    USED = "used"
+    RECENT = "recent"
+
+
 class _WatchedRoot:
     """One root: its events, and who hears when a run of it ends. `caught_up` is set once the first has."""
 
-    def __init__(self, watching: Watching, root: str, clock: Clock, *, create: bool) -> None:
+    def __init__(self, watching: Watching, root: str, clock: Clock, beginning: Beginning) -> None:
         self.pending = PendingChanges(root, clock)
-        self.create = create
+        self.beginning = beginning
         self.caught_up = threading.Event()
         self.reconcile_at = clock.monotonic() + WATCH_RECONCILE_SECONDS
         self._watching = watching
@@ -73,7 +93,8 @@ class _WatchedRoot:
 class Watching:
     """All roots that a server watches.
 
-    `told` hears of every run over a watched root, `found` what a comparison of everything has found to do.
+    `told` hears of every run over a watched root, `found` what a comparison of everything has found to do. Without
+    `listen` each root is caught up with once, and then let go.
     """
 
     def __init__(
@@ -81,10 +102,12 @@ class Watching:
         workspace: Workspace,
         clock: Clock = SYSTEM_CLOCK,
         *,
+        listen: bool = True,
         told: Callable[[Run], None] = lambda _: None,
         found: Callable[[str, Gap], None] = lambda _, __: None,
     ) -> None:
         self._workspace, self._clock, self._told, self._found = workspace, clock, told, found
+        self._listen = listen
         self._lock = threading.Lock()
         self._roots: dict[str, _WatchedRoot] = {}
         self._let_alone: dict[str, float] = {}
@@ -93,19 +116,21 @@ class Watching:
         self._thread = threading.Thread(target=self._work, name="cairn watch", daemon=True)
         self._thread.start()
 
-    def add(self, root: str, *, create: bool = False) -> None:
+    def add(self, root: str, beginning: Beginning | None = None, *, create: bool = False) -> None:
         """Watch this root, if it is not, and catch up with what has changed: both beside the caller, who goes on.
 
-        A root without an index that can answer is let alone, unless `create` asks for one. When there are too many, the
-        one that nobody has asked about for the longest time is watched no more.
+        A root without an index that can answer is let alone, unless its beginning asks for one (`create` does so,
+        too). When there are too many, the one that nobody has asked about for the longest time is watched no more.
         """
+        beginning = beginning or (Beginning.ASKED if create else Beginning.USED)
         with self._lock:
             known = self._roots.pop(root, None)
             if known is not None:
                 # The last in order is the one that was asked last.
                 self._roots[root] = known
                 return
-            if self._closed or (not create and self._clock.monotonic() < self._let_alone.get(root, 0.0)):
+            rests = self._clock.monotonic() < self._let_alone.get(root, 0.0)
+            if self._closed or (rests and beginning in (Beginning.USED, Beginning.RECENT)):
                 return
             spare = next(iter(self._roots)) if len(self._roots) >= MAX_WATCHED_ROOTS else None
         if spare is not None:
@@ -114,7 +139,10 @@ class Watching:
         with self._lock:
             if self._closed or root in self._roots:
                 return
-            found = self._roots[root] = _WatchedRoot(self, root, self._clock, create=create)
+            found = self._roots[root] = _WatchedRoot(self, root, self._clock, beginning)
+            if beginning is Beginning.RECENT:
+                # Whoever is asked about comes later in order.
+                self._roots = {root: found, **self._roots}
         self._workspace.runs.remember(root)
         self._begin(found)
 
@@ -160,10 +188,13 @@ class Watching:
         root = found.pending.root
         try:
             codebase = open_codebase(root, self._workspace.pool.environ)
-            if not self._may_be_watched(codebase, create=found.create):
+            if not self._has_index(codebase, found):
                 self._leave(root)
                 return
-            found.pending.listen(_watch(codebase, self._clock))
+            if self._listen:
+                found.pending.listen(_watch(codebase, self._clock))
+            else:
+                found.pending.fail(_NOT_WATCHED)
         except WatchFailed as problem:
             found.pending.fail(str(problem.fields["why"]))
         except RootNotFound:
@@ -174,9 +205,7 @@ class Watching:
             # Who asks about it is told why.
             self._leave(root)
             return
-        with self._lock:
-            gone = self._roots.get(root) is not found
-        if gone:
+        if not self._holds(found):
             found.pending.close()
             return
         self.wait_for(found)
@@ -190,13 +219,46 @@ class Watching:
                 self._let_alone.popitem()
         self.remove(root)
 
-    def _may_be_watched(self, codebase: Codebase, *, create: bool) -> bool:
-        status = look(codebase, self._workspace.pool.home, clock=self._clock)
-        if status.differs or status.state in (State.CLEARED, State.CORRUPT):
-            return False
-        if status.tracked is not None and status.tracked.cleared:
-            return False
-        return status.state is State.INDEXED or create
+    def _has_index(self, codebase: Codebase, found: _WatchedRoot) -> bool:
+        """Whether there is an index to keep up, or the first comparison may make one.
+
+        The first index of a root that a server begins with is made here, unless it is one to ask for.
+        """
+        while True:
+            status = look(codebase, self._workspace.pool.home, clock=self._clock)
+            if status.differs or status.state in (State.CLEARED, State.CORRUPT):
+                return False
+            if status.tracked is not None and status.tracked.cleared:
+                return False
+            if status.state is State.INDEXED or found.beginning is Beginning.ASKED:
+                return True
+            if found.beginning is not Beginning.SERVED or not self._holds(found):
+                return False
+            if status.state is State.INDEXING:
+                # Somebody else makes it; should that come to nothing, it is made here.
+                self._clock.sleep(_AGAIN_SOON_SECONDS)
+            elif not may_begin(status) or not self._make(codebase):
+                return False
+
+    def _make(self, codebase: Codebase) -> bool:
+        """Make the first index of a codebase, if nobody need be asked; whether there may be one now."""
+        pool, root = self._workspace.pool, codebase.root.path
+        run = self._workspace.runs.active(root)
+        if run is None:
+            if why_not_unasked(codebase, pool.environ, pool.home):
+                return False
+            try:
+                found = partial(self.gap, root)
+                run = self._workspace.runs.start(Action.CREATE, codebase, found=found, then=self._told)
+            except StoreBusy:
+                return True
+        while not run.wait(_AGAIN_SOON_SECONDS):
+            pass
+        return run.error is None or isinstance(run.error, StoreBusy)
+
+    def _holds(self, found: _WatchedRoot) -> bool:
+        with self._lock:
+            return not self._closed and self._roots.get(found.pending.root) is found
 
     def wait_for(self, found: _WatchedRoot) -> None:
         """Wait for events of this root too. After an overflow that is another descriptor."""
@@ -272,7 +334,8 @@ class Watching:
             # Its settings cannot be read: that may pass.
             found.put_back(frozenset())
             return
-        if self._workspace.freshener.start(codebase, found) is None:
+        gentle = found.beginning is Beginning.RECENT and not found.caught_up.is_set()
+        if self._workspace.freshener.start(codebase, found, gentle=gentle) is None:
             found.pending.wait(_AGAIN_SECONDS)
 
     def ended(self, found: _WatchedRoot, run: Run, hinted: Hinted) -> None:
@@ -290,6 +353,8 @@ class Watching:
             with self._lock:
                 if self._roots.get(root) is found and found.pending.watch is not None:
                     self._workspace.freshener.watch(root, found)
+            if not self._listen:
+                self.remove(root)
         self._told(run)
         found.caught_up.set()
         self._loop.wake()
@@ -340,7 +405,10 @@ def _state(found: _WatchedRoot) -> dict[str, Any]:
 
 
 class WatchedWorkspace(Workspace):
-    """A workspace whose codebases are watched: those that are named at once, others from the first question on."""
+    """A workspace whose codebases are watched: those that are named at once, others from the first question on.
+
+    With `auto_watch` false those that are named are caught up with once, and none is watched.
+    """
 
     def __init__(
         self,
@@ -350,14 +418,31 @@ class WatchedWorkspace(Workspace):
         *,
         roots: Sequence[str] = (),
         create: bool = False,
+        auto_watch: bool = True,
         told: Callable[[Run], None] = lambda _: None,
         found: Callable[[str, Gap], None] = lambda _, __: None,
     ) -> None:
         super().__init__(environ, allowed, clock)
-        self.watching = Watching(self, clock, told=told, found=found)
-        self.pool.used = self.watching.add
+        self.watching = Watching(self, clock, listen=auto_watch, told=told, found=found)
+        if auto_watch:
+            self.pool.used = self.watching.add
+        self.serve(roots, Beginning.ASKED if create else Beginning.SERVED)
+
+    def serve(self, roots: Sequence[str], beginning: Beginning = Beginning.SERVED) -> None:
+        """Begin with these roots: catch up with them and watch them, beside the caller."""
         for root in roots:
-            self.watching.add(root, create=create)
+            self.watching.add(root, beginning)
+
+    def serve_recent(self, is_over: Callable[[], bool]) -> None:
+        """Catch up with the codebases that were used lately, one after the other, until that is done or `is_over`."""
+        for root in recent_roots(self.pool.home, self._clock)[:MAX_WATCHED_ROOTS]:
+            if is_over():
+                return
+            if unwanted(Root(root, is_git=True), self.pool.environ, self.pool.home):
+                continue
+            self.watching.add(root, Beginning.RECENT)
+            while not (self.watching.caught_up(root, _AGAIN_SOON_SECONDS) or is_over()):
+                pass
 
     def close(self) -> None:
         """Watch no more, stop the runs and close what is open."""
