@@ -1,6 +1,6 @@
 """Is every place of a name found? What `cairn refs` looks at, beside every word in the files that is code to Pygments.
 
-    python -m bench.occurrences --repo DIR [--repo DIR …] [--names N] [--seed N] [--home PATH] [--show N]
+    python -m bench.occurrences ROOT… [--names N] [--seed N] [--home PATH] [--show N]
 
 For each repository so many names of definitions are drawn, each name alike. A place counts when the whole word stands
 in an indexed file of the same family of languages, outside of what the lexer of Pygments calls a comment or a string.
@@ -33,14 +33,14 @@ _WORD = re.compile(rb"[A-Za-z_]\w*")
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repo", type=Path, action="append", required=True)
+    parser.add_argument("roots", type=Path, nargs="+", metavar="ROOT")
     parser.add_argument("--names", type=int, default=300)
     parser.add_argument("--seed", type=int, default=18)
     parser.add_argument("--home", type=Path)
     parser.add_argument("--show", type=int, default=0, help="print so many places that were missed")
     options = parser.parse_args()
     print("| repository | names | places | found | recall | more found |\n|---|---|---|---|---|---|")
-    for repo in options.repo:
+    for repo in options.roots:
         with tempfile.TemporaryDirectory(prefix="bench-occurrences-") as scratch:
             environ = {**os.environ, "CAIRN_HOME": str(options.home or scratch)}
             with Session(whole(str(repo.resolve()), environ), environ) as session:

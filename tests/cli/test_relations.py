@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -218,3 +220,44 @@ def test_the_next_uses_are_from_the_same_snapshot_whatever_has_changed(tree: Pat
     token = answer("refs", "take", "-k", "1")["continuation"]
     for arguments in (("Lease", "--continue", token), ("take", "--continue", "AAAA")):
         assert answer("refs", *arguments, status=2)["error"]["code"] == "bad_continuation"
+
+
+def typed(tree: Path, *arguments: str) -> str:
+    """What the command itself prints, started as a program."""
+    command = [sys.executable, "-m", "cairn", *arguments]
+    found = subprocess.run(command, cwd=tree, env=os.environ, capture_output=True, text=True, timeout=120, check=False)
+    assert found.returncode == 0, found.stderr
+    return found.stdout + found.stderr
+
+
+def test_the_command_itself_finds_a_callback_a_macro_a_partial_method_and_an_import_path(bare: Path) -> None:
+    files = {
+        "net/server.h": "#define C_OK 0\nvoid readQuery(int fd);\n",
+        "net/server.c": """\
+#include "server.h"
+void readQuery(int fd) { }
+int start(void) { onRead(3, readQuery); return C_OK; }
+""",
+        "shop/__init__.py": "from .model import Model\n",
+        "shop/model.py": """\
+from functools import partialmethod
+
+class Model:
+    def _next(self, forward): ...
+    def made(cls):
+        return partialmethod(cls._next, forward=True)
+""",
+    }
+    for path, text in files.items():
+        (bare / path).parent.mkdir(exist_ok=True)
+        (bare / path).write_text(text)
+    typed(bare, "index", "-q")
+    callback = "net/server.c:3  int start(void) { onRead(3, readQuery); return C_OK; }  (value in start, proven)\n"
+    assert typed(bare, "refs", "readQuery") == (
+        f"net/server.c:2  readQuery (function)\nnet/server.h:2  readQuery (function)\n{callback}"
+        "1 use (1 proven, 0 likely), 0 imports.\n"
+    )
+    assert callback in typed(bare, "refs", "C_OK")
+    wrapped = "shop/model.py:6  return partialmethod(cls._next, forward=True)  (read in Model.made, proven)\n"
+    assert wrapped in typed(bare, "refs", "Model._next")
+    assert "shop/model.py:3  Model (class)\n" in typed(bare, "refs", "shop.Model")

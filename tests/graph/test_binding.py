@@ -98,7 +98,7 @@ def test_of_a_field_and_a_method_of_one_name_the_method_is_called() -> None:
         ("import numpy\nnumpy.q.C.x()\n", "elsewhere"),
         ("from p.q import one\none.x()\n", "likely p/q.py:2"),
         ("from p.q import C\nC().x()\n", "likely p/q.py:2"),
-        ("from numpy import C\nC().x()\n", "elsewhere"),
+        ("from numpy import C\nC().x()\n", "unbound"),
         ("from p.q import make\nmake().x()\n", "unbound"),
         ("from p.q import C\n(C)[0](1).x()\n", "unbound"),
         ("def f(C):\n    C.x()\n", "unbound"),

@@ -130,7 +130,7 @@ def made():
 """,
         },
         """
-        base.py:Root.step: proven 1 2; name_only 8; elsewhere 2
+        base.py:Root.step: proven 1 2; name_only 8 9; elsewhere 1
         child.py:Child.step: proven 7; likely 9; name_only 8; elsewhere 2
         base.py:Root.shared: proven 3 5; likely 10
         child.py:Child.build: proven 4
@@ -403,7 +403,7 @@ def sure(chunks, processes):
         """
         a.py:test.say: likely 1
         a.py:run.process: likely 2; elsewhere 1
-        a.py:sure.process: proven 3; elsewhere 1
+        a.py:sure.process: proven 3; name_only 2
         """,
     )
 

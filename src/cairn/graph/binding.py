@@ -11,7 +11,7 @@ import re
 from cairn.core.types import Reference
 from cairn.graph.facts import CALLABLES, CLASSES, Facts, Place
 from cairn.graph.names import Seen, SnapshotNames
-from cairn.graph.scopes import UNBOUND, Bound, Scopes, Tier
+from cairn.graph.scopes import FOREIGN, UNBOUND, Bound, Scopes, Tier
 from cairn.graph.shadows import is_in_reach, words
 
 # --- Guess the class of a value from how the text around it makes or declares it. A guess never proves an edge.
@@ -24,14 +24,19 @@ _LOOK = 160
 _CLASS = r"((?:[\w$]+(?:\.|::))*[A-Z][\w$]*)"
 _MADE = re.compile(
     rf"\s*(?::[^=\n]{{0,80}})?:?=\s*(?:await\s+)?(?:new\s+)?&?(?:mut\s+)?{_CLASS}"
-    r"(?:<[^()\n]{0,80}>)?(?:\(|\{|::(?:new|default|from)\b)"
+    r"(?:::)?(?:<[^()\n]{0,80}>)?(?:\(|\{|::(?:new|default|from)\b)"
 )
 _TYPED = re.compile(
-    rf"\??\s*:\s*[\"'&]?(?:mut\s+)?(?:(?:[\w]+\.)?Optional\[)?[\"']?{_CLASS}[\"'\]]{{0,2}}(?=[\s,)=;|<{{\[]|$)"
+    rf"\??\s*:\s*[\"'&]?(?:'\w+\s+)?(?:(?:mut|dyn|impl)\s+)*(?:(?:[\w]+\.)?Optional\[)?[\"']?"
+    rf"{_CLASS}[\"'\]]{{0,2}}(?=[\s,)=;|<{{}}\[]|$)"
 )
 _TYPE_LAST = re.compile(rf"\s+\*?{_CLASS}(?=[\s,)])")
 _BEFORE = re.compile(rf"(?:^|[\s(,]){_CLASS}(?:<[^<>\n]{{0,80}}>)?[\s&*]+$")
 _OPENED = re.compile(rf"\bwith\s+{_CLASS}\([^\n]{{0,120}}\)\s+as\s+$")
+# What a smart pointer holds, as in `Arc<T>`, `Arc::new(T::new())` and `std::make_unique<T>()`.
+_HELD = re.compile(rf"(?:::\w+)?\s*[<(]\s*(?:'\w+,\s*)?(?:const\s+)?&?(?:'\w+\s+)?(?:(?:mut|dyn|impl)\s+)*{_CLASS}")
+_POINTER = re.compile(rf"(?:^|[\s(,])(?:\w+::)*(\w+)<\s*(?:const\s+)?{_CLASS}[\s&*]*>[\s&*]+$")
+_MOST_HELD = 4
 _HANDED_OVER = re.compile(r"\s*=\s*([A-Za-z_]\w*)[ \t]*;?(?:\n|$)")
 _OWN_FIELD = re.compile(r"(self|this)(?:\.|->)([\w$]+)")
 
@@ -68,7 +73,28 @@ def _type_in_block(facts: Facts, name: str, at: int) -> str:
     begin = max(reached, key=lambda spot: (spot.depth, spot.at)).at + len(name.encode())
     after = facts.text[begin : begin + _LOOK].decode("utf-8", "replace")
     made = _MADE.match(after) or _TYPED.match(after)
-    return made[1] if made else ""
+    return _held(facts, made) if made else ""
+
+
+def _held(facts: Facts, made: re.Match[str]) -> str:
+    """Return the class that a match names; for a smart pointer the class that it holds, or nothing when unknown."""
+    found, end, text = made[1], made.end(1), made.string
+    for _ in range(_MOST_HELD):
+        if found.rpartition(":")[2].rpartition(".")[2] not in facts.traits.derefs:
+            return found
+        inner = _HELD.match(text, end)
+        if inner is None:
+            return ""
+        found, end = inner[1], inner.end(1)
+    return ""
+
+
+def _held_before(facts: Facts, line: str) -> str:
+    """Return the class that a smart pointer with a small name holds, declared as in `std::unique_ptr<T> name`."""
+    if not facts.traits.type_first:
+        return ""
+    found = _POINTER.search(line)
+    return found[2] if found and found[1] in facts.traits.derefs else ""
 
 
 def type_of_variable(facts: Facts, number: int) -> str:
@@ -97,9 +123,10 @@ def _types_in(facts: Facts, text: bytes, name: str, handed_over: bool = True) ->
         made = made or _MADE.match(after) or _TYPED.match(after) or _OPENED.search(line)
         if made is None and facts.traits.type_last:
             made = _TYPE_LAST.match(after)
-        if made is not None:
-            if made[1].rpartition(".")[2] not in facts.traits.no_classes:
-                found.add(made[1])
+        held = _held(facts, made) if made is not None else _held_before(facts, line)
+        if made is not None or held:
+            if held.rpartition(".")[2] not in facts.traits.no_classes:
+                found.add(held)
         elif handed_over and (other := _HANDED_OVER.match(after)) and other[1] != name:
             others.add(other[1])
     if not found and len(others) == 1:
@@ -114,6 +141,7 @@ _MAKES = re.compile(r"(?:new\s+)?([\w$.]+)(?:<[^()]*>)?\(.*\)")
 # The whole `a::b::` before a name of C++; the index keeps only `a` as the receiver.
 _QUALIFIED = re.compile(rb"(?:\w+::)+$")
 _LONGEST_PATH = 200
+_TWO = 2
 
 
 class Binder:
@@ -129,13 +157,22 @@ class Binder:
         facts = self.names.facts(path)
         if reference.receiver:
             bound = self._on_receiver(facts, reference)
-            return self._called(bound) if reference.kind == "call" else bound
+            return self._called(self._value_of(facts, reference, bound)) if reference.kind == "call" else bound
         bound = self.scopes.bare(
             facts, reference.name, self.scopes.start(facts, reference), reference.kind, reference.start_byte
         )
-        return (
-            self.scopes.as_type(bound) if reference.kind in ("type", "base") and facts.traits.types_are_names else bound
-        )
+        if reference.kind in ("type", "base") and facts.traits.types_are_names:
+            return self.scopes.as_type(bound)
+        return self._value_of(facts, reference, bound)
+
+    def _value_of(self, facts: Facts, reference: Reference, bound: Bound) -> Bound:
+        """Return the binding of a value without modules of the name, where a name of a value never means a module."""
+        if not facts.traits.modules_are_no_values or len(bound.places) < _TWO or reference.kind in ("type", "base"):
+            return bound
+        values = tuple(each for each in bound.places if not self.names.is_module(each))
+        if not values or len(values) == len(bound.places):
+            return bound
+        return self.scopes.sure(values) or bound
 
     def _called(self, bound: Bound) -> Bound:
         """Return the binding of a call: when a field and a method have the name, the method is called."""
@@ -164,21 +201,40 @@ class Binder:
             made = _MAKES.fullmatch(receiver)
             return self._guess(facts, made[1], reference) if made else UNBOUND
         parts = _STEPS.split(receiver)
-        if parts[0] in traits.path_roots:
+        if parts[0] in traits.path_roots and receiver.startswith(f"{parts[0]}::"):
             return self._by_path(facts, [*parts, name], self.names.modules_around(facts, reference.scope))
         if traits.namespaces and (path := _names_before(facts, reference)):
             there = self.scopes.in_namespace(facts, path, name)
             if there is not None or len(path) > len(parts):
                 return there or UNBOUND
         value = self._value(facts, parts, reference)
-        if value.elsewhere or not value.places:
-            guessed = type_of_value(facts, receiver, reference) if not value.elsewhere else ""
-            return self._guess(facts, guessed, reference) if guessed else value
+        if value.elsewhere:
+            return value
+        if not value.places:
+            guessed = type_of_value(facts, receiver, reference)
+            if guessed:
+                return self._guess(facts, guessed, reference)
+            return self._on_field(facts, parts, reference) or value
         found = tuple(sorted({each for place in value.places for each in self.names.member(place, name, set())}))
         if found:
             return self.scopes.sure(found, certain=value.tier is Tier.PROVEN) or UNBOUND
         guessed = type_of_value(facts, receiver, reference)
         return self._guess(facts, guessed, reference) if guessed else self._on_variable(value.places, reference)
+
+    def _on_field(self, facts: Facts, parts: list[str], reference: Reference) -> Bound | None:
+        """Bind a member of a field of the own class, as `self.field`, by the class that its declaration names."""
+        if len(parts) != _TWO or not self._is_own(facts, parts[0], reference.scope):
+            return None
+        around = self.scopes.class_around(facts, reference.scope)
+        found: set[Place] = set()
+        for place in self.names.member(around, parts[1], set()) if around is not None else ():
+            there = self.names.facts(place.path)
+            if self.scopes.kind_of(place) in ("field", "property") and (
+                guessed := type_of_variable(there, place.number)
+            ):
+                scope = there.symbols[place.number].parent
+                found.update(self._guess(there, guessed, reference._replace(scope=scope)).places)
+        return self.scopes.sure(tuple(sorted(found)), certain=False)
 
     def _on_variable(self, places: tuple[Place, ...], reference: Reference) -> Bound:
         """Bind a member of a variable at the top of a file, by the class that the variable's declaration names."""
@@ -212,7 +268,8 @@ class Binder:
             return UNBOUND
         value = self._value(facts, _STEPS.split(type_name), reference, "type")
         if value.elsewhere:
-            return value
+            # The text around the value is no proof, and what its type holds may be in the snapshot.
+            return FOREIGN
         places = [place for place in value.places if place.number >= 0]
         classes = [place for place in places if self.names.facts(place.path).symbols[place.number].kind in CLASSES]
         found = {each for place in classes for each in self.names.member(place, reference.name, set())}

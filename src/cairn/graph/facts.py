@@ -9,6 +9,7 @@ from cairn.core.lazy import cached_property
 from cairn.core.types import Import, Reference, Symbol
 from cairn.graph.shadows import Spot, bound_in_blocks, depth_at
 from cairn.store import SnapshotView
+from cairn.syntax.conditions import Condition
 from cairn.syntax.languages import resolver_of, traits_of
 
 CALLABLES = frozenset({"function", "method", "constructor"})
@@ -55,6 +56,15 @@ class Facts:
     @cached_property
     def text(self) -> bytes:
         return bytes(self._view.text(self.path) or b"")
+
+    @cached_property
+    def _conditions(self) -> tuple[Condition, ...]:
+        """The parts of the file that are compiled only under a condition."""
+        return self.traits.conditions(self.text, self.path) if self.traits.conditions else ()
+
+    def conditions_at(self, at: int) -> list[Condition]:
+        """Return the conditions under which a byte is compiled."""
+        return [each for each in self._conditions if each.start <= at < each.end]
 
     def qualified(self, number: int) -> str:
         """Return the dotted name of a definition in its file."""

@@ -137,6 +137,9 @@ _MOST_STEPS = 500
 _MOST_FACTS = 4_000
 _MOST_NAMES = 20_000
 _MOST_REACHED = 2_000
+# A value may come over so many imports, and so many files are looked at for it.
+_NEAR = 3
+_MOST_NEAR = 300
 _MOST_TARGETS = 200_000
 
 Seen = set[tuple[str, int, str]]
@@ -164,6 +167,7 @@ class SnapshotNames:
         self._facts: OrderedDict[str, Facts] = OrderedDict()
         self._targets: dict[tuple[str, Import], ImportTarget] = {}
         self._reached: dict[str, frozenset[str]] = {}
+        self._near: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
         # A few names are asked for very often.
         self.files_defining = lru_cache(_MOST_NAMES)(self._files_defining)
         self.walk = Walk()
@@ -249,7 +253,8 @@ class SnapshotNames:
         path = facts.path
         local = facts.exported_as.get(name, "" if name in ("default", WHOLE) else name)
         places = self.at_top(facts, local)
-        if not places or facts.traits.rebinds:
+        only_modules = facts.traits.modules_are_no_values and all(self.is_module(each) for each in places)
+        if not places or facts.traits.rebinds or only_modules:
             imports = [*facts.handed_on.get(name, ())]
             if name in facts.exported_as:
                 imports += facts.bound.get(local, ())
@@ -269,6 +274,10 @@ class SnapshotNames:
             else:
                 found.append(Place(facts.path, number))
         return tuple(found)
+
+    def is_module(self, place: Place) -> bool:
+        """Whether a place is a module: a file, or a module inside a file."""
+        return place.number < 0 or self.facts(place.path).symbols[place.number].kind == "module"
 
     def _through_wildcards(self, facts: Facts, name: str, seen: Seen) -> tuple[Place, ...]:
         found: list[Place] = []
@@ -392,6 +401,29 @@ class SnapshotNames:
                 del self._reached[next(iter(self._reached))]
             self._reached[path] = frozenset(found)
         return self._reached[path]
+
+    def has_part_in(self, path: str, other: str) -> bool:
+        """Whether a few imports lead from a file to another, or to the package of the other where files declare one."""
+        found = self._near.get(path)
+        if found is None:
+            if len(self._near) >= _MOST_REACHED:
+                del self._near[next(iter(self._near))]
+            found = self._near[path] = self._files_near(path)
+        files, packages = found
+        return other in files or other.rpartition("/")[0] in packages
+
+    def _files_near(self, path: str) -> tuple[frozenset[str], frozenset[str]]:
+        found, edge = {path}, [path]
+        for _ in range(_NEAR):
+            fresh: dict[str, None] = {}
+            for at in edge:
+                for imported in self.facts(at).imports:
+                    target = self.target(at, imported)
+                    fresh.update(dict.fromkeys(each for each in (*target.files, *target.module) if each not in found))
+            edge = list(fresh)[: max(0, _MOST_NEAR - len(found))]
+            found.update(edge)
+        packages = self.facts(path).traits.packages
+        return frozenset(found), frozenset(each.rpartition("/")[0] for each in found if packages)
 
     def _within(self, facts: Facts, imported: Import) -> tuple[str, ...]:
         if not facts.traits.modules_in_files:

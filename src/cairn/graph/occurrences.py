@@ -158,10 +158,3 @@ def _receiver(before: str) -> str:
         return ""
     path = _RECEIVER.search(before[: member.start()])
     return _STEP.sub(".", path[0]) if path else "()"
-
-
-def are_close(facts: Facts, names: SnapshotNames, where: str) -> bool:
-    """Whether a file can know the definitions of another without an import of theirs: one folder, or one imports."""
-    if facts.path.rpartition("/")[0] == where.rpartition("/")[0]:
-        return True
-    return any(where in names.target(facts.path, each).files for each in facts.imports)

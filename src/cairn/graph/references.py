@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import NamedTuple
 
 from cairn.core import limits
-from cairn.core.types import Reference, ReferenceKind, Symbol
+from cairn.core.types import Reference, Symbol
 from cairn.graph.binding import Binder
 from cairn.graph.facts import CALLABLES, MEMBERS, Facts, Place
 from cairn.graph.importers import Importers, ImportSite
 from cairn.graph.names import SnapshotNames
-from cairn.graph.occurrences import FoundPlace, Occurrences, are_close
+from cairn.graph.occurrences import FoundPlace, Occurrences
 from cairn.graph.scopes import UNBOUND, Bound, Tier
+from cairn.graph.shadows import words
 from cairn.search.places import is_test
 from cairn.store import SnapshotView
 
 # The first characters of literals, whose methods belong to the language and not to the codebase.
 _LITERAL = frozenset("\"'`[{0123456789")
-_INDEXED = frozenset(ReferenceKind)
 _MOST_NAMES = 20_000
 _MOST_ANSWERS = 32
+_FIRST_WORD = re.compile(r"[\w$]+")
 
 
 class Site(NamedTuple):
@@ -103,9 +105,39 @@ class Graph:
     def bind(self, path: str, reference: Reference) -> Bound:
         """Bind one use of a name; a member's name that only one definition has is bound to it as `likely`."""
         bound = self.binder.bind(path, reference)
-        if bound.places or bound.elsewhere:
-            return bound
+        if bound.places or bound.elsewhere or bound.foreign:
+            return bound._replace(tier=self._decided(path, reference, bound))
         return self._by_uniqueness(path, reference) or bound
+
+    def _decided(self, path: str, reference: Reference, bound: Bound) -> Tier:
+        """Return the tier of a binding: at most `likely` where a condition decides what is compiled."""
+        if bound.tier is not Tier.PROVEN:
+            return bound.tier
+        facts, first = self.names.facts(path), _FIRST_WORD.match(reference.receiver or reference.name)
+        imports = facts.bound.get(first[0], ()) if first else ()
+        spots = [(path, each.start_byte) for each in imports]
+        if spots and all(self._depends(*spot, path, reference.start_byte) for spot in spots):
+            return Tier.LIKELY
+        held = [
+            (place, self._depends(place.path, self.names.facts(place.path).symbols[place.number].name_byte, path, at))
+            for place in bound.places
+            if place.number >= 0
+            for at in (reference.start_byte,)
+        ]
+        unsure = [place for place, depends in held if depends]
+        if not unsure:
+            return bound.tier
+        # A function whose prototype stands without a condition is there, whichever of its bodies is.
+        kinds = {self.names.facts(place.path).symbols[place.number].kind in CALLABLES for place, _ in held}
+        return bound.tier if len(unsure) < len(held) and kinds == {True} else Tier.LIKELY
+
+    def _depends(self, where: str, defined: int, path: str, at: int) -> bool:
+        """Whether a definition is compiled under a condition that does not hold at the place of its use."""
+        conditions = self.names.facts(where).conditions_at(defined)
+        if not conditions:
+            return False
+        held = {each.text for each in self.names.facts(path).conditions_at(at)}
+        return any(each.text not in held for each in conditions)
 
     def known_meaning(self, path: str, reference: Reference) -> Bound | None:
         """Return what an indexer knows a use to mean; None where none knows."""
@@ -171,8 +203,14 @@ class Graph:
         if bound.elsewhere:
             return None
         if bound.places:
-            return bound.tier if any(self.importers.same(place, each) for each in bound.places) else None
+            return self._tier_at(place, bound)
         return Tier.NAME_ONLY
+
+    def _tier_at(self, place: Place, bound: Bound) -> Tier | None:
+        """Return the tier of a use with this binding; that it means something else needs a proof, and no guess."""
+        if any(self.importers.same(place, each) for each in bound.places):
+            return bound.tier
+        return None if bound.tier is Tier.PROVEN else Tier.NAME_ONLY
 
     def _tier_of_found(self, place: Place, found: FoundPlace) -> Tier | None:
         """Return the tier of a place that the text shows; a key or a string means anything unless an indexer knows."""
@@ -182,7 +220,7 @@ class Graph:
         bound = self.known_meaning(path, use) or UNBOUND
         if not bound.places:
             return Tier.NAME_ONLY
-        return bound.tier if any(self.importers.same(place, each) for each in bound.places) else None
+        return self._tier_at(place, bound)
 
     def _by_uniqueness(self, path: str, reference: Reference) -> Bound | None:
         """Bind a member of an unknown value to the only definition of its name; None when there is not exactly one."""
@@ -203,11 +241,11 @@ class Graph:
         symbol, *others = (each for each in facts.symbols if each.name == reference.name)
         if any(each.container != symbol.container for each in others):
             return None
+        if not self._are_close(path, where, symbol.container):
+            # That one definition has the name says nothing to a file that has no part in it.
+            return None
         if is_test(where) and not is_test(path):
             # A definition of the tests is not what the program calls.
-            return None
-        if reference.kind not in _INDEXED and not are_close(self.names.facts(path), self.names, where):
-            # A member that is only read has a common name more often than a method that is called.
             return None
         # `Promise.any` names a member of a class that is not in the snapshot, not of an unknown value.
         if receiver[0].isupper() and receiver.isidentifier() and not symbol.container.endswith(receiver):
@@ -216,6 +254,23 @@ class Graph:
             return None
         numbers = facts.inner.get((symbol.container, symbol.name), ())
         return Bound(Tier.LIKELY, tuple(Place(where, number) for number in numbers)) if numbers else None
+
+    def _are_close(self, path: str, where: str, around: str) -> bool:
+        """Whether a file can know a value of a class: one package, or an import leads from the one to the other.
+
+        Where imports are not resolved, a folder and what is in it are one package, and a file that names the class
+        knows it.
+        """
+        here, there = path.rpartition("/")[0], where.rpartition("/")[0]
+        if here == there:
+            return True
+        if not self.names.modules.family(path):
+            inner, outer = (here, there) if len(here) > len(there) else (there, here)
+            if outer and inner.startswith(f"{outer}/"):
+                return True
+            text = self.names.facts(path).text
+            return next(words(text, around.rpartition(".")[2].encode()), None) is not None
+        return self.names.has_part_in(path, where)
 
     def _the_only_file(self, name: str, family: str) -> str | None:
         """Return the only file of a language family that defines a name; None when there are several or none."""

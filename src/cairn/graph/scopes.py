@@ -32,18 +32,20 @@ class Tier(StrEnum):
 class Bound(NamedTuple):
     """The definitions that a use may mean.
 
-    Without places the meaning is unknown, or, if `elsewhere`, certainly not in the snapshot. `semantic` says that an
-    indexer knows the meaning.
+    Without places the meaning is unknown, or, if `elsewhere`, certainly not in the snapshot; if `foreign`, it is not in
+    the snapshot by a guess. `semantic` says that an indexer knows the meaning.
     """
 
     tier: Tier
     places: tuple[Place, ...] = ()
     elsewhere: bool = False
     semantic: bool = False
+    foreign: bool = False
 
 
 UNBOUND = Bound(Tier.NAME_ONLY)
 ELSEWHERE = Bound(Tier.NAME_ONLY, elsewhere=True)
+FOREIGN = Bound(Tier.NAME_ONLY, foreign=True)
 
 
 class Scopes:

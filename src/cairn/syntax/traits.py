@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from cairn.syntax.conditions import Condition
 from cairn.syntax.lexis import C_LIKE, Lexis
 from cairn.syntax.visibility import ALL, Visibility
 
@@ -91,6 +92,7 @@ class Traits:
         overruns: Whether a text would make the grammar write beyond one of its buffers.
 
         lexis: What comments and strings look like.
+        conditions: Finds the parts of a file that are compiled only under a condition; None where there are none.
         heads_say_all: The body of a function decides nothing outside of it: all types that others see are written down.
         visibility: Which definitions other files can see.
         constructors: The names of methods that are constructors.
@@ -137,7 +139,11 @@ class Traits:
         type_last: A declaration has the type after the name, without a sign between them.
         no_classes: Words in the place of a type that say nothing about the class.
 
-        common: Names of methods that every program calls: to be the only definition of such a name proves nothing.
+        derefs: Types whose values have the members of what they hold, as `Arc<T>` has those of `T`.
+        modules_are_no_values: A name that is called or read never means a module, which may have the name too.
+
+        common: Names of methods of well-known libraries, also of those for tests: to be the only definition of such a
+            name proves nothing.
         common_prefix: The prefix of names that the language itself calls.
         main: Which function begins a program.
         run_as_module: The name of the file that is run when its package is run.
@@ -152,6 +158,7 @@ class Traits:
     overruns: Callable[[bytes], bool] | None = None
 
     lexis: Lexis = C_LIKE
+    conditions: Callable[[bytes, str], tuple[Condition, ...]] | None = None
     heads_say_all: bool = False
     visibility: Visibility = ALL
     constructors: frozenset[str] = frozenset()
@@ -197,6 +204,8 @@ class Traits:
     type_first: bool = False
     type_last: bool = False
     no_classes: frozenset[str] = frozenset()
+    derefs: frozenset[str] = frozenset()
+    modules_are_no_values: bool = False
 
     common: frozenset[str] = frozenset()
     common_prefix: str = ""

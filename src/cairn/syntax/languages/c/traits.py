@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from cairn.syntax.conditions import directives
 from cairn.syntax.traits import Main, Traits, words
 from cairn.syntax.visibility import NOT_STATIC
 
 TRAITS = Traits(
     "c",
     visibility=NOT_STATIC,
+    conditions=directives,
     family="c",
     resolver="c",
     own=words("this (*this)"),

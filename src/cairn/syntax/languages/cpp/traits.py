@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cairn.syntax.languages.c.traits import TRAITS as C
 from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, CHARACTER, IN_QUOTES, Lexis
 from cairn.syntax.names import text_of
-from cairn.syntax.traits import ImportedName
+from cairn.syntax.traits import ImportedName, words
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -32,6 +32,7 @@ TRAITS = replace(
     queries=("cpp/query.scm", "c/query.scm"),
     import_tree=cpp_using,
     namespaces=True,
+    derefs=words("unique_ptr shared_ptr optional scoped_refptr intrusive_ptr scoped_ptr auto_ptr not_null"),
     bare_members=True,
     bare_outside=True,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cairn.core.types import Symbol
+from cairn.syntax.conditions import directives
 from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, CHARACTER, IN_QUOTES, IN_THREE_QUOTES, Lexis
 from cairn.syntax.traits import Main, Traits, words
 from cairn.syntax.visibility import OwnExports, Visibility, has_word
@@ -22,6 +23,7 @@ TRAITS = Traits(
     lexis=Lexis(
         (AFTER_SLASHES, BLOCK), (IN_THREE_QUOTES, r'\$?@\$?"(?:[^"]|"")*(?:"|\Z)', IN_QUOTES, CHARACTER), embeds=r"\{"
     ),
+    conditions=directives,
     heads_say_all=True,
     wheel="tree-sitter-c-sharp",
     visibility=Visibility(_csharp),
@@ -34,5 +36,8 @@ TRAITS = Traits(
 Add AddRange Any All Append Clear Close Contains ContainsKey Count Dispose Equals First FirstOrDefault Get GetHashCode
 GetType Insert Invoke Join Last Next Open Parse Push Pop Read Remove Replace Run Select Send Set Single Sort Split Start
 Stop Substring ToArray ToList ToString Trim TryGetValue Update Wait Where Write WriteLine
+AreEqual AreNotEqual AreSame Callback Contain DoesNotContain Empty Equal Fail False InRange IsAssignableFrom IsFalse
+IsInstanceOf IsInstanceOfType IsNotNull IsNull IsTrue IsType NotEmpty NotEqual NotNull NotSame Null Raises Received
+Returns ReturnsAsync Same Setup Should ShouldBe That Throws ThrowsAsync True Verify
 """),
 )

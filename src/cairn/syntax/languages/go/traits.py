@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cairn.syntax.conditions import platforms
 from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, CHARACTER, IN_QUOTES, RAW_IN_BACKTICKS, Lexis
 from cairn.syntax.names import text_of, unquote
 from cairn.syntax.traits import (
@@ -60,6 +61,7 @@ TRAITS = Traits(
         (RAW_IN_BACKTICKS, IN_QUOTES, CHARACTER),
         directives=r"//go:|//line |//export |\+build|[#;{]",
     ),
+    conditions=platforms,
     heads_say_all=True,
     visibility=CAPITAL,
     import_tree=go,
@@ -84,5 +86,9 @@ Printf Println Push Query RLock RUnlock Range Read ReadAll ReadAt ReadByte ReadF
 Reset Round RoundTrip Run Scan Seek ServeHTTP Set SetDeadline Shutdown Signal Size Skip Skipf Split Start Stat Stop
 Store String Sub Swap Sync Sys TempDir Text Truncate Type UTC Unix Unlock UnmarshalJSON UnmarshalText Unwrap Value
 Wait Warn With WithContext Write WriteAt WriteByte WriteHeader WriteRune WriteString WriteTo
+AnyTimes Assert AssertExpectations Contains EXPECT ElementsMatch Empty EqualError EqualValues ErrorAs ErrorContains
+ErrorIs Eventually Exactly Expect False Greater InDelta InEpsilon IsType JSONEq Nil NoError NotContains NotEmpty
+NotEqual NotNil NotPanics NotZero On Once PanicsWithError Parallel Regexp Require Same Setenv Should ShouldNot Subset
+Times To True Zero
 """),
 )

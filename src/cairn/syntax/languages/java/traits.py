@@ -47,5 +47,9 @@ accept add addAll also append apply asList build charAt clear close collect comp
 execute filter find first flatMap fold forEach format get getClass getMessage getName hashCode invoke isEmpty iterator
 join joinToString keySet last length let map name next of parse print println put read remove replace run set size
 sort split start startsWith stop stream submit substring toString trim use value valueOf values write zip
+after andReturn any anyString assertEquals assertFalse assertNotNull assertNull assertSame assertThat assertThrows
+assertTrue before containsExactly containsOnly doReturn doThrow eq expect extracting fail hasMessage hasSize isEqualTo
+isFalse isInstanceOf isNotEmpty isNotNull isNull isPresent isSameAs isTrue isZero mock never reset returns shouldBe
+shouldReturn shouldThrow spy then thenAnswer thenReturn thenThrow times verify verifyNoMoreInteractions when whenever
 """),
 )

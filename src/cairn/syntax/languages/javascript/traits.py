@@ -126,5 +126,12 @@ reduce reduceRight reject remove removeEventListener render repeat replace repla
 reverse search send set setAttribute setHeader shift slice some sort splice split start startsWith stop
 stopPropagation stringify substr substring test text then throw toBe toEqual toFixed toISOString toJSON toLowerCase
 toString toUpperCase trim trimEnd trimStart unshift update use valueOf values warn write
+after afterAll afterEach assert before beforeAll beforeEach calledOnce calledWith deepEqual describe doesNotThrow eq
+eql equal equals fail fn it mock mockClear mockImplementation mockReset mockResolvedValue mockRestore mockReturnValue
+not notEqual notStrictEqual ok rejects resolves restore returns should skip spyOn strictEqual stub throws to
+toBeCalled toBeCalledTimes toBeCalledWith toBeCloseTo toBeDefined toBeFalsy toBeGreaterThan toBeInstanceOf
+toBeLessThan toBeNull toBeTruthy toBeUndefined toContain toContainEqual toHaveBeenCalled toHaveBeenCalledTimes
+toHaveBeenCalledWith toHaveBeenLastCalledWith toHaveLength toHaveProperty toMatch toMatchInlineSnapshot toMatchObject
+toMatchSnapshot toReject toResolve toStrictEqual toThrow toThrowError
 """),
 )

@@ -44,5 +44,9 @@ TRAITS = Traits(
 add all append call close count create current each execute exists filter find first format get getMessage getName has
 insert isEmpty key keys last load map next open parse push read remove reset run save send set size start stop toArray
 update valid values write
+andReturn assertArrayHasKey assertContains assertCount assertEmpty assertEquals assertFalse assertGreaterThan
+assertInstanceOf assertIsArray assertNotEmpty assertNotNull assertNull assertSame assertStringContainsString
+assertTrue createMock expectException expectExceptionMessage expects fail getMock getMockBuilder method once setUp
+shouldBe shouldReceive shouldReturn tearDown times toBe toEqual will willReturn with
 """),
 )

@@ -68,5 +68,11 @@ removesuffix rename replace resolve result reverse rfind rglob rindex rjust rmdi
 search seek seekable send set setdefault sort span split splitlines start startswith stat stop strip sub sum swapcase
 symlink_to tell title to_bytes touch translate truncate union unlink update upper values wait warning with_name
 with_stem with_suffix writable write write_bytes write_text writelines zfill
+addCleanup approx assertAlmostEqual assertCountEqual assertDictEqual assertEqual assertFalse assertGreater assertIn
+assertIs assertIsInstance assertIsNone assertIsNot assertIsNotNone assertLess assertListEqual assertLogs
+assertNotEqual assertNotIn assertRaises assertRaisesRegex assertRegex assertTrue assert_any_call assert_called
+assert_called_once assert_called_once_with assert_called_with assert_has_calls assert_not_called fail fixture mark
+monkeypatch parametrize patch raises setUp setUpClass setattr skip skipTest skipif subTest tearDown tearDownClass
+warns xfail
 """),
 )

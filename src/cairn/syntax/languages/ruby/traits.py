@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from cairn.syntax.lexis import AFTER_HASH, IN_APOSTROPHES, IN_QUOTES, Lexis
+from cairn.syntax.lexis import IN_APOSTROPHES, IN_QUOTES, Lexis
 from cairn.syntax.traits import Traits, words
 
 TRAITS = Traits(
     "ruby",
     lexis=Lexis(
-        (AFTER_HASH, r"^=begin\b.*?^=end\b[^\n]*"), (IN_QUOTES, IN_APOSTROPHES), embeds=r"#\{", directives="@|typed:|#:"
+        (r"#(?!\{)[^\n]*", r"^=begin\b.*?^=end\b[^\n]*"),
+        (IN_QUOTES, IN_APOSTROPHES),
+        embeds=r"#\{",
+        directives="@|typed:|#:",
     ),
     constructors=words("initialize"),
     own=words("self"),
@@ -19,5 +22,11 @@ add all any? append call clear close collect count delete each each_with_index e
 get gsub include? index inject insert is_a? join keys last length map match max merge min name new next nil? open
 parse pop push puts read reduce reject replace respond_to? reverse run save select send set shift size sort sort_by
 split start stop strip sub sum to_a to_h to_i to_s to_sym update upcase uniq values write zip
+after allow and_call_original and_raise and_return and_yield around assert assert_empty assert_equal assert_in_delta
+assert_includes assert_instance_of assert_kind_of assert_match assert_nil assert_output assert_predicate assert_raises
+assert_respond_to assert_same assert_throws be be_a be_an be_empty be_falsey be_kind_of be_nil be_truthy be_within
+before context describe eq eql equal expect expects have_received it let match_array must_be must_be_empty must_be_nil
+must_be_same_as must_equal must_include must_match must_raise not_to once raise_error receive refute refute_equal
+returns should should_not stub stubs subject times to to_not twice with within wont_be wont_equal
 """),
 )

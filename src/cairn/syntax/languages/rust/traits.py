@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cairn.core.types import Symbol
+from cairn.syntax.conditions import attributes
 from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, CHARACTER, OVER_LINES, Lexis
 from cairn.syntax.names import text_of
 from cairn.syntax.traits import (
@@ -96,6 +97,7 @@ def _leaf(prefix: str, path: str, alias: str) -> ImportedName:
 TRAITS = Traits(
     "rust",
     lexis=Lexis((AFTER_SLASHES, BLOCK), (r'r(?P<raw>#{0,8})".*?(?:"(?P=raw)|\Z)', OVER_LINES, CHARACTER), embeds=r"\{"),
+    conditions=attributes,
     heads_say_all=True,
     visibility=Visibility(_pub),
     import_tree=rust_use,
@@ -108,11 +110,17 @@ TRAITS = Traits(
     modules_in_files=True,
     impls=True,
     types_are_names=True,
+    derefs=words(
+        "Arc Rc Box Ref RefMut Pin Cow MutexGuard RwLockReadGuard RwLockWriteGuard ManuallyDrop LazyLock LazyCell Lazy"
+        " CachePadded"
+    ),
+    modules_are_no_values=True,
     main=Main.AT_TOP,
     common=words("""
 as_bytes as_mut as_ref as_str borrow chars clone cloned cmp collect contains default deref drop eq err expect extend
 filter first flat_map fmt fold for_each from get hash insert into into_iter is_empty is_none is_some iter iter_mut
 join keys last len lock map map_err max min name new next ok ok_or or_else parse pop push read remove send set skip
 split take to_owned to_string trim try_from try_into unwrap unwrap_or unwrap_or_else values with write zip
+assert expect_call must_be returning returning_st returns times unwrap_none
 """),
 )

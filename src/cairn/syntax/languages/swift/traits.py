@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cairn.syntax.conditions import directives
 from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, IN_QUOTES, IN_THREE_QUOTES, Lexis
 from cairn.syntax.names import text_of
 from cairn.syntax.traits import ImportedName, Main, Traits, words
@@ -27,6 +28,7 @@ def swift(node: Node, data: bytes) -> Iterator[ImportedName]:
 TRAITS = Traits(
     "swift",
     lexis=Lexis((AFTER_SLASHES, BLOCK), (IN_THREE_QUOTES, IN_QUOTES), embeds=r"\\\("),
+    conditions=directives,
     visibility=NOT_PRIVATE,
     constructors=words("init"),
     import_tree=swift,
@@ -39,5 +41,6 @@ add append cancel close compactMap contains copy count dropFirst enumerated filt
 get hash index insert isEmpty joined last load lowercased map max min next open popLast prefix print read reduce
 remove removeAll removeFirst removeLast replace reset resume run send set sort sorted split start stop suffix update
 uppercased write
+be beFalse beNil beTrue equal expect fulfill setUp should tearDown to toEventually toNot waitForExpectations
 """),
 )
