@@ -86,9 +86,9 @@ def test_the_values_of_a_face_become_the_arguments_of_the_question() -> None:
         ({"max_tokens": 0}, InvalidQuery, "The number of tokens must be a whole number of at least 1."),
         ({"offset": -1}, InvalidQuery, "The number of results to pass over must be a whole number of at least 0."),
         ({"mode": "magic"}, UsageError, "There is no mode called 'magic'; there are hybrid, "),
-        ({"group": 7}, UsageError, "There is no group called '7'; there are file, symbol, none."),
-        ({"languages": "python"}, UsageError, "`languages` takes a list of texts."),
-        ({"include": 7}, UsageError, "`include` takes a list of texts."),
+        ({"group": 7}, InvalidQuery, "`group` takes a text, not int."),
+        ({"languages": "python"}, InvalidQuery, "`languages` takes a list of texts, not str."),
+        ({"include": 7}, InvalidQuery, "`include` takes a list of texts, not int."),
     ],
 )
 def test_a_value_that_is_no_value_of_its_option_is_refused(

@@ -84,9 +84,13 @@ def test_every_index_setting_is_in_the_fingerprint_of_the_index_or_of_the_ignore
     # To refuse twins is to refuse a run: what a row means stays the same.
     refusing = dataclasses.replace(NO_CONFIG, index=dataclasses.replace(index, collisions="refuse"))
     assert digest(refusing) == digest()
+    # How many files are indexed unasked says nothing of what a row means either.
+    asking = dataclasses.replace(NO_CONFIG, index=dataclasses.replace(index, ask_above=7))
+    assert digest(asking) == digest()
+    assert ignore_fingerprint([], asking) == ignore_fingerprint([], NO_CONFIG)
     # A setting that is added later must be put into one of the two, and into this test.
     assert {field.name for field in dataclasses.fields(index)} == {
-        *("collisions", "submodules", "untracked", "types"),
+        *("ask_above", "collisions", "submodules", "untracked", "types"),
         *("include", "exclude", "allow_sensitive"),
     }
 
