@@ -113,7 +113,7 @@ def test_a_server_that_is_started_at_home_serves_nothing_by_that(tmp_path: Path,
 
 
 def test_without_any_folder_the_call_says_that_a_path_is_missing(agent: Agent) -> None:
-    with pytest.raises(InvalidRequest, match="there is none yet"):
+    with pytest.raises(InvalidRequest, match="no folder is served by itself"):
         Allowed(agent.environ).resolve(None)
 
 

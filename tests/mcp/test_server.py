@@ -194,7 +194,7 @@ def test_the_gate_of_what_was_never_indexed(agent: Agent) -> None:
 
 def test_the_gate_of_what_was_cleared(indexed: Agent) -> None:
     calls: list[Call] = [*GATED, ("manage_index", {"action": "sync"})]
-    answers = asked(indexed.desk, [("manage_index", {"action": "clear"}), *calls])[1:]
+    answers = asked(indexed.desk, [("manage_index", {"action": "clear", "force": True}), *calls])[1:]
     assert {(one["status"], one["reason"]) for one in answers} == {("not_indexed", "not_indexed")}
     golden("cleared", calls, answers, indexed)
 

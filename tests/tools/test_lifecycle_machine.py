@@ -255,7 +255,7 @@ class Life(RuleBasedStateMachine):
     def manage(self, fault: Fault | None, action: str) -> None:
         before, expected, store = self.truth(self.store), self.expected(), self.store
         with self.trouble.during(fault):
-            answer = self.agent.ask("manage_index", action=action)
+            answer = self.agent.ask("manage_index", action=action, force=action == "clear")
             self.settled()
         fired = self.trouble.fired > 0
         after = self.truth(store)

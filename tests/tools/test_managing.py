@@ -16,7 +16,7 @@ from tests.support.waiting import PATIENCE
 
 
 def manage(agent: Agent, action: str, **more: Any) -> dict[str, Any]:
-    return agent.ask("manage_index", action=action, **more)
+    return agent.ask("manage_index", action=action, **({"force": True} if action == "clear" else {}) | more)
 
 
 @conforms("001.CRE2")

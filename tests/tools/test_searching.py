@@ -69,7 +69,7 @@ def test_what_is_not_indexed_for_a_reason_is_not_indexed_by_a_search(
 ) -> None:
     if case == "cleared":
         agent.index()
-        agent.ask("manage_index", action="clear")
+        agent.ask("manage_index", action="clear", force=True)
     if case == "settings":
         agent.settings("[search]\nauto_index = false\n")
     if case == "failed":

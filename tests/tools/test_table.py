@@ -141,7 +141,7 @@ def test_only_the_codebase_that_is_indexed_is_closed(indexed: Agent, tmp_path: P
         other.mkdir()
         (other / "lease.py").write_text(LEASE)
         others.append(other)
-    indexed.settings("[serve]\nallowed_roots = [" + ", ".join(f'"{one}"' for one in others) + "]\n")
+    indexed.settings("[serve]\nmanaged_roots = [" + ", ".join(f'"{one}"' for one in others) + "]\n")
     for other in others:
         indexed.index(other)
     with indexed.writing(RunKind.REINDEX, others[1]):
@@ -171,7 +171,7 @@ def test_the_three_reasons_stand_at_the_three_gates_and_nowhere_else(indexed: Ag
     answer = indexed.ask("find_symbol", name="Lease")
     found[answer["status"]] = answer["reason"]
     (indexed.tree / ".cairn.toml").unlink()
-    indexed.ask("manage_index", action="clear")
+    indexed.ask("manage_index", action="clear", force=True)
     answer = indexed.ask("find_symbol", name="Lease")
     found[answer["status"]] = answer["reason"]
     pairs = {"not_ready": "indexing", "requires_reindex": "requires_reindex", "not_indexed": "not_indexed"}

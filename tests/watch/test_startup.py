@@ -122,7 +122,7 @@ def test_the_model_is_remembered_when_the_index_is_cleared(indexed: Agent) -> No
         return entry.embedding_model
 
     before = remembered()
-    indexed.ask("manage_index", action="clear", path=str(indexed.tree))
+    indexed.ask("manage_index", action="clear", force=True, path=str(indexed.tree))
     assert before is not None
     assert remembered() == before
 
@@ -225,7 +225,7 @@ def test_a_server_makes_no_index_that_is_for_somebody_to_ask_for(
         agent.settings("[index]\nask_above = 1\n")
     elif why == "cleared":
         agent.index()
-        agent.ask("manage_index", action="clear", path=root)
+        agent.ask("manage_index", action="clear", force=True, path=root)
     else:
         with monkeypatch.context() as broken:
             broken.setattr("cairn.sync.catchup.CatchUp.go", _refused)

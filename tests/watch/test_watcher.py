@@ -329,7 +329,7 @@ def test_status_tells_a_catch_up_from_a_full_run_and_how_many_files_it_has(
 
 
 def test_what_was_cleared_is_neither_watched_nor_filled(server: Server) -> None:
-    server.agent.ask("manage_index", action="clear", path=server.root)
+    server.agent.ask("manage_index", action="clear", force=True, path=server.root)
     server.watching.add(server.root)
     assert server.watching.caught_up(server.root, PATIENCE)
     assert server.watching.state() == {}
@@ -338,7 +338,7 @@ def test_what_was_cleared_is_neither_watched_nor_filled(server: Server) -> None:
 
 def test_what_is_cleared_while_it_is_watched_is_let_go(server: Server) -> None:
     server.start()
-    server.agent.ask("manage_index", action="clear", path=server.root)
+    server.agent.ask("manage_index", action="clear", force=True, path=server.root)
     (server.tree / "b.py").write_text("x = 1\n")
     server.until(lambda: server.watching.state() == {})
     assert server.texts() == {}

@@ -1,5 +1,7 @@
 """Decide which folders an agent may use: served folders, folders that the user allows, and indexed ones.
 
+The index of a folder is changed only where the folder is served, or where the user's settings list it for that.
+
 A path is resolved completely before it is compared, so no link leads out of these folders. The root of the disk, a home
 folder and folders of the system are refused, whoever allows them.
 """
@@ -11,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cairn.ask.prepare import unwanted
 from cairn.ask.session import Target
-from cairn.core.config import cairn_home, load_config, read_user_config, user_config_path
+from cairn.core.config import ServeConfig, cairn_home, load_config, read_user_config, user_config_path
 from cairn.core.types import Root
-from cairn.errors import CairnError, InvalidRequest, PathNotFound, RootNotAllowed, StoreError
+from cairn.errors import CairnError, InvalidRequest, PathNotFound, RootNotAllowed, RootNotManaged, StoreError
 from cairn.source.root import find_root, path_key, printable, relative_to_root
 from cairn.sync.codebase import codebase_at
 from cairn.sync.inventory import inventory
@@ -32,7 +34,7 @@ class Allowed:
     def resolve(self, path: str | None) -> Target:
         """Return the codebase that holds this path and the part of it that is meant; without a path, the first served.
 
-        Raises `RootNotAllowed`, which names the folders that may be used; a path outside them is not even looked for.
+        Raises `RootNotAllowed`, which names the folders that are served; a path outside is not even looked for.
         """
         asked = self._first_served() if path is None else path
         full = self._real(asked)
@@ -50,6 +52,16 @@ class Allowed:
             raise self._refused(asked)
         inside = relative_to_root(root, full, root.path)
         return Target(asked, codebase_at(root, self._environ), (path_key(inside),) if inside else ())
+
+    def managed(self, path: str | None) -> Target:
+        """Return the codebase of this path as `resolve` does, when a call may change its index.
+
+        Raises `RootNotManaged` where it is neither served nor in `managed_roots` of the user's settings.
+        """
+        target = self.resolve(path)
+        if not any(_holds(root, target.codebase.root.path) for root in self._managed()):
+            raise RootNotManaged(path=_shown(target.asked), roots=self._named())
+        return target
 
     def roots(self) -> tuple[str, ...]:
         """Return all folders that may be used, each once."""
@@ -72,7 +84,7 @@ class Allowed:
             return served
         if self._served:
             return self._served[0]
-        raise InvalidRequest(field="path", why=f"it is missing, and no folder is served by itself; {self._named()}")
+        raise InvalidRequest(field="path", why="it is missing, and no folder is served by itself")
 
     def _real(self, path: str) -> str:
         if not path or "\0" in path:
@@ -94,10 +106,21 @@ class Allowed:
 
     def _by_hand(self) -> Iterator[str]:
         yield from self._by_service()
+        settings = self._settings()
+        yield from self._written((*settings.managed_roots, *settings.allowed_roots))
+
+    def _managed(self) -> Iterator[str]:
+        yield from self._by_service()
+        yield from self._written(self._settings().managed_roots)
+
+    def _settings(self) -> ServeConfig:
         user = read_user_config(self._environ)
-        settings = load_config(None, user.data, user_file=user_config_path(self._environ), user_alone=user.alone)
+        return load_config(None, user.data, user_file=user_config_path(self._environ), user_alone=user.alone).serve
+
+    def _written(self, folders: Sequence[str]) -> Iterator[str]:
+        """Yield the roots of folders that the user's settings name."""
         own = self._environ.get("HOME") or os.path.expanduser("~")
-        for folder in settings.serve.allowed_roots:
+        for folder in folders:
             written = os.path.join(own, folder[2:]) if folder.startswith("~/") else folder
             yield _effective(written) or os.path.realpath(written)
 
@@ -119,10 +142,11 @@ class Allowed:
                 yield store.root
 
     def _named(self) -> str:
-        roots = self.roots()
+        """What is served, for a refusal. Folders that are allowed or indexed are other projects: they are not named."""
+        roots = tuple(dict.fromkeys(self._by_service()))
         more = f" and {len(roots) - _MOST_NAMED} more" if len(roots) > _MOST_NAMED else ""
         listed = ", ".join(map(_shown, roots[:_MOST_NAMED])) + more
-        return f"allowed are {listed}" if roots else "there is none yet"
+        return f"served is {listed}" if roots else "none is served by itself"
 
     def _refused(self, path: str) -> RootNotAllowed:
         return RootNotAllowed(path=_shown(path), roots=self._named())

@@ -290,10 +290,12 @@ class SearchConfig:
 class ServeConfig:
     """Folders that agents may use besides the served one and the indexed ones, and the settings of the daemon.
 
+    In `managed_roots` they may also change indexes, as they may in the served one.
     With `auto_watch` a server watches the codebases that it serves; without it catches up once, when it starts.
     """
 
     allowed_roots: tuple[str, ...] = ()
+    managed_roots: tuple[str, ...] = ()
     auto_watch: bool = True
     daemon: str = DAEMON[0]
     idle_seconds: int = limits.DAEMON_IDLE_SECONDS
@@ -569,6 +571,7 @@ _USER_KEYS: Tables = {
     "search": {"auto_index": boolean, "catchup_reads": one_of(*CATCHUP_READS)},
     "serve": {
         "allowed_roots": list_of(folder),
+        "managed_roots": list_of(folder),
         "auto_watch": boolean,
         "daemon": one_of(*DAEMON),
         "idle_seconds": from_one_to(limits.MAX_DAEMON_IDLE_SECONDS),

@@ -26,6 +26,7 @@ The tree, each error with its exit status:
         TokenUnfit 1
         InvalidRequest 2
         RootNotAllowed 2
+        RootNotManaged 2
         UsageError 2
             BadContinuation 2
             BatchUnreadable 2
@@ -163,6 +164,7 @@ from cairn.errors.serving import (
     InvalidRequest,
     McpMissing,
     RootNotAllowed,
+    RootNotManaged,
     SocketTaken,
     TokenUnfit,
 )
@@ -274,6 +276,7 @@ __all__ = [
     "RootNotAFolder",
     "RootNotAllowed",
     "RootNotFound",
+    "RootNotManaged",
     "RootNotUtf8",
     "RootUnreadable",
     "SemanticBusy",

@@ -18,10 +18,22 @@ class InvalidRequest(CairnError):
 class RootNotAllowed(CairnError):
     """{path} is not in a folder that an agent may use ({roots}).
 
-    Ask about one of these; the user can add folders under `[serve]` in their own config.toml.
+    Ask about a folder that is served or indexed; the user can add others as `allowed_roots` under `[serve]` in their
+    own config.toml.
     """
 
     code = "root_not_allowed"
+    exit_status = 2
+
+
+class RootNotManaged(CairnError):
+    """The index of {path} is read here and not changed ({roots}).
+
+    Ask the user to run the command there, or to add the folder as `managed_roots` under `[serve]` in their own
+    config.toml.
+    """
+
+    code = "root_not_managed"
     exit_status = 2
 
 

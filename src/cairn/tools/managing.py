@@ -12,7 +12,7 @@ from cairn.ask.runs import Action, Patience, Run, retry_after_ms
 from cairn.ask.session import Target
 from cairn.ask.workspace import Workspace
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
-from cairn.errors import CairnError, Cancelled, NotIndexed, StoreBusy
+from cairn.errors import CairnError, Cancelled, InvalidRequest, NotIndexed, StoreBusy
 from cairn.sync.report import RunReport
 from cairn.tools.reading import index_status
 
@@ -21,8 +21,10 @@ def manage_index(workspace: Workspace, arguments: Mapping[str, Any], patience: P
     """Do something to an index, or say where it stands. Only one run is at work on a codebase."""
     if arguments["action"] == "status":
         return _standing(workspace, workspace.pool.allowed.resolve(arguments.get("path")))
-    target = workspace.pool.allowed.resolve(arguments.get("path"))
+    target = workspace.pool.allowed.managed(arguments.get("path"))
     action = Action(arguments["action"])
+    if action is Action.CLEAR and not arguments["force"]:
+        raise InvalidRequest(field="force", why="it is missing, and clear empties the index; ask the user first")
     if action is Action.CREATE and arguments["force"]:
         action = Action.REINDEX
     if action is Action.SYNC and (closed := _nothing_to_sync(workspace, target)) is not None:

@@ -118,7 +118,7 @@ TOOLS: tuple[Tool, ...] = (
                 required=True,
             ),
             PATH,
-            Option(name="force", type=Flag(), help="with create: build anew although there is an index"),
+            Option(name="force", type=Flag(), help="build anew over an index; clear needs it"),
             Option(name="allow_degraded", type=Flag(), help="publish without the files that cannot be indexed"),
         ),
         manage_index,
