@@ -14,6 +14,7 @@ from cairn.ask.allowed import Allowed
 from cairn.ask.runs import Action
 from cairn.ask.workspace import Workspace
 from cairn.tools.table import NAMES, call
+from tests.hostile.test_bare import PASSWORD, bare
 from tests.mcp.test_http import posted, running
 from tests.support.servers import HELLO, LEASE, READY, Agent, Mcp, no_daemon_left
 
@@ -49,8 +50,9 @@ def others(indexed: Agent, parsed_here: None) -> tuple[Path, Path]:
 
 
 def made_up_of(agent: Agent) -> dict[str, bytes]:
-    """The files of the index of `payroll`."""
-    return {name: data for name, data in agent.kept().items() if name.startswith("data/payroll")}
+    """The sealed files of the index of `payroll`, and which of them is the index."""
+    sealed = {"segments", "snapshots", "generations"}
+    return {name: data for name, data in agent.kept().items() if "payroll" in name and sealed & {*name.split("/")}}
 
 
 @contextmanager
@@ -134,3 +136,13 @@ def test_no_refusal_of_any_tool_names_another_project(indexed: Agent, others: tu
             told = json.dumps(indexed.ask(tool, **{**needed, "path": path}))
             assert '"error"' in told, (tool, path)
             assert not any(str(other) in told for other in (*others, allowed)), (tool, path)
+
+
+def test_an_agent_that_asks_about_a_bare_repository_is_told_what_it_is(indexed: Agent) -> None:
+    alone = bare(indexed.tree.parent / "alone.git", "clone")
+    indexed.settings(f'[serve]\nmanaged_roots = ["{alone.parent}"]\n')
+    with over_pipe(indexed, "--offline") as ask:
+        for tool, more in (("search_codebase", {"query": "deploy"}), ("manage_index", {"action": "create"})):
+            told = ask(tool, path=str(alone), **more)
+            assert told["error"]["code"] == "root_is_bare", told
+            assert PASSWORD not in json.dumps(told)

@@ -20,7 +20,7 @@ from cairn.cli.output import Output, counted, sized
 from cairn.core.config import cairn_home
 from cairn.core.limits import MAX_ENVELOPE_BYTES, STORE_UNUSED_DAYS
 from cairn.core.text import plain
-from cairn.errors import CairnError, IndexDrifted, NoValidSnapshot, SourceError, UsageError
+from cairn.errors import CairnError, IndexDrifted, NoValidSnapshot, RootIsBare, SourceError, UsageError
 from cairn.semantic.database import SemanticDatabase
 from cairn.source.root import printable
 from cairn.store import RepairPlan, RepairScope
@@ -438,7 +438,7 @@ def _here(folder: str, home: str) -> tuple[str | None, frozenset[str]]:
     """
     try:
         codebase = open_codebase(folder, os.environ)
-    except SourceError:
+    except (SourceError, RootIsBare):
         return None, frozenset()
     return codebase.root.path, frozenset({place_of(codebase, home).store_id})
 

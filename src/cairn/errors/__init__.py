@@ -32,6 +32,7 @@ The tree, each error with its exit status:
             BatchUnreadable 2
             InvalidPattern 2
             InvalidQuery 2
+            RootIsBare 2
             RootNotUtf8 2
         IndexNotReadyError 19
             NotIndexed 10
@@ -124,6 +125,7 @@ from cairn.errors.asking import (
     NotIndexed,
     QueryTimeout,
     RequiresReindex,
+    RootIsBare,
     RootNotUtf8,
     StoreBusy,
     Unsupported,
@@ -273,6 +275,7 @@ __all__ = [
     "PublishRefused",
     "QueryTimeout",
     "RequiresReindex",
+    "RootIsBare",
     "RootNotAFolder",
     "RootNotAllowed",
     "RootNotFound",

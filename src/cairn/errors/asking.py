@@ -24,6 +24,15 @@ class RootNotUtf8(UsageError):
     code = "root_not_utf8"
 
 
+class RootIsBare(UsageError):
+    """The folder {path} is a bare git repository: it holds files of git and none of a work tree.
+
+    Clone it (`git clone PATH`), and index the clone.
+    """
+
+    code = "root_is_bare"
+
+
 class InvalidQuery(UsageError):
     """{problem}
 

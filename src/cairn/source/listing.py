@@ -36,7 +36,7 @@ from cairn.core.config import REPO_CONFIG_NAME
 from cairn.core.limits import RACY_WINDOW_NS, REHASH_FRACTION
 from cairn.core.types import FileStat, Skip, SkipReason
 from cairn.source.beneath import Tree
-from cairn.source.walk import CAIRNIGNORE, GITIGNORE, is_repository
+from cairn.source.walk import CAIRNIGNORE, GITIGNORE, may_be_repository, repository_at
 
 # What is recorded of a name, one byte each. A link to a folder is not a folder.
 _STAT, _ENTERED, _ONLY_NAME, _ONLY_NAME_FOLDER = b"sdnD"
@@ -103,7 +103,7 @@ class ListingRecorder:
             # Gone since it was listed, or from a time beyond the year 2262. No file has a tuple of zeros, so this
             # folder will never compare as the same.
             stats = bytes(kinds.count(_STAT) * _ONE_STAT.size)
-        state = _LISTED_WITH_GIT if raw and ".git" in names else _LISTED
+        state = _LISTED_WITH_GIT if raw and may_be_repository(names) else _LISTED
         self._folders.append(FolderListing(raw, state, os.fsencode("\0".join(names)), kinds, stats))
 
     def nested(self, raw: bytes) -> None:
@@ -193,7 +193,7 @@ def _stats(entries: Iterable[os.DirEntry[str]]) -> _Stats:
 def _is_same(tree: Tree, folder: FolderListing) -> bool:
     raw, state = folder.raw, folder.state
     if state == _NESTED:
-        return is_repository(tree, raw)
+        return repository_at(tree, raw) is not None
     try:
         descriptor = tree.open_folder(raw)
     except OSError as problem:
@@ -208,7 +208,7 @@ def _is_same(tree: Tree, folder: FolderListing) -> bool:
     finally:
         os.close(descriptor)
     # A `.git` that was no repository may have become one without a trace in the listing of the folder.
-    return state == _LISTED or not is_repository(tree, raw)
+    return state == _LISTED or repository_at(tree, raw) is None
 
 
 def _holds_same(folder: FolderListing, entries: list[os.DirEntry[str]]) -> bool:

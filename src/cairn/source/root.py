@@ -16,9 +16,21 @@ from typing import NoReturn
 
 from cairn.core.limits import KIB
 from cairn.core.types import Candidate, Root
-from cairn.errors import BadPathKey, PathOutsideRoot, RootNotAFolder, RootNotFound, RootUnreadable, SourceError
+from cairn.errors import (
+    BadPathKey,
+    PathOutsideRoot,
+    RootIsBare,
+    RootNotAFolder,
+    RootNotFound,
+    RootUnreadable,
+    SourceError,
+)
 from cairn.source.beneath import Tree, root_trouble
 
+# What git's own folder holds, and so a bare repository.
+BARE_NAMES = ("HEAD", "objects", "refs")
+_HEAD = re.compile(rb"ref:[ \t]*refs/[^\0\n]+\n?|[0-9a-f]{40}(?:[0-9a-f]{24})?\n?")
+_HEAD_BYTES = 4 * KIB
 _GITDIR = b"gitdir:"
 _GITDIR_BYTES = 8 * KIB
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
@@ -28,7 +40,8 @@ _HEX = re.compile(r"[0-9a-f]{16,}")
 def find_root(requested: str) -> Root:
     """Return the git top level that holds the folder, else the folder itself, with every link resolved.
 
-    git itself is not asked: a repository's own `core.worktree` could move its answer to any folder of the machine.
+    A bare repository has no files of its own and is refused. git itself is not asked: a repository's own
+    `core.worktree` could move its answer to any folder of the machine.
     """
     try:
         # First of all, because an empty request is no folder, but its real path would be the current one.
@@ -50,6 +63,7 @@ def find_root(requested: str) -> Root:
     while not _holds_git(top, owners):
         parent = os.path.dirname(top)
         if parent == top:
+            _refuse_bare(folder, owners)
             return _readable(Root(folder, is_git=False))
         top = parent
     return _readable(Root(top, is_git=True))
@@ -63,12 +77,26 @@ def repository_roots(folder: str) -> tuple[str, ...]:
     """
     try:
         root = find_root(folder)
-    except SourceError:
+    except (SourceError, RootIsBare):
         return ()
     if not root.is_git:
         return ()
     outer = _outer_root(os.path.join(root.path, ".git"))
     return (root.path,) if outer is None else (root.path, outer)
+
+
+def is_bare(tree: Tree, above: bytes = b"") -> bool:
+    """Whether a folder of a tree is the folder of a git repository itself; `above` is its raw path with a slash."""
+    try:
+        if not all(stat.S_ISDIR(tree.lstat(above + name.encode()).st_mode) for name in BARE_NAMES[1:]):
+            return False
+        head = above + BARE_NAMES[0].encode()
+        if stat.S_ISLNK(tree.lstat(head).st_mode):
+            # So it was before git 1.5.
+            return tree.read_link(head).startswith(b"refs/")
+        return _HEAD.fullmatch(tree.read_small(head, _HEAD_BYTES) or b"") is not None
+    except (OSError, SourceError):
+        return False
 
 
 def path_key(raw: bytes) -> str:
@@ -186,6 +214,22 @@ def _holds_git(folder: str, owners: set[int]) -> bool:
     except (OSError, SourceError):
         # A `.git` that cannot be looked at makes no folder a work tree.
         return False
+
+
+def _refuse_bare(folder: str, owners: set[int]) -> None:
+    """Raise `RootIsBare` when a folder that is in no work tree is a bare repository of these owners, or lies in one."""
+    top = folder
+    while os.path.dirname(top) != top:
+        try:
+            # The look costs a descriptor, which nearly no folder needs.
+            if os.stat(os.path.join(top, BARE_NAMES[1])).st_uid in owners:
+                with Tree(Root(top, is_git=False)) as tree:
+                    if is_bare(tree):
+                        raise RootIsBare(path=_shown(top))
+        except (OSError, RootUnreadable):
+            # What cannot be looked at is no repository that anybody could index.
+            pass
+        top = os.path.dirname(top)
 
 
 def _outer_root(marker: str) -> str | None:

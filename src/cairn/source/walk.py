@@ -13,7 +13,7 @@ import os
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from operator import attrgetter
 from typing import NamedTuple, Protocol
 
@@ -25,7 +25,7 @@ from cairn.core.types import Candidate, FileStat, IgnoreFile, Skip, SkipReason, 
 from cairn.errors import OUR_TROUBLE
 from cairn.source.beneath import Tree
 from cairn.source.ignore import GlobSet, IgnoreRule, IgnoreStack, RuleSet, parse_rules
-from cairn.source.root import find_collisions, path_key_ci
+from cairn.source.root import BARE_NAMES, find_collisions, is_bare, path_key_ci
 
 GITIGNORE = ".gitignore"
 CAIRNIGNORE = ".cairnignore"
@@ -166,8 +166,8 @@ class _Walker:
             with os.scandir(descriptor) as listing:
                 entries = list(listing)
             names = {entry.name for entry in entries}
-            if raw and ".git" in names and is_repository(self.tree, raw[:-1]):
-                self.skips.append(Skip(raw[:-1], SkipReason.NESTED_REPOSITORY, folder=True))
+            if raw and (own := repository_at(self.tree, raw[:-1], names)) is not None:
+                self.skips.append(Skip(raw[:-1], own, folder=True))
                 if self.recorder is not None:
                     self.recorder.nested(raw[:-1])
                 return []
@@ -325,8 +325,25 @@ class _Walker:
         )
 
 
-def is_repository(tree: Tree, raw: bytes) -> bool:
-    """Whether this folder is a repository of its own. A `.git` that git would not accept does not make it one."""
+def may_be_repository(names: Collection[str]) -> bool:
+    """Whether a folder with these names may be a repository of its own, a bare one among them."""
+    return ".git" in names or all(name in names for name in BARE_NAMES)
+
+
+def repository_at(tree: Tree, raw: bytes, names: Collection[str] | None = None) -> SkipReason | None:
+    """Return the reason to leave a folder alone that is a repository of its own; None for every other folder.
+
+    A `.git` that git would not accept does not make it one. A bare repository is no source: its files are those of git,
+    and its settings may hold the password of a server. `names`, when known, spare most folders a look.
+    """
+    if names is not None and not may_be_repository(names):
+        return None
+    if _has_git(tree, raw):
+        return SkipReason.NESTED_REPOSITORY
+    return SkipReason.VCS_INTERNAL if is_bare(tree, raw + b"/") else None
+
+
+def _has_git(tree: Tree, raw: bytes) -> bool:
     pointer = tree.read_small(raw + b"/.git", 1024)
     if pointer is not None:
         return pointer.startswith(b"gitdir:")
