@@ -17,7 +17,7 @@ BUDGETS: Mapping[str, tuple[float, float]] = {
     ".": (15, 300),
     "answer": (12, 300),
     "ask": (30, 300),
-    "bench": (4, 300),
+    "bench": (12, 300),
     "cli": (65, 300),
     "compat": (2, 300),
     "core": (8, 300),
