@@ -18,9 +18,10 @@ from cairn.ask.values import Miss
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_REFERENCES
 from cairn.core.types import ReferenceKind
 from cairn.errors import Ambiguous, NotFound, Unsupported
+from cairn.graph.heirs import IMPLEMENTATION, OVERRIDE
 from cairn.graph.occurrences import READ, STRING, VALUE, WRITE
 from cairn.graph.scopes import Tier
-from cairn.graph.uses import IMPORT, Use, Uses
+from cairn.graph.uses import IMPORT, Use, UseRole, Uses
 from cairn.search.continuation import decode
 from cairn.sync.status import State
 from tests.answer.test_envelope import MANY, WILD, valid
@@ -67,7 +68,9 @@ def test_there_is_no_golden_file_without_its_example() -> None:
 def test_the_schema_knows_every_kind_of_use_and_every_tier() -> None:
     schema = load_schema("cairn.refs/1")
     use = schema["$defs"]["use"]["properties"]
-    assert use["kind"]["enum"] == [IMPORT, *(kind.value for kind in ReferenceKind), READ, VALUE, WRITE, STRING]
+    kinds = [IMPORT, *(kind.value for kind in ReferenceKind), READ, VALUE, WRITE, STRING, OVERRIDE, IMPLEMENTATION]
+    assert use["kind"]["enum"] == kinds
+    assert set(kinds) == {role.value for role in UseRole}
     assert use["tier"]["enum"] == [tier.value for tier in Tier]
     assert schema["properties"]["results"]["maxItems"] == MAX_REFERENCES
     assert schema["$defs"]["candidate"] == load_schema("cairn.symbol/1")["$defs"]["candidate"]

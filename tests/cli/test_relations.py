@@ -61,18 +61,18 @@ def test_the_definition_comes_first_then_who_uses_it_then_who_imports_it(tree: P
     found = ask("refs", "Lease")
     assert found.stdout == (
         "src/lease.py:1  Lease (class)\n"
-        "src/app.py:4  def run(lease: Lease, other):  (type in run, proven)\n"
-        "src/app.py:1  from lease import Lease, take  (import, proven)\n"
+        "src/app.py:4:16  def run(lease: Lease, other):  (type in run, proven)\n"
+        "src/app.py:1:1  from lease import Lease, take  (import, proven)\n"
     )
-    assert found.stderr == "1 use (1 proven, 0 likely), 1 import.\n"
+    assert found.stderr == "1 use (1 proven, 0 likely), 1 import. By role: 1 type, 1 import.\n"
 
 
 def test_what_is_not_sure_is_listed_last_or_counted_on_request(tree: Path) -> None:
     found = ask("refs", "Lease.steal", "--min-tier", "likely")
     assert found.stdout == (
         "src/lease.py:2  Lease.steal (method)\n"
-        "src/app.py:5  lease.steal(1)  (call in run, likely)\n"
-        "src/lease.py:3  return self.steal(victim)  (call in Lease.steal, proven)\n"
+        "src/app.py:5:11  lease.steal(1)  (call in run, likely)\n"
+        "src/lease.py:3:21  return self.steal(victim)  (call in Lease.steal, proven)\n"
     )
     assert found.stderr == (
         "2 uses (1 proven, 1 likely), 0 imports. "
@@ -80,7 +80,7 @@ def test_what_is_not_sure_is_listed_last_or_counted_on_request(tree: Path) -> No
         "1 place with this name means something else.\n"
     )
     listed = ask("refs", "Lease.steal")
-    assert listed.stdout == f"{found.stdout}src/app.py:6  other.steal(2)  (call in run, name_only)\n"
+    assert listed.stdout == f"{found.stdout}src/app.py:6:11  other.steal(2)  (call in run, name_only)\n"
     assert "lists them" not in listed.stderr
     assert "likely)" not in ask("refs", "Lease.steal", "--min-tier", "proven").stdout
 
@@ -98,7 +98,7 @@ def test_where_a_value_is_only_read_is_a_use_too(tree: Path) -> None:
     assert ask("sync", "-q").status == 0
     line = LEASE.count("\n") + 3
     found = ask("refs", "LIMIT")
-    shown = f"src/lease.py:{line}  print(LIMIT)  # no LIMIT  (value, proven)\n"
+    shown = f"src/lease.py:{line}:7  print(LIMIT)  # no LIMIT  (value, proven)\n"
     assert found.stdout == f"src/lease.py:1  LIMIT (constant)\n{shown}"
     assert found.stderr == "1 use (1 proven, 0 likely), 0 imports.\n"
     assert answer("refs", "LIMIT")["counts"]["mentions"] == 1
@@ -109,8 +109,8 @@ def test_a_definition_is_named_from_where_one_stands(tree: Path, monkeypatch: py
     for arguments in (("lease.py:6",), ("src/lease.py:6",), ("take", "--file", "lease.py")):
         assert ask("refs", *arguments).stdout.splitlines() == [
             "lease.py:6  take (function)",
-            "app.py:7  take()  (call in run, proven)",
-            "app.py:1  from lease import Lease, take  (import, proven)",
+            "app.py:7:5  take()  (call in run, proven)",
+            "app.py:1:1  from lease import Lease, take  (import, proven)",
         ]
     monkeypatch.chdir("/")
     assert ask("refs", "src/lease.py:6", "--root", str(tree)).status == 0
@@ -140,7 +140,7 @@ def test_what_would_steer_a_terminal_is_shown_instead(tree: Path) -> None:
     (tree / "src" / "evil.py").write_text("def evil(): ...\nevil()  # \x1b[31m\u202e\n")
     assert ask("sync", "-q").status == 0
     found = ask("refs", "evil")
-    assert "src/evil.py:2  evil()  # \\x1b[31m\\u202e  (call, proven)\n" in found.stdout
+    assert "src/evil.py:2:1  evil()  # \\x1b[31m\\u202e  (call, proven)\n" in found.stdout
     assert "\x1b" not in ask("refs", "evil", "--json").stdout
 
 
@@ -161,7 +161,10 @@ def test_a_hostile_name_ends_in_one_sentence(tree: Path, name: bytes) -> None:
 def test_the_answer_has_the_published_shape(tree: Path) -> None:
     value = answer("refs", "Lease.steal", "--min-tier", "name_only")
     assert (value["schema"], value["status"], value["path"]) == ("cairn.refs/1", "ok", "Lease.steal")
-    assert value["counts"] == {"imports": 0, "proven": 1, "likely": 1, "nameOnly": 1, "elsewhere": 1, "mentions": 0}
+    assert value["counts"] == {"imports": 0, "proven": 1, "likely": 1, "nameOnly": 1, "elsewhere": 1} | {
+        "mentions": 0,
+        "roles": {"call": 3},
+    }
     assert [(row["line"], row["column"], row["tier"], row.get("inside")) for row in value["results"]] == [
         (5, 11, "likely", "run"),
         (3, 21, "proven", "Lease.steal"),
@@ -252,12 +255,12 @@ class Model:
         (bare / path).parent.mkdir(exist_ok=True)
         (bare / path).write_text(text)
     typed(bare, "index", "-q")
-    callback = "net/server.c:3  int start(void) { onRead(3, readQuery); return C_OK; }  (value in start, proven)\n"
+    callback = "net/server.c:3:29  int start(void) { onRead(3, readQuery); return C_OK; }  (value in start, proven)\n"
     assert typed(bare, "refs", "readQuery") == (
         f"net/server.c:2  readQuery (function)\nnet/server.h:2  readQuery (function)\n{callback}"
         "1 use (1 proven, 0 likely), 0 imports.\n"
     )
-    assert callback in typed(bare, "refs", "C_OK")
-    wrapped = "shop/model.py:6  return partialmethod(cls._next, forward=True)  (read in Model.made, proven)\n"
+    assert callback.replace(":29 ", ":48 ") in typed(bare, "refs", "C_OK")
+    wrapped = "shop/model.py:6:34  return partialmethod(cls._next, forward=True)  (read in Model.made, proven)\n"
     assert wrapped in typed(bare, "refs", "Model._next")
     assert "shop/model.py:3  Model (class)\n" in typed(bare, "refs", "shop.Model")

@@ -29,10 +29,10 @@ def shown(uses: Uses) -> list[tuple[str, int, str, str]]:
     return [(use.path, use.line, use.kind, use.tier) for use in uses.uses]
 
 
-def test_uses_come_before_imports_and_both_are_in_order_of_path_and_place() -> None:
+def test_uses_come_before_imports_and_both_are_in_order_of_role_path_and_place() -> None:
     assert shown(asked(TREE, "lib/a.py", "A")) == [
-        ("app.py", 3, "type", "proven"),
         ("b.py", 3, "call", "proven"),
+        ("app.py", 3, "type", "proven"),
         ("app.py", 1, "import", "proven"),
         ("b.py", 2, "import", "proven"),
         ("lib/__init__.py", 1, "import", "proven"),
@@ -58,11 +58,20 @@ def test_code_comes_before_tests_and_what_may_mean_it_comes_last() -> None:
 
 
 def test_a_use_has_its_line_its_column_in_characters_and_what_it_is_inside_of() -> None:
-    late = asked(TREE, "lib/a.py", "A").uses[1]
+    late = asked(TREE, "lib/a.py", "A").uses[0]
     assert (late.text, late.column, late.inside) == ("    return 'é', A()", 17, "late")
     assert TREE["b.py"].encode()[late.start_byte :] == b"A()\n"
     imported = asked(TREE, "lib/a.py", "A").uses[3]
     assert (imported.text, imported.column, imported.inside) == ("    from lib.a import A", 5, "late")
+
+
+def test_only_the_roles_that_are_asked_for_are_listed_and_all_are_counted() -> None:
+    with graph_of(TREE) as graph:
+        found = uses_of(
+            graph, place(graph, "lib/a.py", "A"), min_tier=Tier.LIKELY, offset=0, limit=9, roles=("type", "base")
+        )
+    assert shown(found) == [("app.py", 3, "type", "proven")]
+    assert (found.total, found.roles) == (1, (("call", 1), ("type", 1), ("import", 3)))
 
 
 def test_a_tier_lists_what_is_as_sure_and_counts_the_rest() -> None:

@@ -203,3 +203,41 @@ def test_a_refresh_that_failed_is_told_with_the_status(indexed: Agent) -> None:
         jobs.fail(db, claim, "the indexer crashed")
     told = indexed.ask("index_status")["warnings"]
     assert told == [f"The last semantic refresh of {CONTEXT.id} failed: the indexer crashed"]
+
+
+# --- pages of uses ----------------------------------------------------------------------------------------------------
+
+
+def test_every_use_is_in_reach_page_by_page_whatever_is_saved_meanwhile(indexed: Agent) -> None:
+    (indexed.tree / "many.py").write_text("from lease import take\n" + "take()\n" * 12 + "tell(take)\n")
+    asked: dict[str, Any] = {"name": "lease.take", "references": True, "limit": 5}
+    answer = indexed.ask("find_symbol", **asked)
+    seen: list[int] = []
+    while True:
+        assert answer["status"] == "ok", answer
+        seen += [row["line"] for row in answer["results"] if row["path"] == "many.py"]
+        call = answer["hints"].get("continuation")
+        if call is None:
+            break
+        assert call["tool"] == "find_symbol"
+        answer = indexed.ask(call["tool"], **call["args"])
+    assert seen == [*range(2, 15), 1]
+    [passed] = indexed.ask("find_symbol", **asked, role="value")["results"]
+    assert (passed["line"], passed["kind"]) == (14, "value")
+    assert indexed.ask("find_symbol", **asked, minTier="proven")["counts"]["roles"]["call"] == 13
+    refused = indexed.ask("find_symbol", **call_of(asked, indexed), role="call")
+    assert refused["error"]["code"] == "bad_continuation"
+
+
+def call_of(asked: dict[str, Any], agent: Agent) -> dict[str, Any]:
+    """The call for the second page."""
+    following: dict[str, Any] = agent.ask("find_symbol", **asked)["hints"]["continuation"]["args"]
+    return following
+
+
+def test_definitions_that_fit_a_name_have_a_next_page_too(indexed: Agent) -> None:
+    (indexed.tree / "fences.py").write_text("".join(f"class Fence{number}: ...\n" for number in range(7)))
+    first = indexed.ask("find_symbol", name="Fence", limit=4)
+    second = indexed.ask("find_symbol", **first["hints"]["continuation"]["args"])
+    assert len({row["symbol"] for row in (*first["results"], *second["results"])}) == 7
+    assert "continuation" not in second["hints"]

@@ -269,6 +269,7 @@ def references_answer(reply: Reply[Uses], *, timings: Timings = (), budget: int 
         "nameOnly": told.name_only,
         "elsewhere": told.elsewhere,
         "mentions": told.mentions,
+        "roles": dict(told.roles),
     }
     fields = [("definitions", written), ("counts", counts), *_candidates(reply, told.candidates)]
     shell = shell_of(REFS, reply, timings, *fields, warnings=use_cautions(told))

@@ -263,6 +263,7 @@ class Code(AbstractContextManager["Code"]):
         *,
         path: str | None = None,
         min_tier: str = "name_only",
+        roles: Sequence[str] = (),
         exact: bool = False,
         offset: int = 0,
     ) -> Uses:
@@ -275,6 +276,9 @@ class Code(AbstractContextManager["Code"]):
             k: How many imports and uses. From 1 to 10,000.
             path: The file that defines it, where several do.
             min_tier: How sure a use must be to be listed. One of `proven`, `likely`, `name_only`.
+            roles: Only uses of these roles; `override` and `implementation` are found only when asked for. Some of
+                `call`, `annotation`, `value`, `read`, `write`, `type`, `base`, `override`, `implementation`, `import`,
+                `string`.
             exact: Refuse a name that several definitions have, instead of answering for the best.
             offset: How many results to pass over: those of the pages before.
 

@@ -53,6 +53,7 @@ from cairn.core.types import SymbolKind
 from cairn.errors import InvalidQuery
 from cairn.graph.calls import Direction
 from cairn.graph.scopes import Tier
+from cairn.graph.uses import UseRole
 from cairn.search.searcher import SIGNALS
 from cairn.search.types import CONTEXT_LINES, RESULT_TOKENS, RESULTS, Group, Mode
 
@@ -218,6 +219,14 @@ MIN_TIER = Option(
     help="how sure a use must be to be listed",
     default=Tier.LIKELY,
     mcp=Shown(help="How sure an edge must be."),
+)
+
+ROLES = Option(
+    name="roles",
+    type=Choice(UseRole, "role", many=True),
+    help="only uses of this role; `override` and `implementation` are found only when asked for; may be repeated",
+    cli=Shown(name="--role"),
+    python=Shown(help="Only uses of these roles; `override` and `implementation` are found only when asked for."),
 )
 
 EXACT = Option(
@@ -456,6 +465,21 @@ SYMBOL = OptionTable(
             cli=Declined("`cairn refs` asks it"),
             python=Declined("`references` asks it"),
         ),
+        replace(
+            MIN_TIER,
+            default=Tier.NAME_ONLY,
+            own=True,
+            cli=Declined("`cairn refs` has it"),
+            mcp=Shown(help="How sure a use must be."),
+            python=Declined("`references` has it"),
+        ),
+        replace(
+            ROLES,
+            own=True,
+            cli=Declined("`cairn refs` has it"),
+            mcp=Shown(name="role", help="Only uses of this role.", type=Choice(UseRole, "role")),
+            python=Declined("`references` has it"),
+        ),
         LIMIT,
         Option(
             name="exact",
@@ -471,7 +495,7 @@ SYMBOL = OptionTable(
             mcp=Declined(f"{_TOKENS}; few names are defined in several languages"),
             python=LANGUAGE.python,
         ),
-        CONTINUATION,
+        replace(CONTINUATION, mcp=Shown(help="For the next page: hints.continuation is the whole call.")),
         OFFSET,
         STALE_OK,
         NO_SYNC,
@@ -494,6 +518,7 @@ REFS = OptionTable(
         ),
         FILE_OF_SYMBOL,
         replace(MIN_TIER, default=Tier.NAME_ONLY),
+        ROLES,
         EXACT,
         Option(
             name="local",

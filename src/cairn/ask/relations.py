@@ -53,6 +53,7 @@ def references(
     *,
     file: Asked | None = None,
     min_tier: Tier = Tier.NAME_ONLY,
+    roles: Sequence[str] = (),
     exact: bool = False,
     limit: int = DEFAULT_REFERENCES,
     offset: int = 0,
@@ -61,8 +62,8 @@ def references(
     """Return one definition with all that is written of it, who imports it and who uses it; `file` tells several apart.
 
     Of several definitions of a name the best is taken and the others are named; with `exact` that is a miss. `offset`
-    imports and uses are passed over. `continuation` asks for the next page instead; the session holds the snapshot that
-    it names.
+    imports and uses are passed over; with `roles` only those of these roles are listed. `continuation` asks for the
+    next page instead; the session holds the snapshot that it names.
     """
     REFS.check(limit=limit, offset=offset)
 
@@ -71,14 +72,14 @@ def references(
         if isinstance(best, Miss):
             return best
         one = best.definition
-        said = "refs", session.root, one.path, one.start_byte, one.qualified, min_tier.value
+        said = "refs", session.root, one.path, one.start_byte, one.qualified, min_tier.value, sorted(roles)
 
         def told(graph: Graph) -> Uses:
             # A refresh between two pages would shift what is on them, so the token holds the stamp of the facts.
             question = question_digest(*said, graph.stamp)
             first = offset if continuation is None else decode(continuation, session.pages_on, question)
             place = place_of(graph, one)
-            found = uses_of(graph, place, min_tier=min_tier, offset=first, limit=limit, question=question)
+            found = uses_of(graph, place, min_tier=min_tier, offset=first, limit=limit, question=question, roles=roles)
             return replace(
                 found, definitions=layered(graph, found.definitions), candidates=best.others, behind=graph.behind
             )

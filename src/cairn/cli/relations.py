@@ -268,8 +268,8 @@ def _show_uses(reply: Reply[Uses], told: Uses, min_tier: Tier, output: Output) -
 
 
 def _use_line(root: str, use: Use, output: Output) -> str:
-    """Return `src/lease.py:12  self.steal(victim)  (call in Lease.renew, likely)`."""
-    where = output.styled(f"{output.clickable(root, use.path)}:{use.line}", "cyan")
+    """Return `src/lease.py:12:9  self.steal(victim)  (call in Lease.renew, likely)`."""
+    where = output.styled(f"{output.clickable(root, use.path)}:{use.line}:{use.column}", "cyan")
     around = f" in {plain(use.inside, _MOST_NAME)}" if use.inside else ""
     sure = f"{use.tier}, {SEMANTIC}" if use.layer == SEMANTIC else use.tier
     return f"{where}  {safe(use.text.strip())}  {output.styled(f'({use.kind}{around}, {sure})', 'dim')}"
@@ -279,6 +279,8 @@ def _counts(told: Uses, min_tier: Tier) -> str:
     """Return how many uses there are, how many are not listed, and how to see them."""
     uses = counted(told.proven + told.likely, "use")
     said = [f"{uses} ({told.proven:,} proven, {told.likely:,} likely), {counted(told.imports, 'import')}."]
+    if len(told.roles) > 1:
+        said.append(f"By role: {', '.join(f'{count:,} {role}' for role, count in told.roles)}.")
     if told.name_only:
         how = "" if min_tier is Tier.NAME_ONLY else " (--min-tier name_only lists them)"
         said.append(f"{counted(told.name_only, 'more place')} with this name may mean it or not{how}.")

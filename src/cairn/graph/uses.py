@@ -1,13 +1,19 @@
-"""Return one page of the uses of a definition: the sure ones first, then imports, then places that may mean it."""
+"""Return one page of the uses of a definition: the sure ones first, then imports, then places that may mean it.
+
+Uses are grouped by their role: what is called, what is passed on, what is read, and so on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections import Counter
+from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 from cairn.core.limits import MAX_SHOWN_LINE_CHARS
 from cairn.graph.facts import Place
+from cairn.graph.heirs import IMPLEMENTATION, OVERRIDE, Heir, Heirs
 from cairn.graph.importers import ImportSite, name_in_list
 from cairn.graph.outline import Definition, definition_of
 from cairn.graph.references import Graph, Site, SymbolUses
@@ -15,6 +21,28 @@ from cairn.graph.scopes import SEMANTIC, SYNTACTIC, Tier
 from cairn.search.places import is_test
 
 IMPORT = "import"
+
+
+class UseRole(StrEnum):
+    """What a use does with a definition, in the order in which uses are listed.
+
+    Overrides and implementations are definitions themselves; they are listed only for somebody who asks for them.
+    """
+
+    CALL = "call"
+    ANNOTATION = "annotation"
+    VALUE = "value"
+    READ = "read"
+    WRITE = "write"
+    TYPE = "type"
+    BASE = "base"
+    OVERRIDE = OVERRIDE
+    IMPLEMENTATION = IMPLEMENTATION
+    IMPORT = IMPORT
+    STRING = "string"
+
+
+_PLACE_OF_ROLE = {role.value: place for place, role in enumerate(UseRole)}
 _SURE_ENOUGH = {
     Tier.PROVEN: (Tier.PROVEN,),
     Tier.LIKELY: (Tier.PROVEN, Tier.LIKELY),
@@ -31,7 +59,7 @@ class Use:
         line: The line, counted from 1.
         column: The column, counted in characters from 1.
         start_byte: Where the name begins in the file, in bytes.
-        kind: How the definition is used, such as `import` or `call`.
+        kind: The role of the use, such as `import` or `call`.
         tier: How sure it is that this definition is meant: `proven`, `likely` or `name_only`.
         inside: The dotted name of the definition around the use; empty at the top of the file.
         text: The line, or the part of a very long line around the name.
@@ -61,7 +89,7 @@ class Uses:
     Attributes:
         definitions: Every place that defines it; a function may be declared in one file and written in another.
         uses: This page: proven and likely uses first, those of tests last among them; then the imports; then the
-            places that may mean it. Each part is in order of path and line.
+            places that may mean it. Each part is grouped by role, and each group in order of path and line.
         total: How many uses are sure enough to be listed, on all pages.
         imports: How many of all uses are imports.
         proven: How many other uses are proven.
@@ -74,6 +102,7 @@ class Uses:
         mentions: How many more places in comments and in texts have the name; they are never listed.
         candidates: The other definitions of the name that was asked about.
         behind: How many files an indexer has read as they are no more.
+        roles: How many uses of each role are sure enough to be listed, whichever were asked for.
     """
 
     definitions: tuple[Definition, ...]
@@ -90,16 +119,32 @@ class Uses:
     mentions: int = 0
     candidates: tuple[Definition, ...] = ()
     behind: int = 0
+    roles: tuple[tuple[str, int], ...] = ()
 
 
-def uses_of(graph: Graph, place: Place, *, min_tier: Tier, offset: int, limit: int, question: str = "") -> Uses:
-    """Return a page of the uses of a definition whose tier is at least `min_tier`, the most telling ones first."""
+def uses_of(
+    graph: Graph,
+    place: Place,
+    *,
+    min_tier: Tier,
+    offset: int,
+    limit: int,
+    question: str = "",
+    roles: Collection[str] = (),
+) -> Uses:
+    """Return a page of the uses of a definition whose tier is at least `min_tier`, the most telling ones first.
+
+    With `roles` only uses of these roles are listed; all are counted.
+    """
     found = graph.references(place, list_name_only=min_tier is Tier.NAME_ONLY, everywhere=True)
     sure_enough = _SURE_ENOUGH[min_tier]
     imports = [(_tier_of(graph, site), site) for site in found.imports]
     of_tier = {Tier.PROVEN: found.proven, Tier.LIKELY: found.likely, Tier.NAME_ONLY: found.name_only}
     sites = [(tier, site) for tier in sure_enough for site in of_tier[tier]]
     listed: list[tuple[Tier, Site | ImportSite]] = [*(each for each in imports if each[0] in sure_enough), *sites]
+    listed += [(heir.tier, heir.site) for heir in _heirs(graph, place, roles) if heir.tier in sure_enough]
+    each_role = Counter(_role(site) for _, site in listed)
+    listed = [each for each in listed if not roles or _role(each[1]) in roles]
     listed.sort(key=_order)
     return Uses(
         definitions=_definitions(graph, place, found),
@@ -114,15 +159,28 @@ def uses_of(graph: Graph, place: Place, *, min_tier: Tier, offset: int, limit: i
         question=question,
         not_looked_at=found.not_looked_at,
         mentions=found.mentions,
+        roles=tuple(sorted(each_role.items(), key=lambda each: _PLACE_OF_ROLE[each[0]])),
     )
 
 
-def _order(each: tuple[Tier, Site | ImportSite]) -> tuple[int, bool, str, int]:
-    """Return what a use is sorted by: sure uses, then imports, then the others; of each the tests last."""
+def _role(site: Site | ImportSite) -> str:
+    return IMPORT if isinstance(site, ImportSite) else site.kind
+
+
+def _heirs(graph: Graph, place: Place, roles: Collection[str]) -> list[Heir]:
+    """Return the overrides and implementations of a definition, as far as they are asked for."""
+    if OVERRIDE not in roles and IMPLEMENTATION not in roles:
+        return []
+    return [each for each in Heirs(graph).of(place) if each.site.kind in roles]
+
+
+def _order(each: tuple[Tier, Site | ImportSite]) -> tuple[int, bool, int, str, int]:
+    """Return what a use is sorted by: sure uses, imports, the others; of each the tests last, then by role."""
     tier, site = each
     if isinstance(site, ImportSite):
-        return 1, is_test(site.path), site.path, site.imported.start_byte
-    return 2 if tier is Tier.NAME_ONLY else 0, is_test(site.path), site.path, site.start_byte
+        return 1, is_test(site.path), 0, site.path, site.imported.start_byte
+    part = 2 if tier is Tier.NAME_ONLY else 0
+    return part, is_test(site.path), _PLACE_OF_ROLE[site.kind], site.path, site.start_byte
 
 
 def _tier_of(graph: Graph, site: ImportSite) -> Tier:

@@ -25,6 +25,7 @@ from cairn.answer.envelope import load_schema
 from cairn.core.limits import SERVE_CALLS
 from cairn.core.progress import Phase, Progress
 from cairn.mcp.calls import Calls, Described, ToolReply
+from cairn.tools.arguments import told
 
 # --- The tools as MCP lists them, and the shapes of their answers for those who want structured ones.
 
@@ -55,7 +56,7 @@ def tools(listed: Sequence[Described], *, structured: bool) -> list[types.Tool]:
             name=tool.name,
             title=tool.title,
             description=tool.description,
-            input_schema=tool.schema,
+            input_schema=told(tool.schema),
             output_schema=answer_schema(tool.name) if structured else None,
             annotations=types.ToolAnnotations(
                 title=tool.title,

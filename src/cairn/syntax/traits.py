@@ -94,6 +94,7 @@ class Traits:
         lexis: What comments and strings look like.
         conditions: Finds the parts of a file that are compiled only under a condition; None where there are none.
         heads_say_all: The body of a function decides nothing outside of it: all types that others see are written down.
+        interfaces_fit: A type implements an interface by having its methods, and does not name it.
         visibility: Which definitions other files can see.
         constructors: The names of methods that are constructors.
         import_tree: Takes one import statement apart, for queries that capture `@import.HOW`.
@@ -160,6 +161,7 @@ class Traits:
     lexis: Lexis = C_LIKE
     conditions: Callable[[bytes, str], tuple[Condition, ...]] | None = None
     heads_say_all: bool = False
+    interfaces_fit: bool = False
     visibility: Visibility = ALL
     constructors: frozenset[str] = frozenset()
     import_tree: Callable[[Node, bytes], Iterator[ImportedName]] | None = None

@@ -19,6 +19,7 @@ WORDS = frozenset({
     "maxItems", "properties", "required", "additionalProperties", "anyOf",
 })  # fmt: skip
 
+_LENGTHS = frozenset({"minLength", "maxLength"})
 _TYPES = {
     "string": (str, "a text"),
     "integer": (int, "a whole number"),
@@ -38,6 +39,18 @@ def schema_of(options: Iterable[OptionOnFace]) -> dict[str, Any]:
             required.append(one.name)
     found = {"type": "object", "properties": properties, "additionalProperties": False}
     return found | {"required": required} if required else found
+
+
+def told(schema: Schema) -> dict[str, Any]:
+    """Return a schema as agents read it: without the lengths of texts, which cost tokens and hold all the same."""
+    return {name: _without_lengths(part) for name, part in schema.items()}
+
+
+def _without_lengths(part: Any) -> Any:
+    if isinstance(part, Mapping):
+        # The properties of an object could have such names themselves, but their values are schemas.
+        return {name: _without_lengths(each) for name, each in part.items() if name not in _LENGTHS}
+    return [_without_lengths(each) for each in part] if isinstance(part, list) else part
 
 
 def _property(one: OptionOnFace) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from cairn.answer.envelope import Envelope, lean, without
+from cairn.answer.envelope import Envelope, lean, with_hints
 from cairn.answer.runs import store_status
 from cairn.answer.stores import codebase_list
 from cairn.answer.structure import (
@@ -24,7 +24,7 @@ from cairn.ask.questions import GRAPH, MAP, OUTLINE, SYMBOL
 from cairn.ask.relations import call_graph as calls
 from cairn.ask.relations import references
 from cairn.ask.relations import repo_map as map_of
-from cairn.ask.session import Target
+from cairn.ask.session import Target, hold_page
 from cairn.ask.structure import Asked, asked_of, checked_lines
 from cairn.ask.structure import file_outline as outline
 from cairn.ask.structure import find_symbol as symbols
@@ -32,6 +32,7 @@ from cairn.ask.structure import read_file as text_of
 from cairn.ask.workspace import SessionPool
 from cairn.core.options import Face
 from cairn.errors import InvalidRequest
+from cairn.graph.scopes import Tier
 
 Arguments = Mapping[str, Any]
 
@@ -54,13 +55,27 @@ def read_file(pool: SessionPool, arguments: Arguments) -> Envelope:
 def find_symbol(pool: SessionPool, arguments: Arguments) -> Envelope:
     """Return the definitions whose name fits, or the imports and uses of the one that is meant."""
     target = pool.allowed.resolve(arguments.get("path"))
-    name = arguments["name"]
-    with pool.current(target) as session:
+    name, token = arguments["name"], arguments.get("continuation")
+    with pool.current(target) if token is None else pool.session(target) as session:
+        if token is not None:
+            hold_page([session], token)
         if arguments["references"]:
-            uses = references(session, asked_of(name, target.codebase.root.path), limit=arguments["limit"])
-            return without(lean(references_answer(uses)), "continuation")
-        found = symbols(session, name, **SYMBOL.values(Face.MCP, arguments))
-        return without(lean(symbols_answer(found)), "continuation")
+            asked = asked_of(name, target.codebase.root.path)
+            given = {each: arguments[each] for each in ("limit", "continuation") if each in arguments}
+            roles = [arguments["role"]] if "role" in arguments else []
+            uses = references(session, asked, min_tier=Tier(arguments["minTier"]), roles=roles, **given)
+            found = references_answer(uses)
+        else:
+            found = symbols_answer(symbols(session, name, **SYMBOL.values(Face.MCP, arguments)))
+        return _paged("find_symbol", {"path": target.asked, **arguments}, lean(found))
+
+
+def _paged(tool: str, arguments: Arguments, envelope: Envelope) -> Envelope:
+    """Return the answer with the whole call for its next page, when there is one."""
+    token = dict(envelope.body).get("continuation")
+    if token is None:
+        return envelope
+    return with_hints(envelope, continuation={"tool": tool, "args": {**arguments, "continuation": token}})
 
 
 def call_graph(pool: SessionPool, arguments: Arguments) -> Envelope:

@@ -63,6 +63,7 @@ TRAITS = Traits(
     ),
     conditions=platforms,
     heads_say_all=True,
+    interfaces_fit=True,
     visibility=CAPITAL,
     import_tree=go,
     local_rules=_LOCALS,
