@@ -60,7 +60,7 @@ COMMANDS: dict[str, Command] = {
         (
             "cairn refs publish",
             "cairn refs Lease.steal --json",
-            "cairn refs src/lease.py:42 --min-tier name_only",
+            "cairn refs src/lease.py:42 --min-tier likely",
             "cairn refs Lease.steal --local",
         ),
         "cairn.cli.relations:relations",
