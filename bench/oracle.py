@@ -207,7 +207,8 @@ class Settings:
     @property
     def environ(self) -> dict[str, str]:
         """The environment of every process that is started."""
-        return {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "CAIRN_HOME": self.home, "HOME": str(self.folder)}
+        kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+        return {**kept, "LC_ALL": "C.UTF-8", "CAIRN_HOME": self.home, "HOME": str(self.folder)}
 
     def cairn(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command, as typed in the tree."""
@@ -222,9 +223,13 @@ class Settings:
         )
 
 
+def _tree(chosen: Settings, chance: random.Random) -> Tree:
+    return Tree(chosen.folder, chance, linked=chosen.linked, watched=chosen.watch)
+
+
 async def _live(chosen: Settings, steps: int, most_faults: int) -> Oracle:
     chance = random.Random(chosen.seed)
-    oracle, tree, lie = Oracle(chosen.seed), Tree(chosen.folder, chance, linked=chosen.linked), Lie(chosen.lie)
+    oracle, tree, lie = Oracle(chosen.seed), _tree(chosen, chance), Lie(chosen.lie)
     Path(chosen.home).mkdir(mode=0o700)
     Path(chosen.home, "config.toml").write_text(f"[serve]\nauto_watch = {str(chosen.watch).lower()}\n")
     alone = [] if chosen.daemon else ["--offline"]

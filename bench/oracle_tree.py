@@ -115,14 +115,15 @@ class Truth:
 class Tree:
     """A repository, and a folder beside it from which it is reached by hard links and as a second worktree.
 
-    The same seed gives the same life. `done` tells what was done in the last step.
+    The same seed gives the same life. `done` tells what was done in the last step. A `watched` file is edited in the
+    tree when it gets a second name outside.
     """
 
-    def __init__(self, folder: Path, chance: random.Random, *, linked: bool = False) -> None:
+    def __init__(self, folder: Path, chance: random.Random, *, linked: bool = False, watched: bool = False) -> None:
         self.folder, self.beside = folder / "tree", folder / "beside"
         self.chance, self.number = chance, 0
         self.done: list[str] = []
-        self._links = 0
+        self._links, self._watched = 0, watched
         self.beside.mkdir()
         main = folder / "main" if linked else self.folder
         main.mkdir()
@@ -260,7 +261,7 @@ class Tree:
         if (path := self._one()) is None:
             return None
         with path.open("a") as file:
-            file.write(f"\n# {self._word()}\n")
+            file.write(f"\n{'# ' if path.suffix == '.py' else ''}{self._word()}\n")
         return self._told(path)
 
     def _delete(self) -> str | None:
@@ -326,6 +327,9 @@ class Tree:
         if new.exists() or new.is_symlink():
             return None
         os.link(path, new)
+        if self._watched:
+            # Of a name that is made elsewhere no watcher hears, until the file is looked at again.
+            path.write_text(self._edited(path))
         return f"{self._told(path)} to {new.name}"
 
     def _edit_through_a_link(self) -> str | None:

@@ -63,8 +63,8 @@ def store(*states: dict[str, bytes], facts_of: FactsOf = facts) -> tuple[MemoryD
     return fs, [manifest for manifest in made if manifest is not None]
 
 
-def view_of(fs: Fs, **options: Remembered) -> SnapshotView:
-    view = open_view(fs, "here", **options)
+def view_of(fs: Fs, remembered: Remembered | None = None) -> SnapshotView:
+    view = open_view(fs, "here", remembered=remembered)
     assert view is not None
     return view
 
@@ -449,6 +449,34 @@ def test_a_file_whose_stat_changed_is_hashed_again_even_if_its_bytes_did_not() -
     with view_of(fs) as view:
         assert hashed(fs.calls) == [path]
         assert view.damage == ()
+
+
+def test_a_view_that_is_held_is_not_opened_again_while_its_snapshot_is_the_newest() -> None:
+    disk, made = store(FIRST)
+    with view_of(disk) as held:
+        fs = TracingDisk(disk)
+        assert open_view(fs, "here", held=held) is held
+        assert [call for call in fs.calls if call.what == "open_database"] == []
+        save(disk, SECOND)
+        with open_view(disk, "here", held=held) or pytest.fail("it is published") as newer:
+            assert newer is not held
+            assert contents(newer) == SECOND
+        assert open_view(disk, "here", snapshot=made[0].snapshot_id, held=held) is held
+        assert contents(held) == FIRST
+
+
+@pytest.mark.parametrize("part", ["tombstone file", "segment"])
+def test_a_view_that_is_held_answers_no_more_once_its_snapshot_is_damaged(part: str) -> None:
+    disk, made = store()
+    with view_of(disk) as held:
+        if part == "segment":
+            drop_segment(disk, made[2].segments[-1].name)
+        else:
+            _forget_tombstones(disk, made)
+        with open_view(disk, "here", held=held) or pytest.fail("an older one is whole") as older:
+            assert older is not held
+            assert contents(older) == (FIRST if part == "segment" else SECOND)
+            assert part in older.damage[0].sentence
 
 
 def test_a_reader_can_bring_its_own_memory() -> None:

@@ -299,7 +299,7 @@ class Session(AbstractContextManager["Session"]):
 
     def _stand(self, snapshot: str | None = None) -> Standing:
         with reading(self.read_only) as met:
-            standing = stand(self._place, snapshot=snapshot, clock=self.clock)
+            standing = stand(self._place, snapshot=snapshot, held=self._standing.view, clock=self.clock)
         self._later = tuple(later_warnings(met))
         return standing
 
@@ -323,7 +323,8 @@ class Session(AbstractContextManager["Session"]):
         held, new = self._standing.view, standing.view
         if held is not None and new is not None and held.manifest.snapshot_id == new.manifest.snapshot_id:
             # The same snapshot: keep its open view, and what was built from it.
-            new.close()
+            if new is not held:
+                new.close()
             self._standing = replace(standing, view=held)
             rows = self._rows_there(self._standing)
             if self._plain is not None and rows is not self._plain.searcher.remote:

@@ -137,12 +137,14 @@ class Store:
         """Yield the published manifests, newest first; damaged ones are added to `damage`."""
         return published(self.fs, read_claims(self.fs), [] if damage is None else damage)
 
-    def view(self, snapshot: str | None = None) -> SnapshotView | None:
+    def view(self, snapshot: str | None = None, held: SnapshotView | None = None) -> SnapshotView | None:
         """Open the newest whole snapshot, or the named one; None when no such snapshot was published.
+
+        A view that the caller holds is returned itself while it is of that snapshot.
 
         `NoValidSnapshot` when every snapshot that fits is damaged.
         """
-        return open_view(self.fs, self.path, snapshot=snapshot)
+        return open_view(self.fs, self.path, snapshot=snapshot, held=held)
 
     def is_whole(self, manifest: Manifest) -> bool:
         """Return whether readers get this snapshot; they fall back to an older one when it is damaged."""

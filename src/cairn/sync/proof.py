@@ -47,13 +47,18 @@ def validate_completion_proof(place: StorePlace) -> Proof:
         return Proof(ProofOutcome.PROBE_FAILED, ProofReason.PROBE_FAILED)
 
 
-def examine(disk: Disk, place: StorePlace, *, snapshot: str | None = None) -> Examined:
-    """Return the proof of an open store, with its snapshot when that is proven; raises what the disk refuses."""
+def examine(
+    disk: Disk, place: StorePlace, *, snapshot: str | None = None, held: SnapshotView | None = None
+) -> Examined:
+    """Return the proof of an open store, with its snapshot when that is proven; raises what the disk refuses.
+
+    The snapshot is the view that the caller has `held` open, while it is the one that is looked for.
+    """
     store = Store(disk, place.path)
     if not store.is_created:
         return Examined(UNPROVEN)
     try:
-        view = store.view(snapshot)
+        view = store.view(snapshot, held)
     except NoValidSnapshot as problem:
         return Examined(Proof(ProofOutcome.STALE_LOCAL, _wrong(problem)), corrupt=True)
     if view is None:
@@ -61,7 +66,8 @@ def examine(disk: Disk, place: StorePlace, *, snapshot: str | None = None) -> Ex
     proof = judge(view.manifest, place)
     if proof.is_valid:
         return Examined(proof, view)
-    view.close()
+    if view is not held:
+        view.close()
     return Examined(proof, cleared=view.manifest.completion is None)
 
 

@@ -61,11 +61,13 @@ def stand(
     place: StorePlace,
     *,
     snapshot: str | None = None,
+    held: SnapshotView | None = None,
     processes: Processes = SYSTEM_PROCESSES,
     clock: Clock = SYSTEM_CLOCK,
 ) -> Standing:
     """Look at the store of this place; `snapshot` asks for that one instead of the newest.
 
+    A view that the caller has `held` open is not opened again: it is the standing's own while it is of that snapshot.
     Raises what the disk refuses as a store error.
     """
     try:
@@ -73,7 +75,7 @@ def stand(
         if disk is None:
             return _nothing(place)
         with disk:
-            return stand_at(place, disk, snapshot, processes, clock)
+            return stand_at(place, disk, snapshot, processes, clock, held)
     except OSError as problem:
         raise Store.trouble(place.path, problem) from problem
 
@@ -84,6 +86,7 @@ def stand_at(
     snapshot: str | None = None,
     processes: Processes = SYSTEM_PROCESSES,
     clock: Clock = SYSTEM_CLOCK,
+    held: SnapshotView | None = None,
 ) -> Standing:
     """Look at an open store; raises trouble with its disk as it is."""
     store = Store(disk, place.path)
@@ -92,7 +95,7 @@ def stand_at(
     holder = store.holder(processes, clock)
     alive = holder is not None and holder.alive
     writer = holder if alive else None
-    found = examine(disk, place, snapshot=snapshot)
+    found = examine(disk, place, snapshot=snapshot, held=held)
     if found.view is not None:
         # A run that shows no heartbeat may have died out of sight, and the last good snapshot answers.
         masked = holder is not None and alive and holder.kind in MASKING and not holder.is_silent

@@ -221,9 +221,17 @@ class SnapshotView(AbstractContextManager["SnapshotView"]):
 
 
 def open_view(
-    fs: Fs, place: str, *, remembered: Remembered | None = None, snapshot: str | None = None
+    fs: Fs,
+    place: str,
+    *,
+    remembered: Remembered | None = None,
+    snapshot: str | None = None,
+    held: SnapshotView | None = None,
 ) -> SnapshotView | None:
     """Open the newest whole snapshot, or the named one; None when no such snapshot was ever published here.
+
+    `held` is a view that the caller has open: where it is of this very snapshot, it is returned itself, once its
+    files have been verified again.
 
     A file that cannot be read raises the `OSError` of the disk, which says nothing about its bytes. A snapshot whose
     bytes are wrong is passed over for an older one; `NoValidSnapshot` when none is left. `place` names the store to
@@ -240,6 +248,10 @@ def open_view(
             with ExitStack() as files:
                 try:
                     tombstones = read_tombstones(fs, manifest.tombstones)
+                    if held is not None and manifest == held.manifest:
+                        _require_all(fs, manifest, known)
+                        held.damage = tuple(damage)
+                        return held
                     parts = assemble(fs, manifest.segments, tombstones, known, files)
                 except StoreCorrupt as found:
                     damage.append(found)
@@ -250,6 +262,12 @@ def open_view(
     if damage:
         raise NoValidSnapshot(path=place, why=damage[0].sentence.removesuffix(".")) from damage[0]
     return None
+
+
+def _require_all(fs: Fs, manifest: Manifest, remembered: Remembered) -> None:
+    """Raise `StoreCorrupt` unless all segments of a snapshot are as they were sealed."""
+    for ref in manifest.segments:
+        require(fs, segment_folder(ref.name), ref.size_bytes, ref.sha256, remembered)
 
 
 # --- the parts of a view; for the rest of the store only --------------------------------------------------------------
