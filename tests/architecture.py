@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "aio": INDEX | QUESTIONS | {"ask"},
     "__init__": {"errors", "core", "ask", "search", "graph", "sync"},
     # The command before anything is loaded. Of `daemon` it takes the wire, which needs nothing.
-    "thin": {"__init__", "cli", "daemon"},
+    "thin": {"__init__", "errors", "cli", "daemon"},
     "__main__": {"thin"},
 }
 

@@ -32,6 +32,7 @@ class Trouble(Exception):
 
 def main() -> int:
     """Run the command line; the exit status."""
+    _have_streams()
     arguments = sys.argv[1:]
     if _may_ask(arguments):
         try:
@@ -52,6 +53,35 @@ def run_here() -> int:
         return run()
     except KeyboardInterrupt:
         return _stopped()
+    except (MemoryError, ImportError, OSError) as problem:
+        return _starved(problem)
+
+
+def _starved(problem: Exception) -> int:
+    """Say that not even the program fits in the memory that is left; the exit status for that."""
+    try:
+        from cairn.errors import OutOfMemory, memory_trouble  # noqa: PLC0415 - the program itself loads it
+
+        told = memory_trouble(problem)
+        if told is None:
+            raise problem
+        shown = OutOfMemory(why=told)
+        sys.stderr.write(f"cairn: {shown.sentence}\n  {shown.advice}\n")
+    except MemoryError:
+        sys.stderr.write("cairn: There was not enough memory for this command.\n")
+    return 1
+
+
+def _have_streams() -> None:
+    """Open the null device in the place of a stream that was closed, as in `cairn files >&-`.
+
+    No other file may get its number: what is printed would be written there.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            while os.open(os.devnull, os.O_RDWR) < number:
+                pass
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
 
 
 def _stopped() -> int:

@@ -11,7 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TextIO, cast
 
 import cairn.cli.main  # noqa: F401 - what a fork need not load again
 from cairn import thin
@@ -25,19 +25,31 @@ class Typed(NamedTuple):
     stderr: str
 
 
-def typed(arguments: Sequence[str], folder: str | Path, environment: Mapping[str, str]) -> Typed:
-    """What `python -m cairn` does there."""
-    done = forked(thin.main, ["-m", "cairn", *arguments], folder, environment)
+# Standard output is closed, as by `>&-`.
+CLOSED = -1
+
+
+def typed(
+    arguments: Sequence[str], folder: str | Path, environment: Mapping[str, str], out: int | None = None
+) -> Typed:
+    """What `python -m cairn` does there; `out` is a descriptor that it has for its standard output, or `CLOSED`."""
+    done = forked(thin.main, ["-m", "cairn", *arguments], folder, environment, out)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 
 
-def forked(act: Callable[[], int], python: Sequence[str], folder: str | Path, environment: Mapping[str, str]) -> Typed:
+def forked(
+    act: Callable[[], int],
+    python: Sequence[str],
+    folder: str | Path,
+    environment: Mapping[str, str],
+    out: int | None = None,
+) -> Typed:
     """What Python prints there with these arguments, in a process of its own.
 
     `act` does what they say: called in a fork of this process, it need not load again what is loaded here.
     """
-    if "grpc" in sys.modules:
+    if "grpc" in sys.modules and out is None:
         # Its threads do not survive a fork.
         command = [sys.executable, *python]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -48,7 +60,8 @@ def forked(act: Callable[[], int], python: Sequence[str], folder: str | Path, en
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid == 0:
-            _become(act, [*python[1:]], folder, environment, stdout.fileno(), stderr.fileno())
+            written = stdout.fileno() if out is None else out
+            _become(act, [*python[1:]], folder, environment, written, stderr.fileno())
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         said = []
         for stream in (stdout, stderr):
@@ -70,7 +83,8 @@ def _become(
     _before = sys.stdin, sys.stdout, sys.stderr
     try:
         # The first three numbers may be free in a worker of pytest-xdist, so that one of these is among them.
-        files = [fcntl.fcntl(file, fcntl.F_DUPFD, 3) for file in (os.open(os.devnull, os.O_RDONLY), stdout, stderr)]
+        null = os.open(os.devnull, os.O_RDONLY)
+        files = [fcntl.fcntl(file, fcntl.F_DUPFD, 3) for file in (null, null if stdout == CLOSED else stdout, stderr)]
         for number, file in enumerate(files):
             os.dup2(file, number)
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
@@ -82,6 +96,9 @@ def _become(
             open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
             for number, mode, errors in ((0, "r", "strict"), (1, "w", "surrogateescape"), (2, "w", "backslashreplace"))
         )
+        if stdout == CLOSED:
+            os.close(1)
+            sys.stdout = cast("TextIO", None)
         warnings.resetwarnings()
         status = act()
     except SystemExit as left:

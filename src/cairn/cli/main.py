@@ -9,21 +9,24 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from cairn import __version__
 from cairn.answer.envelope import error as error_envelope
-from cairn.cli.output import NotHere, Output
+from cairn.cli.output import NotHere, Output, ReaderGone
 from cairn.cli.verbs import COMMANDS, code_of
 from cairn.core.text import plain
 from cairn.errors import (
     OUR_TROUBLE,
+    AnswerUnwritable,
     AssertionsDisabled,
     CairnError,
     Interrupted,
+    OutOfMemory,
     OutOfResources,
     SourceError,
     UsageError,
+    memory_trouble,
 )
 
 _TOP_HELP = """\
@@ -88,19 +91,34 @@ def main(argv: Sequence[str] | None = None, output: Output | None = None) -> int
     output = output or Output()
     output.json = "--json" in arguments
     try:
-        return _run(arguments, output)
-    except BrokenPipeError:
+        status = _main(arguments, output)
+        # At exit it would be too late to say that it did not get through.
+        output.stdout.flush()
+        return status
+    except ReaderGone:
         output.around.only_where_typed()
-        # In `cairn files | head` the reader has what it wanted. Nothing more may be written, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _to_nobody(sys.stdout)
         return 0
-    except NotHere:
+    except AnswerUnwritable as problem:
+        output.json = False
+        status = _report(problem, output)
+        _to_nobody(sys.stdout)
+        return status
+
+
+def _main(arguments: list[str], output: Output) -> int:
+    try:
+        return _run(arguments, output)
+    except (NotHere, ReaderGone, AnswerUnwritable):
         raise
     except KeyboardInterrupt:
         return _report(Interrupted(), output)
     except CairnError as problem:
         return _report(problem, output)
     except Exception as problem:
+        why = memory_trouble(problem)
+        if why is not None:
+            return _report(OutOfMemory(why=why), output)
         if isinstance(problem, OSError) and problem.errno in OUR_TROUBLE:
             return _report(OutOfResources(why=os.strerror(problem.errno)), output)
         # In a daemon this raises `NotHere`: the command may succeed where it was typed, or the person can look into it.
@@ -109,6 +127,11 @@ def main(argv: Sequence[str] | None = None, output: Output | None = None) -> int
             raise
         output.note(f"({type(problem).__name__}; set CAIRN_DEBUG=1 to see where)")
         return _report(CairnError(), output)
+
+
+def _to_nobody(stream: TextIO) -> None:
+    """Let what is still held back go nowhere. Nothing more may be written, not even at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(arguments: list[str], output: Output) -> int:

@@ -6,15 +6,15 @@ import os
 import sys
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from typing import TextIO
+from typing import Any, TextIO, cast
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.progress import Progress
 from cairn.core.text import plain
 from cairn.core.types import SkipReason
-from cairn.errors import CairnError
+from cairn.errors import AnswerUnwritable, CairnError
 from cairn.source.root import printable
 
 TYPE_CHECKING = False
@@ -101,6 +101,66 @@ def prepare_all(sessions: Sequence[Session], policy: Policy, output: Output) -> 
             progress.done()
 
 
+# --- The streams: trouble with them is told apart from trouble with any other file or pipe.
+
+
+class ReaderGone(Exception):
+    """Whoever reads the answer has what it wanted, as in `cairn files | head`: nothing more is to be written."""
+
+
+class _Answers:
+    """Standard output. What goes wrong is an error of its own, which nobody takes for that of a file that is read."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with _told_apart():
+            return self._stream.write(text)
+
+    def data(self, data: bytes) -> None:
+        """Write bytes as they are, after what was written before."""
+        with _told_apart():
+            self._stream.flush()
+            self._stream.buffer.write(data)
+
+    def flush(self) -> None:
+        with _told_apart():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _Notes:
+    """Standard error. A note that nobody can read any more stops no run."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def _told_apart() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise ReaderGone from None
+    except OSError as problem:
+        raise AnswerUnwritable(why=os.strerror(problem.errno or 0)) from None
+
+
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _PROGRESS_AFTER_SECONDS = 0.5
 _PROGRESS_EVERY_SECONDS = 0.1
@@ -121,7 +181,8 @@ class Output:
         *,
         around: Surroundings | None = None,
     ) -> None:
-        self.stdout, self.stderr = stdout or sys.stdout, stderr or sys.stderr
+        self.stdout = cast("TextIO", _Answers(stdout or sys.stdout))
+        self.stderr = cast("TextIO", _Notes(stderr or sys.stderr))
         self.around = around or Surroundings()
         self.verbosity = 0
         self.json = False
@@ -141,6 +202,10 @@ class Output:
     def line(self, text: str) -> None:
         """Print a line of the answer."""
         self.stdout.write(text + "\n")
+
+    def data(self, data: bytes) -> None:
+        """Print bytes as they are: what a program reads."""
+        cast("_Answers", self.stdout).data(data)
 
     def note(self, text: str) -> None:
         """Print a line about the answer; silent with `--quiet` and with `--json`."""

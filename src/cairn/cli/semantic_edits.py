@@ -242,8 +242,7 @@ def _print_patch(patch: bytes, output: Output) -> None:
         for line in patch.decode("utf-8", "replace").splitlines():
             output.line(safe(line))
         return
-    output.stdout.flush()
-    buffer.write(patch)
+    output.data(patch)
 
 
 def _show_decision(told: Decision, output: Output) -> None:

@@ -17,14 +17,14 @@ from cairn.answer.envelope import encode
 from cairn.answer.machine import daemon_status
 from cairn.ask.gate import gate_error
 from cairn.cli.index import notes, summary
-from cairn.cli.output import Output, counted, sized
+from cairn.cli.output import Output, ReaderGone, counted, sized
 from cairn.core.config import DAEMON_OFF, ServeConfig, cairn_home, load_config, read_user_config, user_config_path
 from cairn.core.limits import DAEMON_DRAIN_SECONDS, DAEMON_HELLO_SECONDS, DAEMON_START_SECONDS
 from cairn.core.text import plain
 from cairn.daemon.address import dial, peer
 from cairn.daemon.client import Connection, Gone, connect, ensure_daemon, log_of, stop_daemon
 from cairn.daemon.frames import BadFrame, hello, receive, send
-from cairn.errors import CairnError, DaemonFailed, McpMissing, NotIndexed, UsageError
+from cairn.errors import AnswerUnwritable, CairnError, DaemonFailed, McpMissing, NotIndexed, UsageError
 from cairn.source.programs import bar_programs_of
 from cairn.source.root import find_root, printable
 from cairn.sync.codebase import Codebase, open_codebase
@@ -210,6 +210,8 @@ def run_watch(options: argparse.Namespace, output: Output) -> int:
                 output.stderr.flush()
                 while not shown.cleared.wait(_STILL_SECONDS) and root in workspace.watching.state():
                     pass
+            if shown.trouble is not None:
+                raise shown.trouble
             # This raises the error of a folder that is gone.
             gate = status_gate(look(open_codebase(root, os.environ), home))
             if not (watched and gate.is_open):
@@ -248,12 +250,22 @@ class _WatchLines:
     def __init__(self, options: argparse.Namespace, output: Output, codebase: Codebase) -> None:
         self._options, self._output, self._codebase = options, output, codebase
         self.cleared = threading.Event()
+        # Why nothing more can be printed.
+        self.trouble: Exception | None = None
 
     def gap(self, _: str, gap: Gap) -> None:
         self._output.note(gap.sentence)
         self._output.stderr.flush()
 
     def run(self, ended: Run) -> None:
+        """Print what became of a run. Where that cannot be read any more, there is no reason to watch."""
+        try:
+            self._print(ended)
+        except (ReaderGone, AnswerUnwritable) as problem:
+            self.trouble = problem
+            self.cleared.set()
+
+    def _print(self, ended: Run) -> None:
         from cairn.answer.runs import run_envelope  # noqa: PLC0415
 
         output, report = self._output, ended.report

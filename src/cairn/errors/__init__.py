@@ -14,6 +14,7 @@ The tree, each error with its exit status:
 
     CairnError 1
         AddressTaken 1
+        AnswerUnwritable 1
         AssertionsDisabled 1
         Cancelled 1
         DaemonBusy 1
@@ -22,6 +23,7 @@ The tree, each error with its exit status:
         DeadlinePassed 1
         EmbeddingModelChangedError 1, also RuntimeError
         McpMissing 1
+        OutOfMemory 1
         SocketTaken 1
         TokenUnfit 1
         InvalidRequest 2
@@ -113,6 +115,7 @@ from __future__ import annotations
 
 from cairn.errors.asking import (
     Ambiguous,
+    AnswerUnwritable,
     BadContinuation,
     BatchUnreadable,
     EmbeddingModelChangedError,
@@ -123,6 +126,7 @@ from cairn.errors.asking import (
     InvalidQuery,
     NotFound,
     NotIndexed,
+    OutOfMemory,
     QueryTimeout,
     RequiresReindex,
     RootIsBare,
@@ -131,7 +135,7 @@ from cairn.errors.asking import (
     Unsupported,
     UsageError,
 )
-from cairn.errors.base import OUR_TROUBLE, CairnError
+from cairn.errors.base import OUR_TROUBLE, CairnError, memory_trouble
 from cairn.errors.engines import (
     EmbeddingFailed,
     EngineDamaged,
@@ -218,6 +222,7 @@ __all__ = [
     "OUR_TROUBLE",
     "AddressTaken",
     "Ambiguous",
+    "AnswerUnwritable",
     "AssertionsDisabled",
     "BadContinuation",
     "BadPathKey",
@@ -269,6 +274,7 @@ __all__ = [
     "NotFound",
     "NotIndexed",
     "NotUpgraded",
+    "OutOfMemory",
     "OutOfResources",
     "PathNotFound",
     "PathOutsideRoot",
@@ -306,4 +312,5 @@ __all__ = [
     "Unsupported",
     "UsageError",
     "WatchFailed",
+    "memory_trouble",
 ]

@@ -69,6 +69,27 @@ class BatchUnreadable(UsageError):
     code = "batch_unreadable"
 
 
+class AnswerUnwritable(CairnError):
+    """The answer could not be written: {why}.
+
+    Free some space, or write it somewhere else, then run the command again.
+    """
+
+    code = "answer_unwritable"
+    exit_status = 1
+
+
+class OutOfMemory(CairnError):
+    """There was not enough memory for this command: {why}.
+
+    Close some programs, or raise its limit (`ulimit -v`), then run it again; what had been published stays.
+    """
+
+    code = "out_of_memory"
+    exit_status = 1
+    retryable = True
+
+
 class Interrupted(CairnError):
     """Stopped by you.
 
