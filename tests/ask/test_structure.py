@@ -75,11 +75,13 @@ def missing(reply: Reply[Any]) -> str:
 # --- which file, which lines ------------------------------------------------------------------------------------------
 
 
-def test_lines_stand_behind_a_colon_unless_a_file_has_that_very_name(tmp_path: Path) -> None:
+def test_lines_stand_behind_a_colon_and_before_a_column_unless_a_file_has_that_very_name(tmp_path: Path) -> None:
     base = str(tmp_path)
     assert asked_of("a.py", base).lines is None
     assert [asked_of(text, base).lines for text in ("a.py:3", "a.py:3-", "a.py:3-9")] == [(3, 3), (3, None), (3, 9)]
-    assert asked_of("a:1:2", base)[:2] == ("a:1:2", "a:1")
+    assert asked_of("a:1:2", base) == ("a:1:2", "a", base, (1, 1))
+    (tmp_path / "a:1").write_text("x")
+    assert asked_of("a:1:2", base) == ("a:1:2", "a:1", base, (2, 2))
     (tmp_path / "a.py:3").write_text("x")
     assert asked_of("a.py:3", base).lines is None
     for text in ("a.py:0", "a.py:9-3", "a.py:0-"):

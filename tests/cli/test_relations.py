@@ -264,3 +264,52 @@ class Model:
     wrapped = "shop/model.py:6:34  return partialmethod(cls._next, forward=True)  (read in Model.made, proven)\n"
     assert wrapped in typed(bare, "refs", "Model._next")
     assert "shop/model.py:3  Model (class)\n" in typed(bare, "refs", "shop.Model")
+
+
+# --- how a definition is named, and what is said when there is none ---------------------------------------------------
+
+
+def test_every_way_to_name_a_definition_means_the_same_one(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (bare / "shop" / "cart").mkdir(parents=True)
+    (bare / "shop" / "__init__.py").write_text("from .cart.lines import Lines, add as put\n")
+    (bare / "shop" / "cart" / "__init__.py").write_text("")
+    (bare / "shop" / "cart" / "lines.py").write_text("class Lines:\n    def add(self): ...\n\n\ndef add(): ...\n")
+    (bare / "other.py").write_text("class Other:\n    def add(self): ...\n")
+    assert ask("index", "-q").status == 0
+    monkeypatch.chdir(bare / "shop")
+    method = ("shop.Lines.add", "Lines.add", "cart/lines.py:2", "cart/lines.py:2:9", "cart/lines.py#Lines.add")
+    function = ("shop.put", "shop.cart.lines.add", "cart/lines.py:5", "cart/lines.py#add", "shop/cart/lines.py#add")
+    for line, names in ((2, method), (5, function)):
+        for name in names:
+            for command in (("refs", name), ("graph", name), ("refs", name, "--exact")):
+                assert ask(*command).stdout.startswith(f"cart/lines.py:{line}  "), command
+    for name in ("shop.put", "shop.Lines.add"):
+        for arguments in (("symbol", name), ("symbol", name, "--exact")):
+            row = answer(*arguments)["results"][0]
+            assert (row["path"], row["way"]) == ("shop/cart/lines.py", "exact")
+
+
+def test_what_cannot_be_answered_is_told_in_one_sentence_with_the_nearest_names(tree: Path) -> None:
+    def said(*arguments: str) -> tuple[int, str, list[str]]:
+        found = ask("refs", *arguments)
+        return found.status, found.stderr, [line.partition("  ")[2] for line in found.stdout.splitlines()]
+
+    missing = "cairn: Nothing is called staal.\n  The nearest names are listed.\n"
+    assert said("staal") == (15, missing, ["Lease.steal (method)", "Twin.steal (method)"])
+    blank = "cairn: No definition stands on line 2 of src/app.py.\n  The nearest ones are listed.\n"
+    assert said("src/app.py:2") == (15, blank, ["run (function)"])
+    beyond = (
+        "cairn: src/app.py has 7 lines in the index, and no such one.\n  `cairn sync` brings the index up to date.\n"
+    )
+    assert said("src/app.py:70") == (15, beyond, [])
+    gone = "cairn: There is no file {0} in the index, and none on disk.\n  The nearest one is {1}.\n"
+    assert said("src/apq.py:2") == (15, gone.format("src/apq.py", "src/app.py"), [])
+    assert said("lib/app.py:2") == (15, gone.format("lib/app.py", "src/app.py"), [])
+    advice = "Name one of them by its place, such as src/lease.py:2, or with more of the names around it."
+    several = f"cairn: 2 definitions are called steal.\n  {advice}\n"
+    assert said("steal", "--exact") == (16, several, ["Lease.steal (method)", "Twin.steal (method)"])
+    (tree / "src" / "app.py").write_text("\n" * 40)
+    changed = "cairn: src/app.py is not as it was indexed, so its lines are others now.\n"
+    status, told, listed = said("src/app.py:2", "--no-sync")
+    assert (status, listed) == (15, [])
+    assert told.endswith(f"{changed}  `cairn sync` brings the index up to date.\n")

@@ -6,6 +6,7 @@ left out is counted.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,7 +14,16 @@ from typing import NamedTuple
 from cairn.ask.meaning import informed, layered
 from cairn.ask.questions import GRAPH, MAP, REFS
 from cairn.ask.session import Session
-from cairn.ask.structure import Asked, file_asked_for, not_parsed, one_definition, reply_of
+from cairn.ask.structure import (
+    Asked,
+    beyond,
+    file_asked_for,
+    has_changed,
+    named,
+    not_parsed,
+    one_definition,
+    reply_of,
+)
 from cairn.ask.values import Miss, Reply
 from cairn.core.limits import (
     DEFAULT_GRAPH_NODES,
@@ -24,14 +34,14 @@ from cairn.core.limits import (
     MAX_MAP_FOCUS,
 )
 from cairn.core.text import plain
-from cairn.core.types import Import, StoredFile, SymbolKind
+from cairn.core.types import StoredFile, SymbolKind
 from cairn.errors import Ambiguous, NotFound, Unsupported, UsageError
 from cairn.graph.atlas import Atlas
 from cairn.graph.calls import CallGraph, Direction, calls_around
 from cairn.graph.callsites import CallSites
 from cairn.graph.facts import CLASSES, Place
 from cairn.graph.naming import MOST_CANDIDATES
-from cairn.graph.outline import Definition, definition_of, has_outline
+from cairn.graph.outline import Definition, has_outline, outline
 from cairn.graph.references import Graph
 from cairn.graph.repo_map import RepoMap, draw_map
 from cairn.graph.scopes import Tier
@@ -44,6 +54,7 @@ from cairn.syntax.languages import has_uses, traits_of
 from cairn.syntax.languages.pins import PINS
 from cairn.syntax.occurrences import local_names
 
+_MOST_NEAR = 3
 _NO_FUNCTIONS = CLASSES | {SymbolKind.MODULE, SymbolKind.NAMESPACE}
 
 
@@ -202,14 +213,25 @@ def symbol_asked_for(
     """
     if not asked.path.strip():
         raise UsageError(problem="A name is missing.")
+    if file is None and asked.lines is None:
+        asked = _in_file(session, searcher, asked)
     if file is not None:
         found = _parsed(session, searcher, file)
         one = found if isinstance(found, Miss) else one_definition(searcher, asked.path, found.key)
     elif asked.lines is not None:
         one = _on_line(session, searcher, asked)
     else:
-        one = one_definition(searcher, asked.path, None)
+        one = named(session, searcher, asked.path)
     return _used(session.kept(Graph), one)
+
+
+def _in_file(session: Session, searcher: Searcher, asked: Asked) -> Asked:
+    """Return what `FILE#name` means from the caller's folder, with the file as the index names it; else as it is."""
+    holder, mark, name = asked.path.partition("#")
+    if not mark or not name or not os.path.lexists(os.path.join(asked.base, holder)):
+        return asked
+    file = file_asked_for(session, searcher, Asked(holder, holder, asked.base))
+    return asked if isinstance(file, Miss) else asked._replace(path=f"{file.key.replace('#', '%23')}#{name}")
 
 
 class _Best(NamedTuple):
@@ -237,8 +259,7 @@ def _best(
     if isinstance(one, Definition):
         return _Best(one)
     if not isinstance(one.error, Ambiguous):
-        led = _imported_as(graph, asked.path) if file is None and isinstance(one.error, NotFound) else None
-        return one if led is None else _Best(led)
+        return one
     known = one.candidates
     if (
         sites is not None
@@ -252,24 +273,6 @@ def _best(
     rank = {(each.path, each.symbol.start_byte): place for place, each in enumerate(listed)}
     first, *others = sorted(known, key=lambda each: rank.get((each.path, each.start_byte), len(rank)))
     return _Best(first, tuple(others))
-
-
-def _imported_as(graph: Graph, wanted: str) -> Definition | None:
-    """Return the definition that an import path names, such as `package.module.name`; None when it leads nowhere."""
-    module, dot, name = wanted.replace("::", ".").rpartition(".")
-    if not dot or not module or not name:
-        return None
-    importing: dict[str, str] = {}
-    for path in graph.names.modules.files.languages:
-        importing.setdefault(graph.names.modules.family(path), path)
-    for family, path in sorted(importing.items()):
-        if family:
-            found = graph.names.leads_to(path, Import(module, name, "", 0, 1)).places
-            for place in found:
-                if place.number >= 0:
-                    facts = graph.names.facts(place.path)
-                    return definition_of(place.path, facts.language, facts.symbols[place.number])
-    return None
 
 
 def place_of(graph: Graph, one: Definition) -> Place:
@@ -293,13 +296,30 @@ def _on_line(session: Session, searcher: Searcher, asked: Asked) -> Definition |
         raise UsageError(problem="Say one line: FILE:LINE.")
     file = _parsed(session, searcher, asked)
     if isinstance(file, Miss):
-        written = one_definition(searcher, asked.path, None)
+        written = named(session, searcher, asked.path)
         return file if isinstance(written, Miss) and isinstance(written.error, NotFound) else written
     one = one_definition(searcher, f"{file.key}:{line}", None)
     if isinstance(one, Miss):
-        problem = f"No definition stands on line {line} of {_shown(file.key)}."
-        return Miss(NotFound(problem=problem, advice="`cairn outline` lists those that there are"))
+        return _no_definition(session, searcher, asked, file, line)
     return one
+
+
+def _no_definition(session: Session, searcher: Searcher, asked: Asked, file: StoredFile, line: int) -> Miss:
+    """Return why no definition is around a line: the file has changed or ends before; else the nearest ones."""
+    if moved := has_changed(session, asked, file):
+        return moved
+    text = bytes(searcher.view.text(file.key) or b"")
+    lines = text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
+    if line > lines:
+        return beyond(file.key, lines)
+
+    def far(one: Definition) -> int:
+        return min(abs(one.start_line - line), abs(one.end_line - line))
+
+    near = sorted(outline(searcher.view, file, (1, None)).definitions, key=far)[:_MOST_NEAR]
+    problem = f"No definition stands on line {line} of {_shown(file.key)}."
+    advice = "The nearest ones are listed" if near else "`cairn outline` lists what a file defines"
+    return Miss(NotFound(problem=problem, advice=advice), tuple(near))
 
 
 def _used(graph: Graph, one: Definition | Miss) -> Definition | Miss:

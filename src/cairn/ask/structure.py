@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher, get_close_matches
 from typing import NamedTuple
 
 from cairn.ask.meaning import informed, layered
@@ -19,18 +20,23 @@ from cairn.ask.values import Miss, Reply, Similar, Symbols, Told
 from cairn.core.limits import DEFAULT_RESULTS
 from cairn.core.types import SKIP_SENTENCES, SkipReason, StoredFile
 from cairn.errors import Ambiguous, NotFound, Unsupported, UsageError
+from cairn.graph.importers import imported_as
 from cairn.graph.naming import NamingOutcome, nearest, resolve
 from cairn.graph.outline import Definition, FileOutline, FileText, Lines, definition_of, has_outline, outline, passage
+from cairn.graph.references import Graph
 from cairn.search.continuation import decode, question_digest
 from cairn.search.searcher import Searcher
 from cairn.search.types import SymbolMatch
 from cairn.source.beneath import Tree
-from cairn.source.fresh import disk_state, spellings
+from cairn.source.fresh import DiskState, disk_state, spellings
 from cairn.source.root import path_key, printable, relative_to_root
 from cairn.source.walk import walk_to
 
+_COLUMN = re.compile(r"(.+:[0-9]{1,9}):[0-9]{1,9}")
 _SPAN = re.compile(r"(?P<file>.+):(?P<first>[0-9]{1,9})(?P<to>-(?P<last>[0-9]{1,9})?)?")
 _MOST_NEAR = 5
+_MOST_COMPARED = 200
+_EXACT = "exact"
 _MOST_SHOWN = 200
 
 
@@ -44,8 +50,13 @@ class Asked(NamedTuple):
 
 
 def asked_of(said: str, base: str) -> Asked:
-    """Return what `FILE`, `FILE:A`, `FILE:A-` or `FILE:A-B` means from this folder; a file of that very name wins."""
-    span = _SPAN.fullmatch(said)
+    """Return what `FILE`, `FILE:A`, `FILE:A-` or `FILE:A-B` means from this folder; a file of that very name wins.
+
+    `FILE:A:COLUMN`, as answers show a use, is line A.
+    """
+    column = _COLUMN.fullmatch(said)
+    with_column = column is not None and not os.path.lexists(os.path.join(base, column[1]))
+    span = _SPAN.fullmatch(column[1] if column and with_column else said)
     if span is None or os.path.lexists(os.path.join(base, said)):
         return Asked(said, said, base)
     first = int(span["first"])
@@ -94,7 +105,7 @@ def read_file(session: Session, asked: Asked) -> Reply[FileText]:
             return file
         found = passage(searcher.view, file, asked.lines or (1, None))
         if asked.lines is not None and found.start_line > found.lines:
-            return _beyond(file.key, found.lines)
+            return beyond(file.key, found.lines)
         with Tree(session.target.codebase.root) as tree:
             state = disk_state(tree, spellings(_raw(session, asked), file.key), file)
         return replace(found, disk=state.value)
@@ -126,14 +137,18 @@ def find_symbol(
 
     def ask(searcher: Searcher) -> Symbols | Miss:
         if exact:
-            one = one_definition(searcher, name, None)
+            one = named(session, searcher, name)
             files = searcher.view.manifest.counts.files_indexed
-            return one if isinstance(one, Miss) else Symbols((replace(one, way="exact"),), 1, files)
+            return one if isinstance(one, Miss) else Symbols((replace(one, way=_EXACT),), 1, files)
         question = question_digest(session.root, name, sorted(kinds), sorted(languages))
         first = offset if continuation is None else decode(continuation, session.pages_on, question)
         within = (lambda _, language: language in languages) if languages else None
         found = searcher.symbols(name, kinds=kinds, within=within, limit=first + limit)
         shown = tuple(map(_matched, found.symbols[first:]))
+        if not first and not (found.symbols and found.symbols[0].way == _EXACT):
+            led = _led(session, name)
+            if led is not None and (not kinds or led.kind in kinds) and (not languages or led.language in languages):
+                return Symbols((replace(led, way=_EXACT),), 1, found.coverage.files)
         return Symbols(shown, found.total, found.coverage.files, first, question)
 
     return reply_of(session, name, ask)
@@ -155,10 +170,10 @@ def similar_code(
         text = bytes(searcher.view.text(file.key) or b"")
         lines = text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
         if line > lines:
-            return _beyond(file.key, lines)
+            return beyond(file.key, lines)
         at = sum(map(len, text.split(b"\n", line - 1)[: line - 1])) + line - 1
         found = searcher.similar(file.key, at, same_file=same_file, limit=limit)
-        return Similar(*found) if found else _beyond(file.key, lines)
+        return Similar(*found) if found else beyond(file.key, lines)
 
     return reply_of(session, asked.path, ask)
 
@@ -188,7 +203,7 @@ def file_asked_for(session: Session, searcher: Searcher, asked: Asked) -> Stored
     file = _record(searcher, raw) if raw else None
     if file is not None and file.skip is None:
         return file
-    return Miss(_left_out(raw, file.skip) if file and file.skip else _not_there(session, raw))
+    return Miss(_left_out(raw, file.skip) if file and file.skip else _not_there(session, searcher, raw))
 
 
 def _record(searcher: Searcher, raw: bytes) -> StoredFile | None:
@@ -197,14 +212,15 @@ def _record(searcher: Searcher, raw: bytes) -> StoredFile | None:
     return searcher.view.file(raw.decode("utf-8", "surrogateescape")) or searcher.view.file(key)
 
 
-def _not_there(session: Session, raw: bytes) -> NotFound:
+def _not_there(session: Session, searcher: Searcher, raw: bytes) -> NotFound:
     """Return why the snapshot has no such file, by the same walk that an index is made with."""
     shown, codebase = printable(raw) or ".", session.target.codebase
     with Tree(codebase.root) as tree:
         try:
             tree.lstat(raw)
         except (FileNotFoundError, NotADirectoryError):
-            advice = "Check the spelling; `cairn files` lists what is there"
+            near = _nearest_file(searcher, path_key(raw))
+            advice = f"The nearest one is {_shown(near)}" if near else "`cairn files` lists what is there"
             return NotFound(problem=f"There is no file {shown} in the index, and none on disk.", advice=advice)
         except OSError:
             # The walk below names the reason.
@@ -220,6 +236,25 @@ def _not_there(session: Session, raw: bytes) -> NotFound:
         if skip.raw == raw or (skip.folder and raw.startswith(skip.raw + b"/")):
             return _left_out(raw, skip.reason)
     return NotFound(problem=f"{shown} is a folder.", advice="Name a file in it; `cairn files` lists them")
+
+
+def _nearest_file(searcher: Searcher, key: str) -> str:
+    """Return the file whose name is nearest: one of that name in another folder, or one like it in the same."""
+    folder, _, name = key.rpartition("/")
+    paths = list(searcher.view.paths())
+    same = [path for path in paths if path.rpartition("/")[2] == name]
+    like = get_close_matches(key, [path for path in paths if path.rpartition("/")[0] == folder], 1)
+    return next(iter(get_close_matches(key, same, 1, 0) or like), "")
+
+
+def has_changed(session: Session, asked: Asked, file: StoredFile) -> Miss | None:
+    """Return the miss for a place in a file whose bytes are not those that were indexed; None where they are."""
+    with Tree(session.target.codebase.root) as tree:
+        state = disk_state(tree, spellings(_raw(session, asked), file.key), file)
+    if state is DiskState.SAME:
+        return None
+    problem = f"{_shown(file.key)} is not as it was indexed, so its lines are others now."
+    return Miss(NotFound(problem=problem, advice="`cairn sync` brings the index up to date"))
 
 
 def _may_be_read(tree: Tree, raw: bytes) -> bool:
@@ -247,7 +282,8 @@ def _left_out(raw: bytes, reason: SkipReason) -> NotFound:
     return NotFound(problem=problem, advice="`cairn why` with its path names the rule")
 
 
-def _beyond(path: str, lines: int) -> Miss:
+def beyond(path: str, lines: int) -> Miss:
+    """Return the miss for a line that a file does not have."""
     many = f"{lines:,} line{'' if lines == 1 else 's'}"
     problem = f"{_shown(path)} has {many} in the index, and no such one."
     return Miss(NotFound(problem=problem, advice="`cairn sync` brings the index up to date"))
@@ -258,7 +294,9 @@ def one_definition(searcher: Searcher, name: str, path: str | None) -> Definitio
 
     def near(part: str) -> list[Definition]:
         within = None if path is None else (lambda key, _: key == path)
-        return [_matched(one) for one in searcher.symbols(part, within=within, limit=_MOST_NEAR).symbols]
+        known = [_matched(one) for one in searcher.symbols(part, within=within, limit=_MOST_COMPARED).symbols]
+        own = re.split(r"\W+", name)[-1].lower()
+        return sorted(known, key=lambda one: -SequenceMatcher(None, own, one.name.lower()).ratio())[:_MOST_NEAR]
 
     found = resolve(searcher.view, name, path=path, near=lambda wanted: nearest(near, wanted))
     if found.outcome is NamingOutcome.OK:
@@ -270,6 +308,21 @@ def one_definition(searcher: Searcher, name: str, path: str | None) -> Definitio
     where = f" in {_shown(path)}" if path else ""
     advice = "The nearest names are listed" if found.definitions else "`cairn search` finds code by its meaning too"
     return Miss(NotFound(problem=f"Nothing{where} is called {shown}.", advice=advice), found.definitions)
+
+
+def named(session: Session, searcher: Searcher, name: str) -> Definition | Miss:
+    """Return the one definition that a name or an import path means in the codebase; else a miss with candidates."""
+    one = one_definition(searcher, name, None)
+    if isinstance(one, Definition):
+        return one
+    led = _led(session, name)
+    if led is None or (one.candidates and isinstance(one.error, Ambiguous) and led not in one.candidates):
+        return one
+    return led
+
+
+def _led(session: Session, name: str) -> Definition | None:
+    return imported_as(session.kept(Graph).names, name)
 
 
 def _matched(match: SymbolMatch) -> Definition:

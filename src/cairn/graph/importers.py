@@ -10,11 +10,14 @@ from cairn.core.lazy import cached_property
 from cairn.core.types import Import
 from cairn.graph.facts import Place
 from cairn.graph.names import SnapshotNames
+from cairn.graph.outline import Definition, definition_of
 from cairn.syntax.resolver import WHOLE, Lead
 
 _NAMELESS = frozenset({"", "*", "default", WHOLE})
 _LIST = re.compile(rb"[^\n{(]*([{(])")
 _MOST_IMPORT = 20_000
+_STEP = re.compile(r"\.|::")
+_MOST_STEPS = 8
 
 
 class ImportSite(NamedTuple):
@@ -110,6 +113,28 @@ class Importers:
         # Two C programs of one repository may have functions of one name, so one file must include the other.
         reached = self._names.reached
         return one.path == other.path or other.path in reached(one.path) or one.path in reached(other.path)
+
+
+def imported_as(names: SnapshotNames, wanted: str) -> Definition | None:
+    """Return the definition that an import path names, such as `package.module.name`; None when it leads nowhere.
+
+    `package.module.Class.member` is one too. Nothing needs to import it so.
+    """
+    steps = list(_STEP.finditer(wanted.strip()))[-_MOST_STEPS:]
+    if not steps or not wanted.strip():
+        return None
+    importing: dict[str, str] = {}
+    for path in names.modules.files.languages:
+        importing.setdefault(names.modules.family(path), path)
+    for family, path in sorted(importing.items()):
+        for step in reversed(steps) if family else ():
+            module, name = wanted.strip()[: step.start()], wanted.strip()[step.end() :].replace("::", ".")
+            for spelled in dict.fromkeys((module, module.replace("::", "."))) if module and name else ():
+                for place in names.leads_to(path, Import(spelled, name, "", 0, 1)).places:
+                    if place.number >= 0:
+                        facts = names.facts(place.path)
+                        return definition_of(place.path, facts.language, facts.symbols[place.number])
+    return None
 
 
 def import_end(data: bytes, start: int) -> int:

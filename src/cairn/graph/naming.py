@@ -61,6 +61,9 @@ def resolve(view: SnapshotView, wanted: str, *, path: str | None = None, near: N
     if path is None and mark and name and view.file(holder):
         wanted, path = name, holder
     found = _named(view, wanted, path)
+    if mark:
+        # `file.py#run` is the function of that name before a method of it, as in the id of a node.
+        found = [pair for pair in found if _dotted(pair[1]) == wanted.replace("::", ".")] or found
     if not found:
         return Resolution(NamingOutcome.NOT_FOUND, tuple(near(wanted)), 0)
     languages = {key: file.language for key in {key for key, _ in found} if (file := view.file(key))}
