@@ -8,7 +8,7 @@ nothing. Comments are left out. A place is a `Reference` like any other, and is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import NamedTuple
 
 from cairn.core.types import Reference
@@ -18,7 +18,6 @@ from cairn.graph.importers import import_end
 from cairn.graph.names import SnapshotNames
 from cairn.graph.shadows import words
 from cairn.search.pattern import Case, compiled
-from cairn.syntax.lexis import Quiet
 
 VALUE, READ, WRITE, CALL, STRING = "value", "read", "write", "call", "string"
 """Kinds of uses that the index does not hold: a name that is passed on, a member that is read, something that is
@@ -61,11 +60,21 @@ class Occurrences:
         self._view = names.view
         self._texts: Texts | None = None
 
-    def of(self, name: str, is_asked: Callable[[str], bool], near: Set[str], most: int) -> FoundPlaces:
-        """Return the places of a name in the files that `is_asked` accepts; those in `near` are looked at first."""
+    def of(
+        self,
+        name: str,
+        is_asked: Callable[[str], bool],
+        near: Set[str],
+        most: int,
+        used: Iterable[tuple[str, Reference]] | None = None,
+    ) -> FoundPlaces:
+        """Return the places of a name in the files that `is_asked` accepts; those in `near` are looked at first.
+
+        `used` are the uses of the name that the index knows, where the caller has them already.
+        """
         texts = self._texts = self._texts or Texts(self._view)
         wanted = compiled(name, case=Case.SENSITIVE, word=True)
-        known = self._known(name)
+        known = self._known(name, self._view.references_named(name) if used is None else used)
         files = sorted(texts.matching(wanted, is_asked), key=lambda file: (texts.paths[file[0]] not in near, file))
         found: list[FoundPlace] = []
         mentions = left = looked_at = 0
@@ -89,21 +98,23 @@ class Occurrences:
             mentions += mentioned
         return FoundPlaces(found, mentions, left)
 
-    def _known(self, name: str) -> dict[str, set[int]]:
+    def _known(self, name: str, used: Iterable[tuple[str, Reference]]) -> dict[str, set[int]]:
         """Return where the index knows this name as a definition or a use, by file."""
         known: dict[str, set[int]] = {}
         for path, symbol in self._view.symbols_named(name):
             known.setdefault(path, set()).add(symbol.name_byte)
-        for path, use in self._view.references_named(name):
+        for path, use in used:
             known.setdefault(path, set()).add(use.start_byte)
         return known
 
     def _in_code(self, path: str, name: str, spots: list[tuple[int, int, int]]) -> tuple[list[FoundPlace], int]:
         facts = self._names.facts(path)
-        quiet = Quiet(facts.text, facts.traits.lexis)
+        quiet = facts.quiet
         imported = set(imported_at(facts, name)) if spots else set()
         found, mentions = [], 0
         for line, begins, at in spots:
+            if at in imported:
+                continue
             if quiet.is_comment(at):
                 mentions += 1
                 continue
@@ -114,7 +125,7 @@ class Occurrences:
                     found.append(FoundPlace(path, use, is_key=True))
                 else:
                     mentions += 1
-            elif at not in imported:
+            else:
                 found.append(_place(facts, name, at, line, at - begins))
         return found, mentions
 

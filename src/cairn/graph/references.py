@@ -154,7 +154,8 @@ class Graph:
     def _references(self, place: Place, list_name_only: bool, everywhere: bool) -> SymbolUses:
         wanted = self.names.facts(place.path).symbols[place.number]
         imports, aliases = self.importers.of(place)
-        used = list(self.view.references_named(wanted.name))
+        named = list(self.view.references_named(wanted.name))
+        used = list(named)
         for path, alias in sorted(aliases):
             used += [(path, each) for each in self.names.facts(path).references if each.name == alias]
         near = {place.path, *(site.path for site in imports)}
@@ -162,7 +163,7 @@ class Graph:
         left, mentions = len(used) - len(looked_at), 0
         found: list[tuple[str, Reference, Tier | None]] = []
         if everywhere:
-            others, mentions, unseen = self._everywhere(place, aliases, near, limits.MAX_USES_LOOKED_AT)
+            others, mentions, unseen = self._everywhere(place, aliases, near, limits.MAX_USES_LOOKED_AT, named)
             left += unseen
             found += [(path, use, self._tier_of_found(place, FoundPlace(path, use, key))) for path, use, key in others]
         found += [(path, use, self._tier(place, path, use)) for path, use in looked_at]
@@ -181,11 +182,16 @@ class Graph:
         return SymbolUses(written, proven, likely, listed, imports, name_only, elsewhere, left, mentions)
 
     def _everywhere(
-        self, place: Place, aliases: set[tuple[str, str]], near: set[str], most: int
+        self,
+        place: Place,
+        aliases: set[tuple[str, str]],
+        near: set[str],
+        most: int,
+        named: list[tuple[str, Reference]],
     ) -> tuple[list[FoundPlace], int, int]:
         """Return the places of a definition's names that the index does not hold, the mentions, and those left out."""
         name, family = self.names.facts(place.path).symbols[place.number].name, self._family(place.path)
-        places, mentions, left = self.occurrences.of(name, lambda path: self._family(path) == family, near, most)
+        places, mentions, left = self.occurrences.of(name, lambda path: self._family(path) == family, near, most, named)
         for path, alias in sorted(aliases):
             more = self.occurrences.of(alias, {path}.__contains__, near, most - len(places))
             places, left = places + [each for each in more.places if not each.is_key], left + more.not_looked_at

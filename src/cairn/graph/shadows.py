@@ -22,6 +22,9 @@ _MOST_PLACES = 400
 _MOST_BYTES = 200_000
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$")
 
+_MOST_SIGNATURES = 50_000
+_NONE: frozenset[str] = frozenset()
+_IN_NAME = re.compile(r"[\w$]")
 _OWN_PARAMETERS = re.compile(r"(?:^|\s|\btemplate|\bimpl)<")
 _TYPE_PARAMETER = re.compile(r"(?:^|,)\s*(?:(?:const|in|out|reified|class|typename)\s+)*([A-Za-z_]\w*)")
 
@@ -93,11 +96,12 @@ def _closing(text: bytes, start: int) -> int:
     return start
 
 
+@lru_cache(maxsize=_MOST_SIGNATURES)
 def type_parameters(signature: str, name: str) -> frozenset[str]:
     """Return the type parameters of a definition: `T` of `class Box<T>` and of `func Map[T any]`."""
-    # Only as a whole word: in `function on<T>` the name `on` must not be found inside `function`.
-    word = re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", signature)
-    at = word.start() if word else -1
+    if "<" not in signature and "[" not in signature:
+        return _NONE
+    at = _as_word(signature, name)
     rest = signature[at + len(name) :].lstrip() if at >= 0 else ""
     # `<T>` of `public <T> void put` declares a type parameter; `<T>` of `public Box<T> put` only uses one.
     own = _OWN_PARAMETERS.search(signature[:at])
@@ -106,6 +110,17 @@ def type_parameters(signature: str, name: str) -> frozenset[str]:
         if text[:1] in ("<", "["):
             found.update(_TYPE_PARAMETER.findall(_flat(text[1:])))
     return frozenset(found)
+
+
+def _as_word(text: str, name: str) -> int:
+    """Return where a name stands as a whole word, or -1: in `function on<T>` the name `on` is not in `function`."""
+    at = text.find(name) if name else -1
+    while at >= 0:
+        before, after = text[at - 1 : at] if at else "", text[at + len(name) : at + len(name) + 1]
+        if not _IN_NAME.match(before) and not _IN_NAME.match(after):
+            return at
+        at = text.find(name, at + 1)
+    return -1
 
 
 def _flat(text: str) -> str:
