@@ -152,6 +152,9 @@ def _of(view: SnapshotView, path: str) -> dict[str, Any]:
     record = view.file(path)
     if record is None:
         return {"record": None}
+    if record.skip is not None:
+        # Of a file that is left out only the reason counts: how large it is by now is asked of the disk.
+        return {"record": (record.skip, record.detail)}
     return {
         "record": tuple(value for place, value in enumerate(record) if place != _STAT),
         "text": bytes(view.text(path) or b""),

@@ -93,6 +93,8 @@ class Ear:
         self.names |= self.heard or set()
         self.heard = set()
 
+    def look(self) -> None: ...
+
     @property
     def waits(self) -> bool:
         return bool(self.names)

@@ -129,6 +129,39 @@ def test_a_search_between_a_save_and_its_sync_sees_the_save(server: Server) -> N
     assert freshener.ensure(codebase, seconds=PATIENCE).mode == "skipped_recent"
 
 
+# --- files with several names -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("when", ["before the start", "while it is watched"])
+def test_an_edit_through_another_name_is_seen_by_the_next_question(server: Server, when: str) -> None:
+    """No event tells of it where that name lies outside of the tree."""
+    elsewhere = server.tree.parent / "elsewhere.py"
+    if when == "before the start":
+        os.link(server.tree / "lease.py", elsewhere)
+        server.start()
+    else:
+        server.start()
+        os.link(server.tree / "lease.py", elsewhere)
+        # Of the new name no event tells, so the file must be looked at once more.
+        (server.tree / "lease.py").write_text("def linked(): ...\n")
+    codebase = open_codebase(server.root, server.agent.environ)
+    for number in range(3):
+        elsewhere.write_text(f"def through_{number}(): ...\n")
+        assert server.agent.desk.freshener.ensure(codebase, seconds=PATIENCE).is_current
+        assert server.texts()["lease.py"] == f"def through_{number}(): ...\n".encode()
+
+
+def test_an_edit_of_one_name_is_seen_in_the_other(server: Server) -> None:
+    server.start()
+    codebase = open_codebase(server.root, server.agent.environ)
+    os.link(server.tree / "lease.py", server.tree / "twin.py")
+    assert server.agent.desk.freshener.ensure(codebase, seconds=PATIENCE).is_current
+    for name in ("twin.py", "lease.py"):
+        (server.tree / name).write_text(f"def by_{name[:-3]}(): ...\n")
+        assert server.agent.desk.freshener.ensure(codebase, seconds=PATIENCE).is_current
+        assert set(server.texts().values()) == {f"def by_{name[:-3]}(): ...\n".encode()}
+
+
 def test_a_new_folder_is_watched_and_a_rule_is_obeyed(server: Server) -> None:
     server.start()
     (server.tree / "pkg/deep").mkdir(parents=True)

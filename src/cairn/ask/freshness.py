@@ -35,6 +35,9 @@ class Told(Protocol):
     def hear(self) -> None:
         """Read the events that have come by now: a save that ended before this call is pending afterwards."""
 
+    def look(self) -> None:
+        """Look at the files that change without an event: what may have changed is pending afterwards."""
+
     @property
     def waits(self) -> bool:
         """Whether changes are pending that no run has taken yet."""
@@ -89,6 +92,7 @@ class Freshener:
         told = self._watched.get(root)
         if told is not None:
             told.hear()
+            told.look()
         while True:
             with self._lock:
                 known = self._known(root, came, rests=rests)
@@ -114,6 +118,8 @@ class Freshener:
         While a change waits for its run, the end of that is waited for so many seconds.
         """
         came = self._clock.monotonic()
+        if (told := self._watched.get(root)) is not None:
+            told.look()
         while (told := self._watched.get(root)) is not None:
             told.hear()
             with self._lock:

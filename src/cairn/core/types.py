@@ -126,7 +126,8 @@ class WalkResult:
     """Every name in the tree, once: as a candidate, a skip, or below a skipped folder. Byte order of the raw path.
 
     `folders` are the raw paths of the folders that were entered (the root is empty bytes): what a watcher watches.
-    `links` counts the links, whose outcomes depend on those of other names.
+    `links` counts the links, whose outcomes depend on those of other names. `linked` are the raw paths of candidates
+    that have another name somewhere, in the tree or outside.
     """
 
     candidates: tuple[Candidate, ...]
@@ -136,6 +137,7 @@ class WalkResult:
     folders: tuple[bytes, ...]
     warnings: tuple[str, ...] = ()
     links: int = 0
+    linked: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,6 +137,7 @@ class _Walker:
         self.candidates: list[Candidate] = []
         self.skips: list[Skip] = []
         self.links: list[bytes] = []
+        self.linked: list[bytes] = []
         self.walked: set[bytes] = set()
         self.ignore_files: list[IgnoreFile] = []
         self.warnings: list[str] = []
@@ -262,6 +263,8 @@ class _Walker:
             # `tuple.__new__` is what a NamedTuple's own constructor calls, less a frame: twice for every file.
             stat = _new(FileStat, (size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino))
             self.candidates.append(_new(Candidate, (key, path, stat, forced)))
+            if found.st_nlink > 1:
+                self.linked.append(path)
 
     def _is_allowed(self, path: bytes) -> bool:
         """Whether the user's own settings let a file in although its name is that of a secret."""
@@ -322,6 +325,7 @@ class _Walker:
             folders=tuple(sorted(self.walked)),
             warnings=tuple(self.warnings),
             links=len(self.links),
+            linked=tuple(self.linked),
         )
 
 

@@ -44,6 +44,7 @@ from cairn.source.changes import NO_HINTS, Read, detect
 from cairn.source.fresh import Dirt, find_dirt, still, take
 from cairn.source.git import Git, unanswered
 from cairn.source.ignore import IGNORE_ENGINE_VERSION
+from cairn.source.linked import linked_files
 from cairn.source.listing import ListingRecorder
 from cairn.source.root import path_key, printable
 from cairn.source.stable_read import read_stable
@@ -474,6 +475,7 @@ class CatchUp:
     def _remember(self, snapshot: str, look: Look) -> None:
         if self.task.seen is not None:
             self.task.seen.tree = self._seen(snapshot, look)
+            self.task.seen.linked = linked_files(look.walked, look.began_ns)
         if self.passing_skips or self.failed:
             return
         rules = rules_of(self.task.codebase.config)

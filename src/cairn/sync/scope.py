@@ -18,6 +18,7 @@ from cairn.core.types import SkipReason, StoredFile, WalkResult
 from cairn.errors import BadPathKey
 from cairn.source.beneath import Tree
 from cairn.source.fresh import Dirt
+from cairn.source.linked import Linked
 from cairn.source.root import path_key
 from cairn.source.walk import RULE_FILES, walk_some
 
@@ -52,10 +53,12 @@ class SeenTree:
 class Seen:
     """What a server keeps of a codebase between runs; empty until a run has compared everything.
 
-    It may be used only by a caller that names every file that has changed since.
+    It may be used only by a caller that names every file that has changed since. `linked` are the files that may change
+    without an event; None until a walk has looked for them.
     """
 
     tree: SeenTree | None = None
+    linked: Linked | None = None
 
     def keep_if(self, began_ns: int) -> None:
         """Drop what was seen, unless it comes from the comparison that began at this time."""

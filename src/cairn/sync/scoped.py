@@ -8,6 +8,7 @@ from cairn.core.types import ChangeSet
 from cairn.source.changes import NO_HINTS, detect
 from cairn.source.fresh import Dirt, find_dirt_among
 from cairn.source.git import Git
+from cairn.source.linked import Linked, linked_files
 from cairn.source.listing import ListingRecorder
 from cairn.store import GitState, Manifest
 from cairn.sync.catchup import CatchUp, Look, Outcome, head_of, wall_ns
@@ -20,6 +21,7 @@ class ScopedCatchUp(CatchUp):
 
     scope: Scope
     looked: bool = False
+    looked_at_ns: int = 0
 
     def _start(self) -> tuple[Manifest | None, int]:
         base, view = self.writer.base, self.writer.view
@@ -44,6 +46,7 @@ class ScopedCatchUp(CatchUp):
         if self.looked:
             self._require_same_commit(git, base)
         self.looked = True
+        self.looked_at_ns = self.clock.wall_ns()
         walked = self.scope.walk(self.tree, self.task.codebase.config)
         dirt = self._dirt(git) if head is not None else False
         state = GitState(head, bool(dirt), base.git.untracked_included)
@@ -72,6 +75,9 @@ class ScopedCatchUp(CatchUp):
 
     def _compare(self, look: Look, base: Manifest | None, *, first: bool) -> ChangeSet:
         changes = detect(look.walked, self.known, self._reader(), synced_at_ns=None, hints=NO_HINTS)
+        if self._meets_a_new_link(look):
+            # Which other file of the tree it is, only a look at all of them tells.
+            raise OutOfScope
         keeps_names = not (changes.add or changes.delete or changes.rename or changes.skips)
         if self.scope.seen.has_links and not (keeps_names and self.scope.is_same_set(look.walked)):
             # A link may lead to one of the names that came, went or changed its reason.
@@ -85,6 +91,18 @@ class ScopedCatchUp(CatchUp):
 
     def _remember(self, snapshot: str, look: Look) -> None:
         self.scope.settle(snapshot, look.walked, self.known.values(), look.dirt)
+        if self.task.seen is not None:
+            others = {raw: stat for raw, stat in self._linked.items() if raw not in self.scope.hinted}
+            self.task.seen.linked = {**others, **linked_files(look.walked, self.looked_at_ns)}
+
+    def _meets_a_new_link(self, look: Look) -> bool:
+        """Whether a file that had one name has several now."""
+        return not self._linked.keys() >= set(look.walked.linked)
+
+    @property
+    def _linked(self) -> Linked:
+        seen = self.task.seen
+        return (seen.linked if seen is not None else None) or {}
 
     def _outcome(self, manifest: Manifest | None, look: Look, adopted: int) -> Outcome:
         # The bytes of the other files were not counted.

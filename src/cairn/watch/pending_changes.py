@@ -64,6 +64,15 @@ class PendingChanges:
             if hints.overflow or len(self._names) > MAX_HINTED_FILES:
                 self._all()
 
+    def add(self, names: frozenset[bytes]) -> None:
+        """Let these names wait, of which no event has told."""
+        with self._lock:
+            if names and not self._everything:
+                now = self._clock.monotonic()
+                self._first = self._first if self.waits else now
+                self._last = now
+                self._names |= names
+
     def fail(self, why: str) -> None:
         """Nothing can be heard, for this reason."""
         with self._lock:

@@ -25,10 +25,12 @@ from cairn.core.limits import MAX_WATCHED_ROOTS, WATCH_RECONCILE_SECONDS
 from cairn.core.types import Root
 from cairn.errors import CairnError, NotIndexed, RootNotFound, StoreBusy, WatchFailed
 from cairn.source.beneath import Tree
+from cairn.source.linked import Linked, linked_files, touched
 from cairn.source.walk import walk, walk_to
 from cairn.source.watch import Watch, watch_tree
 from cairn.sync.codebase import Codebase, open_codebase
 from cairn.sync.report import Gap
+from cairn.sync.scope import Seen
 from cairn.sync.status import State, look
 from cairn.sync.tracking import recent_roots
 from cairn.watch.event_loop import EventLoop
@@ -82,6 +84,18 @@ class _WatchedRoot:
     def _hear(self) -> None:
         self._watching.listen_anew(self, self.pending.hear)
         self._watching.wait_for(self)
+
+    def look(self) -> None:
+        linked = self._watching.linked(self.pending.root)
+        if not linked:
+            return
+        try:
+            with Tree(Root(self.pending.root, is_git=False)) as tree:
+                self.pending.add(touched(tree, linked))
+        except (CairnError, OSError):
+            self.pending.want_all()
+        if self.pending.waits:
+            self._watching.wake()
 
     def found(self, gap: Gap) -> None:
         self._watching.gap(self.pending.root, gap)
@@ -192,7 +206,7 @@ class Watching:
                 self._leave(root)
                 return
             if self._listen:
-                found.pending.listen(_watch(codebase, self._clock))
+                found.pending.listen(_watch(codebase, self._clock, self._workspace.runs.remember(root)))
             else:
                 found.pending.fail(_NOT_WATCHED)
         except WatchFailed as problem:
@@ -259,6 +273,14 @@ class Watching:
     def _holds(self, found: _WatchedRoot) -> bool:
         with self._lock:
             return not self._closed and self._roots.get(found.pending.root) is found
+
+    def linked(self, root: str) -> Linked:
+        """Return the files of this root that change without an event."""
+        return self._workspace.runs.remember(root).linked or {}
+
+    def wake(self) -> None:
+        """See to what waits by now."""
+        self._loop.wake()
 
     def wait_for(self, found: _WatchedRoot) -> None:
         """Wait for events of this root too. After an overflow that is another descriptor."""
@@ -373,17 +395,23 @@ class Watching:
             self.listen_anew(found, partial(found.pending.cover, seen.folders))
 
 
-def _watch(codebase: Codebase, clock: Clock) -> Watch:
-    """Return a subscription to the folders that a walk enters, and to new ones that it would enter."""
+def _watch(codebase: Codebase, clock: Clock, seen: Seen) -> Watch:
+    """Return a subscription to the folders that a walk enters, and to new ones that it would enter.
+
+    The files with several names that the walk meets are kept in `seen`, unless a run has looked for them.
+    """
     config, tracked = codebase.config, codebase.tracked
 
     def wanted(raw: bytes) -> bool:
         with Tree(codebase.root) as tree:
             return raw in walk_to(tree, config, raw, tracked=tracked).folders
 
+    looked_at_ns = clock.wall_ns()
     with Tree(codebase.root) as tree:
-        folders = walk(tree, config, tracked=tracked).folders
-    return watch_tree(codebase.root, folders, wanted=wanted, clock=clock)
+        walked = walk(tree, config, tracked=tracked)
+    if seen.linked is None:
+        seen.linked = linked_files(walked, looked_at_ns)
+    return watch_tree(codebase.root, walked.folders, wanted=wanted, clock=clock)
 
 
 def _state(found: _WatchedRoot) -> dict[str, Any]:
