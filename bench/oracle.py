@@ -1,6 +1,7 @@
 """Does every answer tell what the files hold now, or say that it may not?
 
-    python -m bench.oracle [--steps N] [--seed S] [--daemon] [--watch] [--linked] [--lie edit|gone|index] [--stop N]
+    python -m bench.oracle [--steps N] [--seed S] [--daemon] [--watch] [--linked] [--lie edit|gone|index]
+                           [--stop N] [--minutes M]
 
 In a small repository everything happens that people, editors and git do (`bench/oracle_tree.py`). After each step every
 tool that reads is asked at once through the real `cairn mcp` and the official client, now and then the commands of the
@@ -44,7 +45,7 @@ from cairn.sync.run import index, sync
 from mcp import Client, StdioServerParameters
 
 LIES = ("edit", "gone", "index")
-_EVERY, _TYPED_EVERY, _TELL_EVERY = 50, 20, 250
+_EVERY, _TYPED_EVERY, _TELL_EVERY = 100, 40, 250
 _ASKED = 4
 _PATIENCE = 180.0
 # These are not told of the same files when they are indexed anew: where they lie, and when they were looked at.
@@ -230,7 +231,8 @@ def _tree(chosen: Settings, chance: random.Random) -> Tree:
     return Tree(chosen.folder, chance, linked=chosen.linked, watched=chosen.watch)
 
 
-async def _live(chosen: Settings, steps: int, most_faults: int) -> Oracle:
+async def _live(chosen: Settings, steps: int, most_faults: int, seconds: float) -> Oracle:
+    until = time.monotonic() + seconds
     chance = random.Random(chosen.seed)
     oracle, tree, lie = Oracle(chosen.seed), _tree(chosen, chance), Lie(chosen.lie)
     Path(chosen.home).mkdir(mode=0o700)
@@ -245,7 +247,7 @@ async def _live(chosen: Settings, steps: int, most_faults: int) -> Oracle:
         cwd=tree.folder,
     )
     async with Client(server) as client:
-        while oracle.steps < steps and oracle.differences < most_faults:
+        while oracle.steps < steps and oracle.differences < most_faults and time.monotonic() < until:
             oracle.steps += 1
             tree.step()
             where = f"seed {chosen.seed}, step {oracle.steps} ({'; '.join(tree.done)})"
@@ -285,10 +287,10 @@ def _hold_against_a_fresh_index(chosen: Settings, oracle: Oracle, truth: Truth, 
             oracle.fault(f"{where}: index: {found}")
 
 
-def run(chosen: Settings, steps: int, most_faults: int = 1_000) -> Oracle:
-    """Let the tree live for so many steps; whatever was started has ended afterwards."""
+def run(chosen: Settings, steps: int, most_faults: int = 1_000, seconds: float = float("inf")) -> Oracle:
+    """Let the tree live for so many steps, or as many as there is time for; what was started has ended afterwards."""
     try:
-        return anyio.run(partial(_live, chosen, steps, most_faults))
+        return anyio.run(partial(_live, chosen, steps, most_faults, seconds))
     finally:
         chosen.cairn("daemon", "stop")
 
@@ -302,13 +304,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--linked", action="store_true")
     parser.add_argument("--lie", choices=LIES, default="")
     parser.add_argument("--stop", type=int, default=1_000, help="end after so many faults")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="end after so many minutes")
     options = parser.parse_args(arguments)
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="bench-oracle-") as folder:
         chosen = Settings(
             Path(folder).resolve(), options.seed, options.daemon, options.watch, options.linked, options.lie
         )
-        oracle = run(chosen, options.steps, options.stop)
+        oracle = run(chosen, options.steps, options.stop, options.minutes * 60)
     print(f"seed {options.seed}{', daemon' if options.daemon else ''}{', watched' if options.watch else ''}: ", end="")
     print(oracle.told())
     print(f"  {oracle.steps / (time.monotonic() - began):.1f} steps a second")

@@ -36,7 +36,7 @@ def test_every_lie_is_reported_and_the_command_says_so_by_its_status(
     lie: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert main(["--steps", "50", "--seed", "3", "--stop", "1", "--lie", lie]) == 1
+    assert main(["--steps", "100", "--seed", "3", "--stop", "1", "--lie", lie]) == 1
     assert "0 faults" not in capsys.readouterr().out
 
 
