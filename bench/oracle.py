@@ -1,7 +1,7 @@
 """Does every answer tell what the files hold now, or say that it may not?
 
     python -m bench.oracle [--steps N] [--seed S] [--daemon] [--watch] [--linked] [--lie edit|gone|index]
-                           [--stop N] [--minutes M]
+                           [--stop N] [--minutes M] [--record docs/benchmarks]
 
 In a small repository everything happens that people, editors and git do (`bench/oracle_tree.py`). After each step every
 tool that reads is asked at once through the real `cairn mcp` and the official client, now and then the commands of the
@@ -33,6 +33,7 @@ from typing import Any
 
 import anyio
 
+from bench import freshness
 from bench.long_life import answers, questions
 from bench.oracle_questions import FAULTS, KINDS, Answer, Question, Verdict, judged, question
 from bench.oracle_tree import Tree, Truth
@@ -295,6 +296,13 @@ def run(chosen: Settings, steps: int, most_faults: int = 1_000, seconds: float =
         chosen.cairn("daemon", "stop")
 
 
+def record(folder: Path, command: str, told: str) -> None:
+    """Note what came of a command, in the place of what it told before."""
+    kept = freshness.load(folder)
+    others = [one for one in kept["lives"] if one["command"] != command]
+    freshness.keep(folder, {**kept, "lives": [*others, {**freshness.when(), "command": command, "told": told}]})
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=5_000)
@@ -304,6 +312,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--linked", action="store_true")
     parser.add_argument("--lie", choices=LIES, default="")
     parser.add_argument("--stop", type=int, default=1_000, help="end after so many faults")
+    parser.add_argument("--record", type=Path, help="note the result in this folder (docs/benchmarks)")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="end after so many minutes")
     options = parser.parse_args(arguments)
     began = time.monotonic()
@@ -313,8 +322,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         oracle = run(chosen, options.steps, options.stop, options.minutes * 60)
     print(f"seed {options.seed}{', daemon' if options.daemon else ''}{', watched' if options.watch else ''}: ", end="")
-    print(oracle.told())
-    print(f"  {oracle.steps / (time.monotonic() - began):.1f} steps a second")
+    told = f"{oracle.told()}\n  {oracle.steps / (time.monotonic() - began):.1f} steps a second"
+    print(told)
+    if options.record is not None:
+        typed = sys.argv[1:] if arguments is None else arguments
+        record(options.record, f"python -m bench.oracle {' '.join(typed)}", told)
     return 1 if oracle.differences else 0
 
 
