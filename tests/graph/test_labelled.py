@@ -147,7 +147,9 @@ def test_the_uses_of_a_definition_are_those_that_mean_it(name: str) -> None:
             facts = graph.names.facts(path)
             for numbers in facts.written_as.values():
                 meant = set[str]().union(*(labels.get(_line(graph, Place(path, each)), ()) for each in numbers))
-                for site in graph.references(Place(path, numbers[0])).proven if meant else ():
+                # A field and a method of one name are two definitions.
+                places = [Place(path, each) for each in numbers if meant]
+                for site in {site for each in places for site in graph.references(each).proven}:
                     found += 1
                     _, means = written.uses[Spot(site.path, site.line, site.column)]
                     if means not in meant:

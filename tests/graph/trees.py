@@ -24,7 +24,7 @@ _MARK = re.compile(r"@(\d+)\b")
 
 
 def _facts(key: str, data: bytes) -> FileFacts:
-    return analyzed(key, data, language_of(key.rpartition("/")[2].encode()))
+    return analyzed(key, data, language_of(key.rpartition("/")[2].encode(), data))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from cairn.core.types import Reference
-from cairn.graph.facts import CALLABLES, CLASSES, Facts, Place
+from cairn.graph.facts import CALLABLES, CLASSES, FIELDS, Facts, Place
 from cairn.graph.names import Seen, SnapshotNames
 from cairn.graph.scopes import FOREIGN, UNBOUND, Bound, Scopes, Tier
 from cairn.graph.shadows import is_in_reach, words
@@ -157,13 +157,14 @@ class Binder:
         facts = self.names.facts(path)
         if reference.receiver:
             bound = self._on_receiver(facts, reference)
-            return self._called(self._value_of(facts, reference, bound)) if reference.kind == "call" else bound
+            bound = self._value_of(facts, reference, bound) if reference.kind == "call" else bound
+            return self._as_used(bound, reference.kind)
         bound = self.scopes.bare(
             facts, reference.name, self.scopes.start(facts, reference), reference.kind, reference.start_byte
         )
         if reference.kind in ("type", "base") and facts.traits.types_are_names:
             return self.scopes.as_type(bound)
-        return self._value_of(facts, reference, bound)
+        return self._as_used(self._value_of(facts, reference, bound), reference.kind)
 
     def _value_of(self, facts: Facts, reference: Reference, bound: Bound) -> Bound:
         """Return the binding of a value without modules of the name, where a name of a value never means a module."""
@@ -174,10 +175,13 @@ class Binder:
             return bound
         return self.scopes.sure(values) or bound
 
-    def _called(self, bound: Bound) -> Bound:
-        """Return the binding of a call: when a field and a method have the name, the method is called."""
-        called = tuple(place for place in bound.places if self.scopes.kind_of(place) in CALLABLES)
-        return bound._replace(places=called) if called else bound
+    def _as_used(self, bound: Bound, kind: str) -> Bound:
+        """Return the binding of a use: of a field and a method of one name the method is called, the field read."""
+        kinds = {self.scopes.kind_of(place) for place in bound.places} if len(bound.places) > 1 else set()
+        if not kinds & FIELDS or not kinds & CALLABLES:
+            return bound
+        wanted = CALLABLES if kind == "call" else FIELDS
+        return bound._replace(places=tuple(each for each in bound.places if self.scopes.kind_of(each) in wanted))
 
     def _base(self, path: str, reference: Reference) -> tuple[Place, ...]:
         bound = self.bind(path, reference)

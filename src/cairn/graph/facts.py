@@ -15,6 +15,7 @@ from cairn.syntax.lexis import Quiet
 
 CALLABLES = frozenset({"function", "method", "constructor"})
 CLASSES = frozenset({"class", "interface", "struct", "enum", "union", "trait", "object", "impl", "type"})
+FIELDS = frozenset({"property", "field"})
 MEMBERS = frozenset({"method", "property", "field", "constructor", "enum_member"})
 # The most imports of one file that bind the same name, or are wildcards: a hostile file has one on every line.
 MOST_ALIKE = 200
@@ -95,11 +96,19 @@ class Facts:
             if symbol.container != around and not self.traits.extensions:
                 # A method written outside of its class is no name of the file, unless it is an extension function.
                 continue
-            if symbol.kind in self.traits.seen_through:
+            if symbol.kind in self.traits.seen_through or self._shows_members(symbol):
                 see_through.add(number)
-            elif symbol.kind not in self.traits.no_names:
+            if symbol.kind in self.traits.seen_through:
+                continue
+            if symbol.kind not in self.traits.no_names:
                 found.setdefault(symbol.name, []).append(number)
         return {name: tuple(numbers) for name, numbers in found.items()}
+
+    def _shows_members(self, symbol: Symbol) -> bool:
+        """Whether the members of a definition are names of the file too: those of a plain `enum` of C are."""
+        if symbol.kind != "enum" or not self.traits.includes:
+            return False
+        return not symbol.signature.startswith(("enum class", "enum struct"))
 
     @cached_property
     def sunken(self) -> frozenset[int]:

@@ -110,6 +110,8 @@ class Importers:
             return True
         if one.number < 0 or other.number < 0 or self._names.entity(one) != self._names.entity(other):
             return False
+        if self._names.are_apart(one, other):
+            return False
         # Two C programs of one repository may have functions of one name, so one file must include the other.
         reached = self._names.reached
         return one.path == other.path or other.path in reached(one.path) or one.path in reached(other.path)

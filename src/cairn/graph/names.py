@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 from cairn.core.types import Import, Reference
-from cairn.graph.facts import CLASSES, Facts, Place
+from cairn.graph.facts import CALLABLES, CLASSES, FIELDS, Facts, Place
 from cairn.graph.modules import Modules, files_of
 from cairn.store import SnapshotView
 from cairn.syntax.resolver import WHOLE, ImportTarget, Lead
@@ -384,6 +384,12 @@ class SnapshotNames:
             return (place.path.rpartition("/")[0] if facts.traits.package_is_folder else place.path), ""
         # A prototype in a header and the definition in another file are one.
         return "" if facts.traits.includes else place.path, facts.qualified(place.number)
+
+    def are_apart(self, one: Place, other: Place) -> bool:
+        """Whether one place is a field and the other a method of its name, where a class can have both."""
+        facts = self.facts(one.path)
+        kinds = {place.number >= 0 and self.facts(place.path).symbols[place.number].kind for place in (one, other)}
+        return not facts.traits.rebinds and bool(kinds & FIELDS) and bool(kinds & CALLABLES)
 
     def reached(self, path: str) -> frozenset[str]:
         """Return the files that a C file includes, directly or through others."""

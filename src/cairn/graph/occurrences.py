@@ -24,15 +24,20 @@ VALUE, READ, WRITE, CALL, STRING = "value", "read", "write", "call", "string"
 written, a call that the parser did not see, and a string that is just the name."""
 
 _LOOK = 200
-_MEMBER = re.compile(r"(?:\.|->|::|\?\.|&\.)\s*$")
-_RECEIVER = re.compile(r"[\w$@]+(?:(?:\.|->|::|\?\.|&\.)[\w$]+)*$")
+_MEMBER = re.compile(r"(?:\.|::|\?\.|&\.)\s*$")
+_RECEIVER = re.compile(r"[\w$@]+(?:(?:\.|::|\?\.|&\.)[\w$]+)*$")
+_MEMBER_WITH_ARROWS = re.compile(r"(?:\.|->|::|\?\.|&\.)\s*$")
+_RECEIVER_WITH_ARROWS = re.compile(r"[\w$@]+(?:(?:\.|->|::|\?\.|&\.)[\w$]+)*$")
 _STEP = re.compile(r"\?\.|&\.")
 _CALLED = re.compile(r"!?\s{0,4}\(")
 _WRITTEN = re.compile(r"\s*(?:\+\+|--|:=|(?:[-+*/%&|^.]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>~]))")
-_NAMED = re.compile(r"\s*=(?![=>~])")
 _KEYED = re.compile(r"\s*(?::(?![:=])|=(?![=>~]))")
 _NAME_IN_STRING = re.compile(rb"[\w.:/#$-]+")
 _SYMBOL = re.compile(r"(?:^|[\s(,]):$")
+# `goto name`, `name:` on a line of its own, and a definition that the index holds under another of its heads.
+_NO_USE = re.compile(r"\b(?:goto|def|defp|defmacro|defmacrop|fun|func|function|fn)\s+$")
+_LINE_BEGINS = re.compile(r"(?:^|\n)[ \t]*$")
+_LABELLED = re.compile(r"[ \t]*:(?![:=])")
 _LONGEST_STRING = 200
 
 
@@ -147,11 +152,14 @@ def _place(facts: Facts, name: str, at: int, line: int, column: int) -> FoundPla
     end = at + len(name.encode())
     before = facts.text[max(0, at - _LOOK) : at].decode("utf-8", "replace")
     after = facts.text[end : end + _LOOK].decode("utf-8", "replace")
-    receiver = _receiver(before)
-    opens = before.rstrip()[-1:]
-    is_symbol = not receiver and _SYMBOL.search(before) is not None
-    is_named = (_NAMED if opens == "(" else _KEYED).match(after) is not None
-    is_key = not receiver and opens in tuple("({,") and is_named
+    traits = facts.traits
+    is_variable = bool(traits.sigil) and before.endswith(traits.sigil)
+    before = before.removesuffix(traits.sigil) if is_variable else before
+    receiver = _receiver(before, traits.arrows_lead_to_members)
+    is_symbol = not receiver and (_SYMBOL.search(before) is not None or is_variable)
+    is_key = not receiver and before.rstrip()[-1:] in tuple("({,") and _KEYED.match(after) is not None
+    is_label = _LINE_BEGINS.search(before) is not None and _LABELLED.match(after) is not None
+    is_no_use = not receiver and (_NO_USE.search(before) is not None or is_label)
     if _CALLED.match(after):
         kind = CALL
     elif _WRITTEN.match(after) or is_key or before.endswith(("++", "--")):
@@ -159,13 +167,13 @@ def _place(facts: Facts, name: str, at: int, line: int, column: int) -> FoundPla
     else:
         kind = READ if receiver else VALUE
     use = Reference(kind, name, receiver, at, line, column, facts.around(at))
-    return FoundPlace(facts.path, use, is_key or is_symbol)
+    return FoundPlace(facts.path, use, is_key or is_symbol or is_no_use)
 
 
-def _receiver(before: str) -> str:
+def _receiver(before: str, has_arrows: bool) -> str:
     """Return the path of names before a member; `()` for a value that has no such path; empty for a bare name."""
-    member = _MEMBER.search(before)
+    member = (_MEMBER_WITH_ARROWS if has_arrows else _MEMBER).search(before)
     if member is None:
         return ""
-    path = _RECEIVER.search(before[: member.start()])
+    path = (_RECEIVER_WITH_ARROWS if has_arrows else _RECEIVER).search(before[: member.start()])
     return _STEP.sub(".", path[0]) if path else "()"

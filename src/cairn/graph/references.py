@@ -306,7 +306,8 @@ class Graph:
 
     def _definitions(self, place: Place) -> tuple[WrittenDefinition, ...]:
         facts = self.names.facts(place.path)
-        numbers = facts.written_as[facts.qualified(place.number)]
+        written = facts.written_as[facts.qualified(place.number)]
+        numbers = (each for each in written if not self.names.are_apart(place, Place(place.path, each)))
         return tuple(WrittenDefinition(place.path, facts.symbols[number]) for number in numbers)
 
 

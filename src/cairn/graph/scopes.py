@@ -9,10 +9,12 @@ from typing import NamedTuple
 from cairn.core.types import Reference, Symbol
 from cairn.graph.facts import CALLABLES, CLASSES, MEMBERS, Facts, Place
 from cairn.graph.names import Kept, Seen, SnapshotNames
-from cairn.graph.shadows import Spot, assigns, binds, depth_at, is_in_reach, type_parameters
+from cairn.graph.shadows import Spot, assigns, binds, depth_at, is_in_reach, type_parameters, words
 
 # The most scopes around one use that are searched: a hostile file nests them a thousand deep.
 _MOST_SCOPES = 50
+# How far around a use outside of all functions the parameters of a lambda are searched.
+_LONGEST_LINE = 200
 # Kinds that a type's name cannot mean, in languages in which a variable is never a type.
 _NO_TYPES = frozenset({"function", "method", "variable", "field", "property", "constant", "enum_member"})
 
@@ -72,6 +74,8 @@ class Scopes:
     def bare(self, facts: Facts, name: str, scope: int, kind: str, at: int) -> Bound:
         """Bind a bare name that is used in this scope at byte `at` of its file."""
         number, came = scope, -1
+        if self._in_lambda(facts, name, scope, at):
+            return UNBOUND
         for _ in range(_MOST_SCOPES):
             if number < 0:
                 return self._in_block(facts, name, at) or self.at_top(facts, name)
@@ -82,9 +86,7 @@ class Scopes:
                 return UNBOUND
             if symbol.kind in CALLABLES:
                 found = self._beside(facts, came, name) or self._in_callable(facts, number, name, kind, at)
-                if found is None and facts.traits.bare_outside and self.is_outside_its_class(facts, number):
-                    around = self.class_around(facts, number)
-                    found = self._as_member(around, name) if around is not None else None
+                found = self._outside_its_class(facts, number, name) if found is None else found
             elif symbol.kind == "module" and facts.traits.modules_in_files:
                 return self._in_scope(facts, number, name, at) or UNBOUND
             elif facts.traits.bare_members and symbol.kind in CLASSES:
@@ -99,6 +101,29 @@ class Scopes:
                 return found
             came, number = number, symbol.parent
         return UNBOUND
+
+    def _outside_its_class(self, facts: Facts, number: int, name: str) -> Bound | None:
+        """Bind a name in a method that is written outside of its class to a member of that class, as in C++."""
+        if not facts.traits.bare_outside or not self.is_outside_its_class(facts, number):
+            return None
+        around = self.class_around(facts, number)
+        return self._as_member(around, name) if around is not None else None
+
+    def _in_lambda(self, facts: Facts, name: str, scope: int, at: int) -> bool:
+        """Whether a lambda outside of all functions binds a name: a lambda that begins on the line of its use."""
+        is_inside = scope >= 0 and facts.symbols[scope].kind in CALLABLES
+        if is_inside or facts.traits.callbacks_bind:
+            # There the whole function is looked at, or all blocks and callbacks are known.
+            return False
+        word = name.encode("utf-8", "replace")
+        begin = max(facts.text.rfind(b"\n", 0, at) + 1, at - _LONGEST_LINE)
+        for spot in words(facts.text[begin : at + len(word)], word):
+            first = begin + spot
+            before = facts.text[max(0, first - _LONGEST_LINE) : first].decode("utf-8", "replace")
+            after = facts.text[first + len(word) : first + _LONGEST_LINE].decode("utf-8", "replace")
+            if facts.rules.is_of_lambda(before, after):
+                return True
+        return False
 
     def _is_inferred(self, facts: Facts, symbol: Symbol, name: str) -> bool:
         """Whether a type declares the name with `infer`, as in `T extends [infer Head, ...infer Tail] ? Tail : []`."""

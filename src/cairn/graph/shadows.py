@@ -82,18 +82,23 @@ _EDGES = frozenset(bytes([byte]) for byte in _WORD)
 
 
 def _closing(text: bytes, start: int) -> int:
-    """Return the byte after the next pair of parentheses; the search ends at `{`, at a line end or at a limit."""
-    depth = 0
+    """Return the byte after the pairs of parentheses that follow; the search ends at `{`, at a line end or at a limit.
+
+    A function of Scala may have several lists of parameters, and one of Go names its results in a second list.
+    """
+    depth, closed = 0, start
     for at in range(start, min(len(text), start + 4_000)):
         if text[at] == 0x28:
             depth += 1
         elif text[at] == 0x29:
             depth -= 1
             if depth == 0:
-                return at + 1
+                closed = at + 1
+        elif depth == 0 and closed > start and text[at] not in b" \t":
+            return closed
         elif depth == 0 and text[at] in b"{\n":
             return at
-    return start
+    return closed
 
 
 @lru_cache(maxsize=_MOST_SIGNATURES)
@@ -172,7 +177,7 @@ def is_in_reach(text: bytes, spot: Spot, used: int) -> bool:
     begin = text.find(b"\n", first, last) + 1
     if begin == 0:
         # Both places are on one line: only what follows the binding can see the name.
-        return used > spot.at
+        return used >= spot.at
     if spot.at > used:
         begin = text.rfind(b"\n", 0, used) + 1
         last = text.rfind(b"\n", 0, spot.at) + 1

@@ -39,7 +39,13 @@ AFTER_SLASHES = r"//[^\n]*"
 AFTER_HASH = r"#[^\n]*"
 AFTER_DASHES = r"--[^\n]*"
 BLOCK = r"/\*.*?(?:\*/|\Z)"
-"""Pieces that several languages share. A string that may not go on over lines ends with its line."""
+_INSIDE = r"[^/*]++|/(?!\*)|\*(?!/)"
+_NESTED_ONCE = rf"/\*(?:{_INSIDE})*+\*/"
+_NESTED_TWICE = rf"/\*(?:{_INSIDE}|{_NESTED_ONCE})*+\*/"
+NESTED_BLOCK = rf"/\*(?:{_INSIDE}|{_NESTED_TWICE})*+(?:\*/|\Z)|{BLOCK}"
+AFTER_SLASHES_JOINED = r"//(?:\\\r?\n|[^\n])*"
+"""Pieces that several languages share. A string that may not go on over lines ends with its line; a comment that may
+hold others, as in Rust, holds them two deep; a comment of C goes on after a backslash at the end of its line."""
 
 C_LIKE = Lexis((AFTER_SLASHES, BLOCK), (IN_QUOTES, CHARACTER))
 """What most languages have: `//` and `/* */`, strings of one line and characters."""

@@ -131,6 +131,15 @@ _DECLARED = re.compile(r"(?:\b(?:let|mut|val|var|auto|const|ref|final)\s+)$")
 _CLOSURE_BEFORE = re.compile(r"(?<!\|)\|[^|()\n]*$")
 _CLOSURE_AFTER = re.compile(r"\s*[,:|](?!\|)")
 _PARAMETER = re.compile(r"\s*[,:=)]")
+# `name => …`; a name that stands first on its line may be an arm of a `switch`, which reads it.
+_LAMBDA_BEFORE = re.compile(r"(?:[(=,{]|\breturn)[ \t]*$")
+# `(a, name: B) => …`, `(a, name) in` and `{ a, name in` of Swift.
+_LIST_BEFORE = re.compile(r"\((?:[^(){}\n]*[,\s*&])?$")
+_BRACE_BEFORE = re.compile(r"\{[ \t]*(?:[\w ,:.<>?]*,)?[ \t]*$")
+_REST = r"(?:\s*[,:][^(){}\n]*)?"
+_BRACE_AFTER = re.compile(rf"{_REST}\s+in\s")
+_LOOP_BEFORE = re.compile(r"\bfor\s*\(?\s*(?:(?:let|var|val|const)\s+)?$")
+_LOOP_AFTER = re.compile(r"\s+in\b")
 
 
 class Resolver:
@@ -184,7 +193,24 @@ class Resolver:
     @classmethod
     def declares(cls, before: str, after: str) -> bool:
         """Whether a name in the body of a function is declared there."""
-        return bool(_DECLARED.search(before) or (_CLOSURE_BEFORE.search(before) and _CLOSURE_AFTER.match(after)))
+        return bool(
+            _DECLARED.search(before)
+            or (_CLOSURE_BEFORE.search(before) and _CLOSURE_AFTER.match(after))
+            or (_LOOP_BEFORE.search(before) and _LOOP_AFTER.match(after))
+            or cls.is_of_lambda(before, after)
+        )
+
+    @classmethod
+    def is_of_lambda(cls, before: str, after: str) -> bool:
+        """Whether a name is a parameter of a lambda."""
+        return is_before_arrow(before, after, "=>") or bool(_BRACE_BEFORE.search(before) and _BRACE_AFTER.match(after))
+
+
+def is_before_arrow(before: str, after: str, arrow: str) -> bool:
+    """Whether a name is a parameter of a lambda with this arrow, as in `name => …` and `(a, name) => …`."""
+    if _LAMBDA_BEFORE.search(before) and after.lstrip().startswith(arrow):
+        return True
+    return bool(_LIST_BEFORE.search(before) and re.match(rf"{_REST}\)\s*(?:{arrow}|in\s)", after))
 
 
 WHOLE = "="

@@ -140,6 +140,8 @@ class Traits:
         type_last: A declaration has the type after the name, without a sign between them.
         no_classes: Words in the place of a type that say nothing about the class.
 
+        arrows_lead_to_members: `value->name` names a member, as `value.name` does elsewhere.
+        sigil: The sign before a variable, which never means a function, a class or a constant.
         derefs: Types whose values have the members of what they hold, as `Arc<T>` has those of `T`.
         modules_are_no_values: A name that is called or read never means a module, which may have the name too.
 
@@ -206,6 +208,8 @@ class Traits:
     type_first: bool = False
     type_last: bool = False
     no_classes: frozenset[str] = frozenset()
+    arrows_lead_to_members: bool = False
+    sigil: str = ""
     derefs: frozenset[str] = frozenset()
     modules_are_no_values: bool = False
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from cairn.syntax.conditions import directives
+from cairn.syntax.lexis import AFTER_SLASHES_JOINED, BLOCK, CHARACTER, IN_QUOTES, Lexis
 from cairn.syntax.traits import Main, Traits, words
 from cairn.syntax.visibility import NOT_STATIC
 
 TRAITS = Traits(
     "c",
+    lexis=Lexis((AFTER_SLASHES_JOINED, BLOCK), (IN_QUOTES, CHARACTER)),
     visibility=NOT_STATIC,
     conditions=directives,
     family="c",
     resolver="c",
     own=words("this (*this)"),
     includes=True,
+    arrows_lead_to_members=True,
     seen_through=words("namespace"),
     types_are_names=True,
     type_first=True,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cairn.syntax.languages.c.traits import TRAITS as C
-from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, CHARACTER, IN_QUOTES, Lexis
+from cairn.syntax.lexis import AFTER_SLASHES_JOINED, BLOCK, CHARACTER, IN_QUOTES, Lexis
 from cairn.syntax.names import text_of
 from cairn.syntax.traits import ImportedName, words
 
@@ -28,7 +28,9 @@ def cpp_using(node: Node, data: bytes) -> Iterator[ImportedName]:
 TRAITS = replace(
     C,
     name="cpp",
-    lexis=Lexis((AFTER_SLASHES, BLOCK), (r'R"(?P<raw>[^()\\\s]{0,16})\(.*?(?:\)(?P=raw)"|\Z)', IN_QUOTES, CHARACTER)),
+    lexis=Lexis(
+        (AFTER_SLASHES_JOINED, BLOCK), (r'R"(?P<raw>[^()\\\s]{0,16})\(.*?(?:\)(?P=raw)"|\Z)', IN_QUOTES, CHARACTER)
+    ),
     queries=("cpp/query.scm", "c/query.scm"),
     import_tree=cpp_using,
     namespaces=True,

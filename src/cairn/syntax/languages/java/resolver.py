@@ -6,7 +6,16 @@ import re
 
 from cairn.core.lazy import cached_property
 from cairn.core.types import Import
-from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, ImportTarget, Resolver, SnapshotFiles, follows_a_type, inside
+from cairn.syntax.resolver import (
+    EXTERNAL,
+    UNRESOLVED,
+    ImportTarget,
+    Resolver,
+    SnapshotFiles,
+    follows_a_type,
+    inside,
+    is_before_arrow,
+)
 
 LANGUAGES = frozenset({"java", "kotlin", "scala"})
 _HEAD_BYTES = 16_384
@@ -14,6 +23,10 @@ _PACKAGE = re.compile(r"^[ \t]*package[ \t]+([\w.`]+)[ \t]*;?", re.MULTILINE)
 _MOST_PARTS = 64
 # So many parts tell the project of a package: `com.google.gson` does, `com.google` does not.
 _OWNER_PARTS = 3
+
+
+_BRACE_BEFORE = re.compile(r"\{[ \t]*(?:[\w ,:.<>?]*,)?[ \t]*$")
+_BRACE_AFTER = re.compile(r"(?:\s*[,:][^(){}\n]*)?\s*->")
 
 
 class JvmModules(Resolver):
@@ -94,6 +107,13 @@ class JvmModules(Resolver):
         if before.rstrip()[-1:] in "(,*{[":
             return super().is_parameter(before, after)
         return follows_a_type(before, after)
+
+    @classmethod
+    def is_of_lambda(cls, before: str, after: str) -> bool:
+        """Whether the name is a parameter of a lambda: `name -> …`, `(a, name) -> …`, `{ name -> … }`, `name => …`."""
+        if _BRACE_BEFORE.search(before) and _BRACE_AFTER.match(after):
+            return True
+        return is_before_arrow(before, after, "->") or super().is_of_lambda(before, after)
 
 
 RESOLVER = JvmModules

@@ -88,7 +88,7 @@ def _clause_part(part: Node, module: str, data: bytes) -> Iterator[ImportedName]
 
 # A regular expression stands where a value may begin; elsewhere a slash divides.
 _PATTERN = (
-    r"(?:(?<=[=(,:;!&|?{}\[+\n])|(?<=[=(,:;!&|?{}\[+] )|(?<=\breturn )|(?<=\bcase ))"
+    r"(?:(?<=[=(,:;!&|?{}\[+\n])|(?<=[=(,:;!&|?{}\[+] )|(?<=\breturn )|(?<=\bcase )|(?<==> )|^[ \t]+)"
     r"/(?![/*])(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*"
 )
 

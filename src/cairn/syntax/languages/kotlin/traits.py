@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cairn.syntax.languages.java.traits import TRAITS as JAVA
-from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, CHARACTER, IN_QUOTES, RAW_IN_THREE_QUOTES, Lexis
+from cairn.syntax.lexis import AFTER_SLASHES, CHARACTER, IN_QUOTES, NESTED_BLOCK, RAW_IN_THREE_QUOTES, Lexis
 from cairn.syntax.names import text_of
 from cairn.syntax.traits import ImportedName, Main
 
@@ -33,7 +33,7 @@ def kotlin(node: Node, data: bytes) -> Iterator[ImportedName]:
 TRAITS = replace(
     JAVA,
     name="kotlin",
-    lexis=Lexis((AFTER_SLASHES, BLOCK), (RAW_IN_THREE_QUOTES, IN_QUOTES, CHARACTER), embeds=r"\$\{?"),
+    lexis=Lexis((AFTER_SLASHES, NESTED_BLOCK), (RAW_IN_THREE_QUOTES, IN_QUOTES, CHARACTER), embeds=r"\$\{?"),
     import_tree=kotlin,
     local_rules=None,
     extensions=True,

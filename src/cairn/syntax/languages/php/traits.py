@@ -35,6 +35,8 @@ TRAITS = Traits(
     "php",
     lexis=Lexis((AFTER_SLASHES, BLOCK, r"#(?!\[)[^\n]*"), (OVER_LINES, r"'(?:[^'\\]|\\.)*(?:'|\Z)"), embeds=r"\{?\$"),
     function="language_php",
+    sigil="$",
+    arrows_lead_to_members=True,
     visibility=NOT_PRIVATE,
     constructors=words("__construct"),
     import_tree=php,

@@ -13,6 +13,7 @@ TRAITS = Traits(
         embeds=r"#\{",
         directives="@|typed:|#:",
     ),
+    resolver="ruby",
     constructors=words("initialize"),
     own=words("self"),
     bare_members=True,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cairn.core.types import Symbol
 from cairn.syntax.conditions import attributes
-from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, CHARACTER, OVER_LINES, Lexis
+from cairn.syntax.lexis import AFTER_SLASHES, CHARACTER, NESTED_BLOCK, OVER_LINES, Lexis
 from cairn.syntax.names import text_of
 from cairn.syntax.traits import (
     DEFINITION,
@@ -94,9 +94,16 @@ def _leaf(prefix: str, path: str, alias: str) -> ImportedName:
     return (prefix, "", alias) if name == "self" and prefix else (module, name, alias)
 
 
+# A lifetime or a label is no use of a definition of its name.
+_LIFETIME = r"'[A-Za-z_]\w*+(?!')"
+
 TRAITS = Traits(
     "rust",
-    lexis=Lexis((AFTER_SLASHES, BLOCK), (r'r(?P<raw>#{0,8})".*?(?:"(?P=raw)|\Z)', OVER_LINES, CHARACTER), embeds=r"\{"),
+    lexis=Lexis(
+        (AFTER_SLASHES, NESTED_BLOCK),
+        (r'r(?P<raw>#{0,8})".*?(?:"(?P=raw)|\Z)', OVER_LINES, CHARACTER, _LIFETIME),
+        embeds=r"\{",
+    ),
     conditions=attributes,
     heads_say_all=True,
     visibility=Visibility(_pub),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cairn.syntax.conditions import directives
-from cairn.syntax.lexis import AFTER_SLASHES, BLOCK, IN_QUOTES, IN_THREE_QUOTES, Lexis
+from cairn.syntax.lexis import AFTER_SLASHES, IN_QUOTES, IN_THREE_QUOTES, NESTED_BLOCK, Lexis
 from cairn.syntax.names import text_of
 from cairn.syntax.traits import ImportedName, Main, Traits, words
 from cairn.syntax.visibility import NOT_PRIVATE
@@ -27,7 +27,7 @@ def swift(node: Node, data: bytes) -> Iterator[ImportedName]:
 
 TRAITS = Traits(
     "swift",
-    lexis=Lexis((AFTER_SLASHES, BLOCK), (IN_THREE_QUOTES, IN_QUOTES), embeds=r"\\\("),
+    lexis=Lexis((AFTER_SLASHES, NESTED_BLOCK), (IN_THREE_QUOTES, IN_QUOTES), embeds=r"\\\("),
     conditions=directives,
     visibility=NOT_PRIVATE,
     constructors=words("init"),
