@@ -474,6 +474,12 @@ class Session(AbstractContextManager["Session"]):
         return self._remote.said(self._open.searcher.engine_trouble if self._open else None)
 
 
+def text_of(session: Session, path: str) -> bytes | None:
+    """Return the text of a file as the session answers from it; None where no such file answers."""
+    found = session._open.searcher.view.text(path) if session._open is not None else None
+    return None if found is None else bytes(found)
+
+
 # --- several codebases as one -----------------------------------------------------------------------------------------
 
 

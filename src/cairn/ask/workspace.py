@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -71,6 +71,9 @@ class SessionPool:
         self.used: Callable[[str], None] = lambda _: None
         # Asked whether somebody watches the files of a root, so that its newest snapshot mirrors them.
         self.vouched: Callable[[str, float], Freshness | None] = lambda _, __: None
+        # Where a session is kept after its question, see `Workspace.asked`.
+        self._held: ExitStack | None = None
+        self.last: Session | None = None
 
     def serving(self, served: Sequence[str]) -> Self:
         """Return a pool of the same codebases, for a client to whom other folders are served."""
@@ -84,18 +87,27 @@ class SessionPool:
     ) -> Iterator[Session]:
         """The session of a codebase, with the newest snapshot, for one caller at a time."""
         root = target.codebase.root.path
-        slot = self._taken(root)
-        try:
-            with slot.lock:
-                session = self._opened(slot, target)
-                run = self._starting(root)
-                starting = run.writer if run is not None and run.is_starting else None
-                session.look(fresh, stale_ok=stale_ok, starting=starting, why=why)
-                if session.gate.facts.state is State.INDEXED:
-                    self.used(root)
-                yield session
-        finally:
-            self._let_go(slot)
+        self.release()
+        with ExitStack() as stack:
+            slot = self._taken(root)
+            stack.callback(self._let_go, slot)
+            stack.enter_context(slot.lock)
+            session = self._opened(slot, target)
+            run = self._starting(root)
+            starting = run.writer if run is not None and run.is_starting else None
+            session.look(fresh, stale_ok=stale_ok, starting=starting, why=why)
+            if session.gate.facts.state is State.INDEXED:
+                self.used(root)
+            yield session
+            if self._held is not None:
+                self.last = session
+                self._held.push(stack.pop_all())
+
+    def release(self) -> None:
+        """Give back the session that was kept after its question, if there is one."""
+        self.last = None
+        if self._held is not None:
+            self._held.close()
 
     @contextmanager
     def current(self, target: Target, seconds: float = AGENT_LOOK_SECONDS) -> Iterator[Session]:
@@ -231,6 +243,18 @@ class Workspace:
         self.runs.close()
         self.pool.close()
 
+    @contextmanager
+    def asked(self) -> Iterator[Self]:
+        """The same workspace for one call: the session that was asked last is the caller's until the end of the block.
+
+        So whoever writes the answer down can still look at what it is about.
+        """
+        view = copy(self)
+        view.pool = copy(self.pool)
+        with ExitStack() as held:
+            view.pool._held = held
+            yield view
+
     # --- the step before a read ---------------------------------------------------------------------------------------
 
     @contextmanager
@@ -239,6 +263,8 @@ class Workspace:
         began = self._clock.monotonic()
         with self.pool.session(target, stale_ok=policy.stale_ok) as session:
             facts = session.gate.facts
+        # Others may ask while this step goes on.
+        self.pool.release()
         fresh, why = step(facts, target.codebase, policy, _InBackground(self, patience))
         seconds = self._clock.monotonic() - began
         with self.pool.session(target, fresh, stale_ok=policy.stale_ok, why=why) as session:

@@ -194,6 +194,12 @@ MAX_BATCH_LINE_BYTES = 64 * KIB
 # Codebases that are searched as one.
 MAX_CODEBASES = 8
 
+# --- secrets in answers and on the way to a server ------------------------------------------------------------------
+# A text with more secrets than this is hidden as a whole.
+MAX_SECRETS = 2_000
+# Places that are named when a store is not sent for the secrets in it.
+MAX_SECRET_PLACES = 20
+
 # --- before a search ------------------------------------------------------------------------------------------------
 # A folder with more files than this is not indexed unasked: somebody is asked, or told what to run. The user's own
 # settings change it (`ask_above`).

@@ -24,6 +24,7 @@ The tree, each error with its exit status:
         EmbeddingModelChangedError 1, also RuntimeError
         McpMissing 1
         OutOfMemory 1
+        SecretsInPatch 1
         SocketTaken 1
         TokenUnfit 1
         InvalidRequest 2
@@ -60,6 +61,7 @@ The tree, each error with its exit status:
             GrammarMismatch 32
             NameCollision 33
             SettingsRefused 34
+            SecretsNotSent 35
         SemanticError 49
             SemanticUnreadable 40
             IndexerMissing 41
@@ -171,6 +173,7 @@ from cairn.errors.serving import (
     McpMissing,
     RootNotAllowed,
     RootNotManaged,
+    SecretsInPatch,
     SocketTaken,
     TokenUnfit,
 )
@@ -188,6 +191,7 @@ from cairn.errors.source import (
     RootNotAFolder,
     RootNotFound,
     RootUnreadable,
+    SecretsNotSent,
     SettingsRefused,
     SourceError,
     WatchFailed,
@@ -288,6 +292,8 @@ __all__ = [
     "RootNotManaged",
     "RootNotUtf8",
     "RootUnreadable",
+    "SecretsInPatch",
+    "SecretsNotSent",
     "SemanticBusy",
     "SemanticError",
     "SemanticUnreadable",

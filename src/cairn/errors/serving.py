@@ -35,6 +35,14 @@ class RootNotManaged(CairnError):
 
     code = "root_not_managed"
     exit_status = 2
+class SecretsInPatch(CairnError):
+    """The patch holds text that looks like a secret, on {count} of its lines, so it is not given to an agent.
+
+    Ask the user to run the same command in a terminal: `cairn` shows the whole patch there.
+    """
+
+    code = "secrets_in_patch"
+    exit_status = 1
 
 
 class Cancelled(CairnError):

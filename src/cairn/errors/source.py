@@ -152,6 +152,17 @@ class SettingsRefused(ConfigError):
     exit_status = 34
 
 
+class SecretsNotSent(ConfigError):
+    """The store was not sent to the search server, because {count} hold text that looks like a secret: {places}.
+
+    Take the secrets out, or keep those files out of the index by `exclude` in .cairn.toml, and push again. With
+    `allow_secrets = true` under `[engine]` in your own config.toml they are sent.
+    """
+
+    code = "secrets_not_sent"
+    exit_status = 35
+
+
 class GrammarMismatch(ConfigError):
     """The installed grammar for {language} is not {wanted}, which this version of Cairn is made for.
 

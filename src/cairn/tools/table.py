@@ -12,6 +12,7 @@ from typing import Any
 from cairn.answer.envelope import Envelope, error, retry_later
 from cairn.ask.questions import GRAPH, MAP, MOST_PATH, OUTLINE, PATH, READ, SEARCH, SYMBOL
 from cairn.ask.runs import Action, Patience, retry_after_ms
+from cairn.ask.session import text_of
 from cairn.ask.workspace import SessionPool, Workspace
 from cairn.core.limits import MAX_EDIT_FILES
 from cairn.core.options import Choice, Face, Flag, Option, OptionTable, TextList
@@ -21,6 +22,7 @@ from cairn.tools import reading
 from cairn.tools.arguments import checked, schema_of
 from cairn.tools.managing import manage_index
 from cairn.tools.searching import EDIT_TOOL, SEARCH_TOOL, check_edit, search_codebase
+from cairn.tools.shield import shielded
 
 Schema = dict[str, Any]
 Handler = Callable[[Workspace, Mapping[str, Any], Patience], Envelope]
@@ -177,16 +179,29 @@ def call(
     cancelled: Callable[[], bool] | None = None,
     patience: Patience | None = None,
 ) -> Envelope:
-    """The answer of a tool to these arguments. Whatever goes wrong is an envelope that says so, never an exception."""
+    """The answer of a tool to these arguments. Whatever goes wrong is an envelope that says so, never an exception.
+
+    This is the only way out to an agent, and no secret takes it (`shield`).
+    """
     path = arguments.get("path") if isinstance(arguments, dict) else None
-    try:
-        tool = _BY_NAME.get(name)
-        if tool is None:
-            raise InvalidRequest(field="name", why=f"there is no such tool; there are {', '.join(_BY_NAME)}")
-        waiting = patience or Patience(progress=progress or (lambda _: None), cancelled=cancelled or (lambda: False))
-        return tool.handler(workspace, checked(tool.schema, arguments), waiting)
-    except CairnError as problem:
-        return error(problem, path=path if isinstance(path, str) else None)
-    except Exception:
-        # What it was goes to nobody who asks: it could hold anything.
-        return error(CairnError(), path=path if isinstance(path, str) else None)
+    waiting = patience or Patience(progress=progress or (lambda _: None), cancelled=cancelled or (lambda: False))
+    with workspace.asked() as view:
+        try:
+            try:
+                found = _answer(view, name, arguments, waiting)
+            except CairnError as problem:
+                found = error(problem, path=path if isinstance(path, str) else None)
+            last = view.pool.last
+            return shielded(found, lambda file: None if last is None else text_of(last, file))
+        except CairnError as problem:
+            return error(problem, path=path if isinstance(path, str) else None)
+        except Exception:
+            # What it was goes to nobody who asks: it could hold anything.
+            return error(CairnError(), path=path if isinstance(path, str) else None)
+
+
+def _answer(workspace: Workspace, name: str, arguments: object, patience: Patience) -> Envelope:
+    tool = _BY_NAME.get(name)
+    if tool is None:
+        raise InvalidRequest(field="name", why=f"there is no such tool; there are {', '.join(_BY_NAME)}")
+    return tool.handler(workspace, checked(tool.schema, arguments), patience)
