@@ -311,11 +311,15 @@ class StoreConfig:
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """Where rows are searched: here, or by a server that the user names; `token_env` names the variable of its key."""
+    """Where rows are searched: here, or by a server that the user names; `token_env` names the variable of its key.
+
+    A store with secrets in it is sent there only with `allow_secrets`.
+    """
 
     kind: str = ENGINES[0]
     uri: str = ""
     token_env: str | None = None
+    allow_secrets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -584,7 +588,7 @@ _USER_KEYS: Tables = {
         "seconds": from_one_to(limits.MAX_INDEXER_SECONDS),
         "memory_mib": from_one_to(limits.MAX_INDEXER_MEMORY_MIB),
     },
-    "engine": {"kind": one_of(*ENGINES), "uri": server, "token_env": variable},
+    "engine": {"kind": one_of(*ENGINES), "uri": server, "token_env": variable, "allow_secrets": boolean},
     "limits": _LIMIT_KEYS,
     "embedding": {
         "provider": one_of(*PROVIDERS),

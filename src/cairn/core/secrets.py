@@ -293,7 +293,7 @@ def _is_token(name: str, head: bytes, token: bytes) -> bool:
 
 def _is_mixed(body: str) -> bool:
     """Whether a token could have been drawn: prose and names have neither digits nor capitals, and consist of words."""
-    return (not body.islower() or any(map(str.isdigit, body))) and _words(body) < _MOST_WORDS
+    return (not body.islower() or any(map(str.isdigit, body))) and _words(body) < 1.6 * _MOST_WORDS
 
 
 def _is_json(head: str) -> bool:

@@ -153,10 +153,10 @@ class SettingsRefused(ConfigError):
 
 
 class SecretsNotSent(ConfigError):
-    """The store was not sent to the search server, because {count} hold text that looks like a secret: {places}.
+    """The store was not sent to the search server, because {count} what looks like a secret: {places}.
 
-    Take the secrets out, or keep those files out of the index by `exclude` in .cairn.toml, and push again. With
-    `allow_secrets = true` under `[engine]` in your own config.toml they are sent.
+    Take the secrets out, or keep those files out of the index by `exclude` in .cairn.toml; then run `cairn reindex` and
+    `cairn engine push`. With `allow_secrets = true` under `[engine]` in your own config.toml they are sent.
     """
 
     code = "secrets_not_sent"

@@ -205,8 +205,7 @@ def _catch_up(
             Store(disk, place.path).open_writer(kind, clock=clock, wait_seconds=options.wait_seconds, rebuild=fresh)
         )
         attach = attachment(codebase, place, tell, embedding=embedder.identity, clock=clock, hurried=not options.upkeep)
-        if attach is not None:
-            stack.enter_context(attach(writer))
+        away = stack.enter_context(attach(writer)) if attach is not None else None
         anew = kind is RunKind.REINDEX or _is_foreign(writer.base, place)
         task = _task(codebase, place, options, embedder, cache, anew=anew)
         with noted(place, kind, clock):
@@ -232,7 +231,7 @@ def _catch_up(
         failed=outcome.failed,
         adopted=outcome.adopted,
         source_bytes=outcome.source_bytes,
-        warnings=(*outcome.warnings, *told_to_group(disk, outcome.manifest)),
+        warnings=(*outcome.warnings, *told_to_group(disk, outcome.manifest), *(away.said if away else ())),
         left_out=outcome.left_out,
     )
 

@@ -14,10 +14,11 @@ from cairn.core.limits import ENGINE_REST_SECONDS, ENGINE_SEARCH_SECONDS
 from cairn.core.progress import Phase, Progress, Tell
 from cairn.embedding.choose import identity_of
 from cairn.engine.choose import LOCAL, choose
-from cairn.errors import CairnError, ConfigError, EngineDamaged, EngineError, NotIndexed, StoreCorrupt
+from cairn.errors import CairnError, ConfigError, EngineDamaged, EngineError, NotIndexed, SecretsNotSent, StoreCorrupt
 from cairn.store import Disk, Fs, Manifest, SnapshotView, Store, Writer
 from cairn.sync.codebase import Codebase, StorePlace, place_of
 from cairn.sync.proof import PROVEN, UNPROVEN, Proof, ProofOutcome, ProofReason, same_place
+from cairn.sync.remote.secrets import refusal
 from cairn.sync.status import State, open_store, stand
 
 TYPE_CHECKING = False
@@ -56,7 +57,8 @@ def attachment(
         with closing(engine):
             if hurried and is_resting(codebase.config.engine.uri, clock):
                 engine.limit(clock.monotonic())
-            writer.away = away = RemoteCopy(writer.fs, engine, tell, writer.lease.beat)
+            allowed = codebase.config.engine.allow_secrets
+            writer.away = away = RemoteCopy(writer.fs, engine, tell, writer.lease.beat, secrets=allowed)
             try:
                 yield away
             finally:
@@ -234,8 +236,9 @@ def push(codebase: Codebase, home: str, tell: Tell, *, environ: Mapping[str, str
         if engine is None:
             return _described(EngineReport(LOCAL), view.manifest)
         stack.enter_context(closing(engine))
+        away = RemoteCopy(disk, engine, tell, secrets=codebase.config.engine.allow_secrets)
+        away.check(view)
         report = EngineReport("milvus", codebase.config.engine.uri, engine.collection, engine.ping())
-        away = RemoteCopy(disk, engine, tell)
         away.send(view, counted=True)
         away.mark(view.manifest)
         report = _described(report, view.manifest)
@@ -308,9 +311,10 @@ def keep_marked(
             engine.limit(None)
             with _answering(disk, place) as view:
                 if view is not None and view.manifest.snapshot_id == manifest.snapshot_id:
-                    away = RemoteCopy(disk, engine, tell)
+                    away = RemoteCopy(disk, engine, tell, secrets=codebase.config.engine.allow_secrets)
                     away.send(view, counted=True)
                     away.mark(manifest)
+                    return away.said
     except (EngineError, ConfigError) as trouble:
         return (NOT_LOOKED_AFTER.format(store=place.store_id, code=trouble.code),)
     return ()
@@ -320,14 +324,39 @@ def keep_marked(
 
 
 class RemoteCopy:
-    """The copy of a store on the server, for the run that publishes. `sent` are the rows of each segment it sent."""
+    """The copy of a store on the server, for the run that publishes. `sent` are the rows of each segment it sent.
 
-    def __init__(self, fs: Fs, engine: RowHome, tell: Tell = lambda _: None, beat: Callable[[], object] = int) -> None:
+    Without `secrets` nothing that holds some is sent, and no marker is written for it; `refused` says why.
+    """
+
+    def __init__(
+        self,
+        fs: Fs,
+        engine: RowHome,
+        tell: Tell = lambda _: None,
+        beat: Callable[[], object] = int,
+        *,
+        secrets: bool = False,
+    ) -> None:
+        self._secrets = secrets
+        self.refused: SecretsNotSent | None = None
         self._copies = Store(fs).copies
         self._engine = engine
         self._tell = tell
         self._beat = beat
         self.sent: dict[str, int] = {}
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Why nothing was sent, for whoever began the run; nothing when all was."""
+        return () if self.refused is None else (f"{self.refused.sentence} {self.refused.advice}",)
+
+    def check(self, view: SnapshotView) -> None:
+        """Raise `SecretsNotSent` when a segment of the snapshot holds secrets, whether or not it was sent before."""
+        from cairn.engine.rows import segments_of  # noqa: PLC0415
+
+        if not self._secrets and (problem := refusal(segments_of(view), self._beat)):
+            raise problem
 
     def send(self, view: SnapshotView, *, counted: bool = False) -> None:
         """Send every segment of the snapshot that the server lacks; with `counted`, the server counts its rows."""
@@ -340,7 +369,8 @@ class RemoteCopy:
         there = self._engine.receipts(counted=counted)
         wanted = zip(view.manifest.segments, segments_of(view), strict=True)
         owed = [(ref, rows) for ref, rows in wanted if not _is_there(there, ref.name, ref.rows, ref.sha256)]
-        for done, (ref, rows) in enumerate(owed):
+        self.refused = None if self._secrets else refusal((rows for _, rows in owed), self._beat)
+        for done, (ref, rows) in enumerate(owed if self.refused is None else ()):
             self._tell(Progress(Phase.PUBLISHING, done, len(owed)))
             self._beat()
             with self._copies.files(ref.name) as found:
@@ -350,7 +380,7 @@ class RemoteCopy:
 
     def mark(self, manifest: Manifest) -> None:
         """Write the marker of a published snapshot, keyed by its run, with the manifest and what else it names."""
-        if manifest.completion is None:
+        if manifest.completion is None or self.refused is not None:
             return
         data, others = self._copies.documents(manifest)
         self._engine.put_marker(manifest.completion, data, others)
