@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cairn.answer.runs import lifecycle_of
 from cairn.ask.gate import CAUSES, TRANSITIONS, ForbiddenTransition, Lifecycle, lifecycle, moved
+from cairn.ask.whereabouts import where
 from cairn.errors import FilesFailed, StoreBusy
 from cairn.store.publish.lease import RunKind
 from cairn.store.publish.writer import open_writer
@@ -86,7 +86,7 @@ def test_real_runs_take_only_steps_of_the_table(tmp_path: Path, monkeypatch: pyt
     path = [Lifecycle.NOT_FOUND]
 
     def see(expected: Lifecycle) -> None:
-        path.append(moved(path[-1], lifecycle_of(desk.status())))
+        path.append(moved(path[-1], where(desk.status()).state))
         assert path[-1] is expected
 
     see(Lifecycle.NOT_FOUND)

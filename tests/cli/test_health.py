@@ -33,7 +33,7 @@ def test_a_sound_index_is_healthy(me: Person) -> None:
 def test_a_folder_without_an_index_is_no_error(me: Person) -> None:
     found = me.cairn("health")
     assert found.status == 0
-    assert found.stdout.startswith("note: There is no index yet.\n")
+    assert found.stdout == f"note: {me.tree} is not indexed.\nThere is no index that answers: 1 note.\n"
 
 
 @conforms("003.SUM2")

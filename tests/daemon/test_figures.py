@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cairn.core.limits import DAEMON_LEAST_TIMES
 from cairn.daemon.dispatcher import Figures
 
 
@@ -12,8 +13,17 @@ def test_counts_and_quantiles_are_those_of_each_kind() -> None:
     figures.add("read", 7.0, failed=False)
     assert figures.total == 101
     read, search = figures.kinds()
-    assert tuple(read) == ("read", 1, 0, 7.0, 7.0)
+    assert tuple(read) == ("read", 1, 0, None, None)
     assert tuple(search) == ("search", 100, 10, 51.0, 96.0)
+
+
+def test_of_a_handful_of_requests_no_quantile_is_told() -> None:
+    figures = Figures()
+    for number in range(1, DAEMON_LEAST_TIMES):
+        figures.add("search", float(number), failed=False)
+    assert figures.kinds()[0][3:] == (None, None)
+    figures.add("search", 20.0, failed=False)
+    assert figures.kinds()[0][3:] == (11.0, 20.0)
 
 
 def test_only_the_last_few_hundred_times_count_but_every_request() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cairn.daemon.client import log_of
 from cairn.daemon.logs import Line, Log
 from cairn.store import disk
 from tests.conformance import conforms
@@ -120,3 +121,16 @@ def test_what_is_in_the_way_of_the_log_is_left_alone(tmp_path: Path) -> None:
     log.close()
     assert log.lost == 1
     assert (tmp_path / "precious").read_text() == "precious\n"
+
+
+def test_in_the_home_of_a_group_each_daemon_has_a_log_where_people_are_sent_to(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o2770)
+    log = made(tmp_path)
+    log.write(Line("daemon", action="start"))
+    log.close()
+    assert log.lost == 0
+    (line,) = lines(Path(log_of(str(home))))
+    assert line["action"] == "start"
+    assert stat.S_IMODE((home / "logs").stat().st_mode) == 0o2770

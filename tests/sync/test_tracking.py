@@ -89,7 +89,7 @@ def test_a_run_that_fails_says_why_and_a_sync_that_is_cut_short_says_nothing(
         desk.sync()
     assert ended(desk) == ("sync", RunOutcome.FAILED, "files_failed")
     assert known(desk).claims_index
-    for trouble, outcome in ((Cancelled(), "files_failed"), (OSError(errno.EIO, "x"), "store_unusable")):
+    for trouble, outcome in ((Cancelled(), "files_failed"), (OSError(errno.EIO, "x"), "store_io")):
         monkeypatch.setattr(catchup_module.CatchUp, "go", raising(trouble))
         with pytest.raises(Exception):  # noqa: B017, PT011
             desk.sync()

@@ -6,6 +6,7 @@ from typing import Any
 
 from cairn.answer.envelope import Envelope, asked
 from cairn.ask.gate import MOST_FIELDS, Gate, Status, gate_error, stale_reason
+from cairn.ask.whereabouts import state_sentence
 from cairn.core.text import plain
 from cairn.store import WriterInfo
 from cairn.sync.proof import ProofReason
@@ -14,16 +15,6 @@ from cairn.sync.status import State
 # The two runs that read every file again; all others look only for changes.
 _FULL_RUNS = frozenset({"create", "reindex"})
 PROBE_FAILED = {"ok": False, "reason": ProofReason.PROBE_FAILED.value}
-_SENTENCES = {
-    State.INDEXED: ("{root} is indexed.", ""),
-    State.INDEXING: ("{root} is being indexed.", "Ask again when the run has ended."),
-    State.CLEARED: ("The index of {root} was cleared.", "Run `cairn index` to fill it again."),
-    State.NOT_INDEXED: ("{root} is not indexed.", "Run `cairn index` to index it."),
-    State.CORRUPT: (
-        "Store corrupt: no snapshot of {root} is whole.",
-        "Run `cairn repair`, which keeps what is whole and reads the rest again; your files are untouched.",
-    ),
-}
 
 
 def closed(schema: str, gate: Gate, *, path: str | None, ask_id: str | int | None = None) -> Envelope:
@@ -67,12 +58,6 @@ def hints_of(gate: Gate) -> dict[str, Any]:
 
 def _call(action: str, root: str) -> dict[str, Any]:
     return {"tool": "manage_index", "args": {"action": action, "path": asked(root)}}
-
-
-def state_sentence(state: State, root: str) -> tuple[str, str]:
-    """Return what the state means, and what to do about it (empty when it is indexed)."""
-    sentence, advice = _SENTENCES[state]
-    return plain(sentence.format(root=root)), advice
 
 
 def indexing_fields(writer: WriterInfo | None) -> dict[str, Any]:

@@ -15,21 +15,26 @@ DAEMON = "cairn.daemon/1"
 
 
 class KindRow(NamedTuple):
-    """The requests of one kind. The times are in milliseconds and cover the last few hundred requests."""
+    """The requests of one kind. The times are in milliseconds, of the last hundreds; None while there are too few."""
 
     kind: str
     requests: int
     failed: int
-    p50_ms: float
-    p95_ms: float
+    p50_ms: float | None
+    p95_ms: float | None
 
 
 class RootRow(NamedTuple):
-    """A codebase that the daemon knows, with the state of its watch and the run that is at work on it."""
+    """A codebase that the daemon knows: where it stands, the state of its watch, and the run that is at work on it.
+
+    `state` is None where that cannot be told, because the folder is gone or its settings cannot be read.
+    """
 
     root: str
     watch: Mapping[str, Any] | None
     run: str | None
+    state: str | None = None
+    failed: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ class DaemonReport:
 def daemon_status(report: DaemonReport | None, warnings: tuple[str, ...] = ()) -> Envelope:
     """Return the state of the daemon; without a report, that no daemon answers."""
     kinds = [] if report is None else [_kind(one) for one in report.kinds]
-    roots = [] if report is None else [{"root": r.root, "watch": r.watch, "run": r.run} for r in report.roots]
+    roots = [] if report is None else [_root(row) for row in report.roots]
     shown = fit(roots, MAX_ENVELOPE_BYTES // 2)
     body = [
         ("running", report is not None),
@@ -68,6 +73,10 @@ def daemon_status(report: DaemonReport | None, warnings: tuple[str, ...] = ()) -
         ("hints", {} if report is not None or warnings else {"next": "`cairn daemon start` starts it."}),
     ]
     return ok(DAEMON, path=None, root=None, body=body)
+
+
+def _root(row: RootRow) -> dict[str, Any]:
+    return {"root": row.root, "state": row.state, "watch": row.watch, "run": row.run, "lastRun": row.failed}
 
 
 def _kind(row: KindRow) -> dict[str, Any]:

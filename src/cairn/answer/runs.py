@@ -11,12 +11,13 @@ from dataclasses import asdict
 from typing import Any
 
 from cairn.answer.envelope import Envelope, asked, cut, fit, ok, tail
-from cairn.answer.gate import PROBE_FAILED, hints_of, indexing_fields, state_sentence
-from cairn.ask.gate import Gate, GateFacts, Lifecycle, NonOkReason, Status, decide, gate_error, lifecycle
+from cairn.answer.gate import PROBE_FAILED, hints_of, indexing_fields
+from cairn.ask.gate import NonOkReason, Status
+from cairn.ask.whereabouts import Whereabouts, state_sentence, where
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, EMBED_CACHE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.core.text import plain
 from cairn.core.types import SkipReason
-from cairn.store import RepairPlan, RepairScope, RunOutcome, WriterInfo
+from cairn.store import RepairPlan, RepairScope, WriterInfo
 from cairn.sync.inventory import DiskUse
 from cairn.sync.report import FailedFile, HealthFinding, RunReport, Severity
 from cairn.sync.status import SnapshotInfo, State, StoreStatus
@@ -44,34 +45,6 @@ _GATES = {
 def gate(state: State) -> Status:
     """Return the status with which an index in this state answers a question about the code."""
     return _GATES[state][0]
-
-
-def status_gate(status: StoreStatus) -> Gate:
-    """Return the gate of an index with this status: the same decision that every tool gets."""
-    snapshot = status.snapshot.id if status.snapshot else None
-    writer = status.writer if status.writer is not None and status.writer.alive else None
-    facts = GateFacts(
-        status.root,
-        status.state,
-        status.differs,
-        status.failed,
-        writer,
-        snapshot,
-        proof=status.proof,
-        stale=status.stale,
-        strict=status.strict,
-    )
-    return decide(facts)
-
-
-def status_sentence(status: StoreStatus) -> tuple[str, str]:
-    """Return where an index stands, and what to do about it (empty when it answers)."""
-    verdict = status_gate(status)
-    if verdict.is_open or (status.state is not State.INDEXED and not status.differs and not status.stale):
-        return state_sentence(status.state, status.root)
-    problem = gate_error(verdict, status.root)
-    sentence = state_sentence(State.CORRUPT, status.root)[0] if status.state is State.CORRUPT else problem.sentence
-    return plain(sentence), plain(problem.advice)
 
 
 def not_indexed(schema: str, *, path: str, root: str, state: State = State.NOT_INDEXED) -> Envelope:
@@ -140,15 +113,16 @@ def store_status(
     """
     snapshot, writer = status.snapshot, status.writer
     run = indexing_fields(writer)
-    verdict = status_gate(status)
+    stands = where(status)
+    verdict = stands.gate
     closed: list[tuple[str, Any]] = []
     if verdict.reason is not None:
-        closed = [("reason", verdict.reason.value), ("message", status_sentence(status)[0])]
+        closed = [("reason", verdict.reason.value), ("message", stands.sentence)]
     if verdict.status is Status.NOT_READY:
         closed.append(("indexing", run))
     body: list[tuple[str, Any]] = [
         ("state", status.state.value),
-        ("lifecycle", lifecycle_of(status).value),
+        ("lifecycle", stands.state.value),
         *closed,
         ("files_indexed", snapshot.files if snapshot else 0),
         ("total_chunks", snapshot.chunks if snapshot else 0),
@@ -169,27 +143,27 @@ def store_status(
         ("lastSyncAt", status.last_sync_at),
         *([("engine", dict(engine))] if engine is not None else []),
         *tail(warnings),
-        ("hints", _status_hints(status, verdict)),
+        ("hints", _status_hints(status, stands)),
     ]
     return Envelope("cairn.status/1", verdict.status, asked(path), asked(status.root), tuple(body))
 
 
-def lifecycle_of(status: StoreStatus) -> Lifecycle:
-    """Return the state of a codebase by the table of lifecycles."""
-    return lifecycle(status.state, status.tracked, differs=bool(status.differs), failed=status.failed)
-
-
-def _status_hints(status: StoreStatus, verdict: Gate) -> dict[str, Any]:
+def _status_hints(status: StoreStatus, stands: Whereabouts) -> dict[str, Any]:
     hints: dict[str, Any] = {}
-    if not verdict.is_open:
-        hints = hints_of(verdict)
-        hints["next"] = status_sentence(status)[1]
-    last = status.tracked
-    if last is not None and last.last_run_outcome is RunOutcome.FAILED:
-        failed = {"kind": last.last_run_kind, "outcome": "failed", "at": last.last_run_at, "code": last.last_error_code}
-        hints = {"lastRun": failed} | hints
+    if not stands.answers:
+        hints = hints_of(stands.gate)
+        hints["next"] = stands.advice
+    if stands.failed is not None:
+        hints = {"lastRun": failed_run(stands)} | hints
     # The last known status stays valid while the store cannot be read.
     return {"debugProofCheck": PROBE_FAILED} | hints if status.probe_failed else hints
+
+
+def failed_run(stands: Whereabouts) -> dict[str, Any] | None:
+    """Return the last run over a codebase, when it failed."""
+    if stands.failed is None:
+        return None
+    return {"kind": stands.failed.kind, "outcome": "failed", "at": stands.failed.at, "code": stands.failed.code}
 
 
 def snapshot_list(
@@ -212,21 +186,38 @@ def health_report(
     path: str,
     root: str,
     findings: Sequence[HealthFinding],
+    stands: Whereabouts | None = None,
     warnings: Sequence[str] = (),
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
-    """Return what a check found, the worst first; `healthy` means no error, and `counts` counts every finding."""
+    """Return what a check found, the worst first; `counts` counts every finding.
+
+    `healthy` means that no finding is an error and that the index answers. `stands` is where the codebase stands.
+    """
     rows = [finding_row(row) for row in worst_first(findings)]
     shown = fit(rows, min(budget, MAX_ENVELOPE_BYTES) // 2)
     counts = {severity.value: sum(row.severity is severity for row in findings) for severity in Severity}
     body = [
-        ("healthy", counts["error"] == 0),
+        ("healthy", counts["error"] == 0 and (stands is None or stands.answers)),
+        ("lifecycle", None if stands is None else stands.state.value),
+        ("lastRun", None if stands is None else failed_run(stands)),
         ("counts", counts),
         ("results", shown),
         *tail(warnings, cut("results", len(shown), len(rows))),
         ("hints", {}),
     ]
     return ok("cairn.health/1", path=path, root=root, body=body)
+
+
+def standing_findings(stands: Whereabouts) -> list[HealthFinding]:
+    """Return what a check has to say of where the codebase stands: that nothing answers, and that a run has failed."""
+    found = []
+    if stands.gate.reason is not None:
+        severity = Severity.NOTE if stands.gate.reason is NonOkReason.NOT_INDEXED else Severity.WARNING
+        found.append(HealthFinding(stands.gate.reason.value, severity, stands.sentence, stands.advice))
+    if stands.failed is not None:
+        found.append(HealthFinding("run_failed", Severity.WARNING, stands.failed.sentence, stands.failed.advice))
+    return found
 
 
 def worst_first(findings: Iterable[HealthFinding]) -> list[HealthFinding]:

@@ -7,13 +7,13 @@ from itertools import groupby
 from typing import Any
 
 from cairn.answer.envelope import Envelope, asked, cut, fit, ok, tail
-from cairn.ask.gate import Lifecycle, lifecycle
+from cairn.answer.runs import failed_run
+from cairn.ask.whereabouts import Whereabouts, where_at_most
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES, STORE_UNUSED_DAYS
 from cairn.core.text import plain
-from cairn.store import RunOutcome, Tracked
+from cairn.store import Tracked
 from cairn.sync.inventory import StoreEntry
 from cairn.sync.proof import Proof
-from cairn.sync.status import State
 from cairn.sync.stores import Purged
 
 # --- The codebases of a user: which are indexed, and where each stands.
@@ -27,21 +27,27 @@ def codebase_list(
     *,
     roots: Mapping[str, str] | None = None,
     tracked: Sequence[Tracked] = (),
+    standing: Mapping[str, Whereabouts] | None = None,
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
     """Return every codebase that has or had an index, in order of its root, with the index that was used last.
 
     `roots` maps stores to their roots, for stores that cannot be read just now; a store whose root nobody knows has
-    none. `tracked` is what the registry remembers, also of codebases without a store.
+    none. `tracked` is what the registry remembers, also of codebases without a store, and `standing` where each
+    codebase stands whose folder is there.
     """
-    rows = codebase_rows(stores, roots=roots or {}, tracked=tracked)
+    rows = codebase_rows(stores, roots=roots or {}, tracked=tracked, standing=standing or {})
     shown = fit(rows, min(budget, MAX_ENVELOPE_BYTES) // 2)
     body = [("results", shown), *tail((), cut("results", len(shown), len(rows))), ("hints", {})]
     return ok(LIST, path=None, root=None, body=body)
 
 
 def codebase_rows(
-    stores: Sequence[StoreEntry], *, roots: Mapping[str, str], tracked: Sequence[Tracked]
+    stores: Sequence[StoreEntry],
+    *,
+    roots: Mapping[str, str],
+    tracked: Sequence[Tracked],
+    standing: Mapping[str, Whereabouts],
 ) -> list[dict[str, Any]]:
     """Return one row for each codebase."""
     known = {one.store_id: one.root for one in tracked}
@@ -53,8 +59,11 @@ def codebase_rows(
     for root, found in groupby(named, key=lambda one: _root(one, roots)):
         each = list(found)
         # Stores of unknown roots may belong to different ones: a row for each.
-        rows += [_row(root, each, left.pop(root, None))] if root else [_row("", [one], None) for one in each]
-    rows += [_remembered(one) for one in left.values()]
+        if root:
+            rows.append(_row(root, each, left.pop(root, None), standing.get(root)))
+        else:
+            rows += [_row("", [one], None, None) for one in each]
+    rows += [_remembered(one, standing.get(one.root)) for one in left.values()]
     return sorted(rows, key=lambda row: row["root"] or "")
 
 
@@ -67,52 +76,48 @@ def _family(store_id: str) -> str:
     return store_id.rpartition("__")[0] or store_id
 
 
-def _row(root: str, stores: Sequence[StoreEntry], tracked: Tracked | None) -> dict[str, Any]:
+def _row(
+    root: str, stores: Sequence[StoreEntry], tracked: Tracked | None, stands: Whereabouts | None
+) -> dict[str, Any]:
     best = max(stores, key=lambda one: (one.active_snapshot_id is not None, one.last_used_at or "", one.store_id))
     trouble = best.trouble and {"code": best.trouble.code, "message": plain(best.trouble.message)}
+    writing = any(one.writer_alive for one in stores)
+    stands = stands or where_at_most(best, tracked, writing=writing)
     return {
         "root": root or None,
         "rootExists": best.root_exists,
-        "state": _state(best, any(one.writer_alive for one in stores), tracked).value,
+        "state": stands.state.value,
         "store": best.store_id,
         "stores": len(stores),
         "snapshot": best.active_snapshot_id,
         "files": best.files,
         "embeddingModel": best.embedding_model or (tracked.embedding_model if tracked else None),
-        "isIndexing": any(one.writer_alive for one in stores),
+        "isIndexing": writing,
+        "lastRun": failed_run(stands),
         "lastSyncAt": best.last_sync_at,
         "lastUsedAt": best.last_used_at,
         "trouble": trouble,
     }
 
 
-def _remembered(tracked: Tracked) -> dict[str, Any]:
+def _remembered(tracked: Tracked, stands: Whereabouts | None) -> dict[str, Any]:
     """Return the row of a codebase whose store is gone, or was never made."""
-    state = lifecycle(State.NOT_INDEXED, tracked, failed=tracked.failed)
+    stands = stands or where_at_most(None, tracked, writing=False)
     return {
         "root": tracked.root,
         "rootExists": None,
-        "state": state.value,
+        "state": stands.state.value,
         "store": tracked.store_id,
         "stores": 0,
         "snapshot": None,
         "files": None,
         "embeddingModel": tracked.embedding_model,
         "isIndexing": False,
+        "lastRun": failed_run(stands),
         "lastSyncAt": None,
         "lastUsedAt": None,
         "trouble": None,
     }
-
-
-def _state(best: StoreEntry, writing: bool, tracked: Tracked | None) -> Lifecycle:
-    """Return the state as far as store and registry tell; `cairn status` knows more."""
-    begun = tracked is not None and tracked.last_run_outcome is RunOutcome.BEGUN
-    if writing and (begun or best.active_snapshot_id is None):
-        return lifecycle(State.INDEXING)
-    if best.active_snapshot_id is None:
-        return lifecycle(State.NOT_INDEXED, failed=tracked is not None and tracked.failed)
-    return lifecycle(State.CLEARED if best.cleared else State.INDEXED, tracked)
 
 
 # --- The engine: the place where rows are searched.

@@ -16,6 +16,7 @@ from cairn.ask.relations import call_graph, references, repo_map
 from cairn.ask.session import Session, whole
 from cairn.ask.structure import Asked, asked_of, checked_lines, file_outline, find_symbol, read_file, similar_code
 from cairn.ask.values import Reply, Told
+from cairn.ask.whereabouts import where
 from cairn.core.limits import OPEN_WAIT_SECONDS
 from cairn.core.options import Face, called, is_writable
 from cairn.core.progress import Phase, Progress
@@ -27,6 +28,7 @@ from cairn.graph.uses import Uses
 from cairn.search.types import Hit, SearchRequest
 from cairn.source.root import printable
 from cairn.store import RunKind
+from cairn.sync.status import look
 
 CLOSED = "This codebase was closed; `cairn.open` opens it again."
 # Before each question: an index that somebody has cleared meanwhile is not made again.
@@ -55,6 +57,12 @@ class Code(AbstractContextManager["Code"]):
     def snapshot(self) -> str | None:
         """The id of the snapshot that answers; None after `close`."""
         return self._session.snapshot
+
+    @property
+    def state(self) -> str:
+        """Where the codebase stands: `sync_completed` or `indexed` when its index answers, else what is in the way."""
+        session = self._session
+        return where(look(session.target.codebase, session.home, clock=session.clock, measured=False)).state.value
 
     # The arguments of a question and their descriptions come from `ask/questions.py`; `python -m tests.docs.tables
     # --write` writes them here. `locals()` in the first line of a body holds all of them.

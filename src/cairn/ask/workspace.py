@@ -17,6 +17,7 @@ from cairn.ask.freshness import Freshener
 from cairn.ask.prepare import Policy, step
 from cairn.ask.runs import Action, Patience, Run, Runs
 from cairn.ask.session import NOT_CHECKED, Session, Target
+from cairn.ask.whereabouts import Whereabouts, where_all
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.config import cairn_home
 from cairn.core.limits import AGENT_LOOK_SECONDS, SERVE_SESSIONS
@@ -124,23 +125,24 @@ class SessionPool:
                 session.compare(came, came + seconds)
             yield session
 
-    def status(self, target: Target) -> StoreStatus:
+    def status(self, target: Target, *, measured: bool = True) -> StoreStatus:
         """Return where the store of a codebase stands; a full run closes the gate from its start.
 
-        A store that cannot be read just now has its last known status; raises its error when none is known.
+        A store that cannot be read just now has its last known status; raises its error when none is known. With
+        `measured` false its size is not looked for.
         """
         root = target.codebase.root.path
-        status = self._looked(target)
+        status = self._looked(target, measured)
         run = self._starting(root)
         if run is None or not run.is_starting or (status.writer is not None and status.writer.alive):
             return status
         # The run has not taken its lease yet, so the store does not show it.
         return replace(status, state=State.INDEXING, writer=run.writer)
 
-    def _looked(self, target: Target) -> StoreStatus:
+    def _looked(self, target: Target, measured: bool) -> StoreStatus:
         root = target.codebase.root.path
         try:
-            status = look(target.codebase, self.home, clock=self._clock)
+            status = look(target.codebase, self.home, clock=self._clock, measured=measured)
         except StoreError as problem:
             with self._lock:
                 seen = self._seen.get(root)
@@ -149,6 +151,8 @@ class SessionPool:
             note = f"{problem.sentence} This is how the index stood when it was last read."
             return replace(seen, probe_failed=True, warnings=(*seen.warnings, note))
         with self._lock:
+            if not measured and root in self._seen:
+                status = replace(status, disk=self._seen[root].disk, store_bytes=self._seen[root].store_bytes)
             self._seen.pop(root, None)
             self._seen[root] = status
             while len(self._seen) > _MOST_SEEN:
@@ -163,6 +167,14 @@ class SessionPool:
         """Return all codebases of the user; one whose store cannot be read keeps its last known entry."""
         with self._listing:
             return self._members.look()
+
+    def standing(self, found: Codebases) -> dict[str, Whereabouts]:
+        """Return where each of these codebases stands, as far as its folder is there."""
+
+        def looked(codebase: Codebase) -> StoreStatus:
+            return self.status(Target(codebase.root.path, codebase), measured=False)
+
+        return where_all(found, self._environ, looked)
 
     def close(self) -> None:
         """Close every session once it has answered its callers; a second call does nothing.

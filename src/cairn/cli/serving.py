@@ -16,6 +16,7 @@ from cairn import __version__
 from cairn.answer.envelope import encode
 from cairn.answer.machine import daemon_status
 from cairn.ask.gate import gate_error
+from cairn.ask.whereabouts import FailedRun
 from cairn.cli.index import notes, summary
 from cairn.cli.output import Output, ReaderGone, counted, sized
 from cairn.core.config import DAEMON_OFF, ServeConfig, cairn_home, load_config, read_user_config, user_config_path
@@ -169,9 +170,13 @@ def _show(daemon: Connection, output: Output) -> int:
         f" {sized(memory['rssAnonBytes'])} of {sized(memory['ceilingBytes'])}."
     )
     for kind in status["kinds"]:
-        output.note(f"  {kind['kind']}: {kind['count']:,}, p50 {kind['p50Ms']} ms, p95 {kind['p95Ms']} ms")
+        times = "" if kind["p50Ms"] is None else f", p50 {kind['p50Ms']} ms, p95 {kind['p95Ms']} ms"
+        output.note(f"  {kind['kind']}: {kind['count']:,}{times}")
     for root in status["roots"]:
-        output.note(f"  {printable(os.fsencode(root['root']))}{': ' + root['run'] if root['run'] else ''}")
+        said = ", ".join(filter(None, [root["state"], root["run"]]))
+        output.note(f"  {printable(os.fsencode(root['root']))}{': ' + said if said else ''}")
+        if root["lastRun"]:
+            output.note(f"    {FailedRun.told(root['lastRun']).sentence}")
     return 0
 
 
@@ -190,9 +195,9 @@ def configure_watch(parser: argparse.ArgumentParser) -> None:
 def run_watch(options: argparse.Namespace, output: Output) -> int:
     """Watch until the user stops it, the index is cleared, or the folder is gone."""
     codebase = open_codebase(options.root, os.environ)
-    from cairn.answer.runs import status_gate  # noqa: PLC0415
     from cairn.ask.allowed import Allowed  # noqa: PLC0415 - brings numpy; a wrong root is told before
     from cairn.ask.refusing import refuse_other_model  # noqa: PLC0415
+    from cairn.ask.whereabouts import where  # noqa: PLC0415
     from cairn.watch.watcher import WatchedWorkspace  # noqa: PLC0415
 
     root, home = codebase.root.path, cairn_home(os.environ)
@@ -213,7 +218,7 @@ def run_watch(options: argparse.Namespace, output: Output) -> int:
             if shown.trouble is not None:
                 raise shown.trouble
             # This raises the error of a folder that is gone.
-            gate = status_gate(look(open_codebase(root, os.environ), home))
+            gate = where(look(open_codebase(root, os.environ), home)).gate
             if not (watched and gate.is_open):
                 raise gate_error(gate, printable(os.fsencode(root)))
             # The folder was gone for a while, and exists again.

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from cairn.answer.gate import state_sentence
-from cairn.answer.runs import lifecycle_of, not_indexed, snapshot_list, status_gate, status_sentence, store_status
+from cairn.answer.runs import not_indexed, snapshot_list, store_status
 from cairn.answer.stores import codebase_list, codebase_rows, lost_roots, proof_fields, purge_report, store_list
 from cairn.ask.gate import Lifecycle, Status
+from cairn.ask.whereabouts import FailedRun, Whereabouts, state_sentence, where, where_all
 from cairn.cli.output import Output, counted, left_out, sized
 from cairn.core.config import USER_CONFIG_NAME, cairn_home
 from cairn.core.limits import EMBED_CACHE_BYTES, MAX_ENVELOPE_BYTES, RETAIN_SNAPSHOTS_MIN_AGE_SECONDS
@@ -59,19 +59,20 @@ def run_status(options: argparse.Namespace, output: Output) -> int:
         told = {"kind": engine.kind, "health": engine.health, "proof": proof_fields(engine.proof)}
         output.line(store_status(status, path=options.root, warnings=warnings, engine=told).to_json())
         return exit_status(status)
-    output.line(status_sentence(replace(status, root=_status_path(status.root)))[0])
-    for label, text in _status_lines(status):
+    stands = where(replace(status, root=_status_path(status.root)))
+    output.line(stands.sentence)
+    for label, text in _status_lines(status, stands):
         output.line(f"  {label:<10} {text}")
     if engine.uri:
         output.line(f"  {'engine':<10} {plain(_engine_words(engine))}")
-    for note in _notes(status, warnings):
+    for note in _notes(status, stands, warnings):
         output.note(note)
     return exit_status(status)
 
 
 def exit_status(status: StoreStatus) -> int:
     """Return 0 when the index can answer, else the exit status that says why it cannot."""
-    return _CORRUPT if status.state is State.CORRUPT else _EXIT_STATUS[status_gate(status).status]
+    return _CORRUPT if status.state is State.CORRUPT else _EXIT_STATUS[where(status).gate.status]
 
 
 def git_words(snapshot: SnapshotInfo) -> str:
@@ -90,11 +91,12 @@ def _engine_words(engine: EngineStanding) -> str:
     return f"{where}: {f'not complete there, {why}' if why else 'complete there'} ({engine.version})"
 
 
-def _status_lines(status: StoreStatus) -> Iterator[tuple[str, str]]:
+def _status_lines(status: StoreStatus, stands: Whereabouts) -> Iterator[tuple[str, str]]:
     snapshot = status.snapshot
-    state = lifecycle_of(status)
-    if state is not Lifecycle.NOT_FOUND:
-        yield "state", state.value
+    if stands.state is not Lifecycle.NOT_FOUND:
+        yield "state", stands.state.value
+    if stands.failed is not None:
+        yield "last run", stands.failed.sentence
     if snapshot:
         yield "files", f"{snapshot.files:,} in {counted(snapshot.chunks, 'chunk')}"
         yield "snapshot", f"{snapshot.id}, number {snapshot.generation:,}, published {snapshot.created_at}"
@@ -139,9 +141,11 @@ def _parts(use: DiskUse) -> str:
     return ", ".join(f"{sized(size)} {name}" for size, name in named if size)
 
 
-def _notes(status: StoreStatus, warnings: tuple[str, ...]) -> Iterator[str]:
-    if advice := status_sentence(status)[1]:
-        yield advice
+def _notes(status: StoreStatus, stands: Whereabouts, warnings: tuple[str, ...]) -> Iterator[str]:
+    if stands.advice:
+        yield stands.advice
+    if stands.failed is not None and stands.answers:
+        yield stands.failed.advice
     if status.snapshot and status.snapshot.degraded:
         yield f"{counted(status.snapshot.errors, 'file')} could not be indexed; `cairn health` names them."
     if status.siblings:
@@ -208,15 +212,20 @@ def configure_codebases(parser: argparse.ArgumentParser) -> None:
 
 
 def run_codebases(options: argparse.Namespace, output: Output) -> int:
-    """List the codebases; changes nothing and looks at none of their files."""
-    home = cairn_home(output.around.environ)
+    """List the codebases; changes nothing, and reads of their files no more than their settings."""
+    environ = output.around.environ
+    home = cairn_home(environ)
     found = Members(home).look()
+    standing = where_all(found, environ, lambda codebase: look(codebase, home, measured=False))
     if options.json:
-        output.line(codebase_list(found.stores, tracked=found.tracked, budget=MAX_ENVELOPE_BYTES).to_json())
+        listed = codebase_list(found.stores, tracked=found.tracked, standing=standing, budget=MAX_ENVELOPE_BYTES)
+        output.line(listed.to_json())
         return 0
-    rows = codebase_rows(found.stores, roots={}, tracked=found.tracked)
+    rows = codebase_rows(found.stores, roots={}, tracked=found.tracked, standing=standing)
     for row in rows:
         output.line(_codebase_line(row, output))
+        if row["lastRun"]:
+            output.note(f"  {FailedRun.told(row['lastRun']).sentence}")
         if row["trouble"]:
             output.note(f"  {row['trouble']['message']}")
     output.note(f"{counted(len(rows), 'codebase')} in {printable(os.fsencode(home))}." if rows else "None is indexed.")

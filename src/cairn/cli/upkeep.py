@@ -12,10 +12,12 @@ from cairn.answer.runs import (
     compact_report,
     health_report,
     repair_envelope,
+    standing_findings,
     stores_report,
     upgrade_report,
     worst_first,
 )
+from cairn.ask.whereabouts import Whereabouts, where
 from cairn.cli.output import Output, counted, sized
 from cairn.core.config import cairn_home
 from cairn.core.limits import MAX_ENVELOPE_BYTES, STORE_UNUSED_DAYS
@@ -26,7 +28,7 @@ from cairn.source.root import printable
 from cairn.store import RepairPlan, RepairScope
 from cairn.sync.codebase import open_codebase, place_of
 from cairn.sync.report import HealthFinding, RunOptions, Severity
-from cairn.sync.status import later_warnings, reading
+from cairn.sync.status import later_warnings, look, reading
 from cairn.sync.stores import StoresCollected, collect_stores
 
 TYPE_CHECKING = False
@@ -53,18 +55,21 @@ def run_health(options: argparse.Namespace, output: Output) -> int:
     # Checking rows needs numpy; `--help` does not.
     from cairn.sync.health import check_health  # noqa: PLC0415
 
-    progress = output.progress()
+    progress, home = output.progress(), cairn_home(os.environ)
     try:
         with reading(options.read_only) as met:
-            findings = check_health(codebase, cairn_home(os.environ), progress)
+            findings = check_health(codebase, home, progress)
+            stands = where(look(codebase, home, measured=False))
     finally:
         progress.done()
+    findings += standing_findings(stands)
     warnings = later_warnings(met)
     if options.json:
         envelope = health_report(
             path=options.root,
             root=codebase.root.path,
             findings=findings,
+            stands=stands,
             warnings=warnings,
             budget=MAX_ENVELOPE_BYTES,
         )
@@ -72,7 +77,7 @@ def run_health(options: argparse.Namespace, output: Output) -> int:
     else:
         for finding in worst_first(findings):
             print_finding(finding, output)
-        output.line(_health_verdict(findings))
+        output.line(_health_verdict(findings, stands))
         for warning in warnings:
             output.note(warning)
     return _UNHEALTHY if any(finding.severity is Severity.ERROR for finding in findings) else 0
@@ -87,12 +92,16 @@ def print_finding(finding: HealthFinding, output: Output) -> None:
         output.note(f"  {plain(finding.advice)}")
 
 
-def _health_verdict(findings: list[HealthFinding]) -> str:
+def _health_verdict(findings: list[HealthFinding], stands: Whereabouts) -> str:
     if not findings:
         return "The index is healthy."
     count = {severity: sum(found.severity is severity for found in findings) for severity in Severity}
     listed = ", ".join(counted(count[severity], severity.value) for severity in Severity if count[severity])
-    return f"{'The index is damaged' if count[Severity.ERROR] else 'The index is healthy'}: {listed}."
+    if count[Severity.ERROR]:
+        verdict = "The index is damaged"
+    else:
+        verdict = "The index is healthy" if stands.answers else "There is no index that answers"
+    return f"{verdict}: {listed}."
 
 
 # --- `cairn audit`: compare the index with the files it was made from.

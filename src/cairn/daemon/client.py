@@ -20,7 +20,7 @@ from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.limits import DAEMON_DRAIN_SECONDS, DAEMON_HELLO_SECONDS, DAEMON_START_SECONDS
 from cairn.daemon.address import RUN, START_LOCK, dial, patient, peer
 from cairn.daemon.frames import PROTOCOL, BadFrame, hello, receive, send, settings_digest
-from cairn.daemon.logs import FOLDER, NAME
+from cairn.daemon.logs import FOLDER, log_name
 from cairn.errors import DaemonFailed, StoreError
 from cairn.source.programs import ProgramPath
 from cairn.source.root import printable
@@ -329,4 +329,4 @@ def stop_daemon(home: str) -> bool:
 
 def log_of(home: str) -> str:
     """The path of the daemon's log, as it is shown to people."""
-    return printable(os.fsencode(os.path.join(home, FOLDER, NAME)))
+    return printable(os.fsencode(os.path.join(home, FOLDER, log_name(home))))

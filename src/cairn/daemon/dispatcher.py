@@ -14,6 +14,7 @@ from cairn.answer.envelope import error, with_hints
 from cairn.answer.machine import DaemonReport, KindRow, daemon_status
 from cairn.ask.gate import Status
 from cairn.core.clock import Clock
+from cairn.core.limits import DAEMON_LEAST_TIMES
 from cairn.daemon.admission import Admission, Ticket
 from cairn.daemon.client import LEAVING
 from cairn.daemon.connection import ClientConnection, Message
@@ -62,7 +63,10 @@ class Figures:
         ]
 
 
-def _quantile(ordered: list[float], part: float) -> float:
+def _quantile(ordered: list[float], part: float) -> float | None:
+    """Return the time below which this part of the requests took; None of so few that one of them would decide it."""
+    if len(ordered) < DAEMON_LEAST_TIMES:
+        return None
     return round(ordered[min(len(ordered) - 1, int(part * len(ordered)))], 3)
 
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from cairn.answer.machine import RootRow
+from cairn.answer.runs import failed_run
 from cairn.ask.gate import Status
 from cairn.core.clock import Clock
 from cairn.core.config import cairn_home
@@ -23,11 +24,12 @@ from cairn.daemon.logs import Line, Log
 from cairn.daemon.memory import give_back
 from cairn.daemon.requests import Render, Request, progress_message
 from cairn.errors import CairnError, Cancelled
-from cairn.sync.codebase import place_of
+from cairn.sync.codebase import open_codebase, place_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cairn.ask.runs import Run
+    from cairn.ask.whereabouts import Whereabouts
     from cairn.core.progress import Progress
     from cairn.sync.report import Gap
     from cairn.tools.table import Tool
@@ -102,7 +104,12 @@ class Executor:
             return []
         runs = {run.root: run.action.value for run in workspace.runs.at_work()}
         watched = workspace.watching.state()
-        return [RootRow(root, watched.get(root), runs.get(root)) for root in sorted({*runs, *watched})]
+        rows = []
+        for root in sorted({*runs, *watched}):
+            stands = _stands(workspace, root)
+            state, failed = (None, None) if stands is None else (stands.state.value, failed_run(stands))
+            rows.append(RootRow(root, watched.get(root), runs.get(root), state, failed))
+        return rows
 
     def shed(self) -> None:
         """Let go of whatever can be made again."""
@@ -184,6 +191,18 @@ class Executor:
         took = None if outcome == "begun" else round(1000 * (self._clock.monotonic() - run.began), 3)
         store = place_of(run.codebase, cairn_home(self._environ)).store_id
         self._log.write(Line("run", run.root, store, run.action.value, outcome, ms=took))
+
+
+def _stands(workspace: WatchedWorkspace, root: str) -> Whereabouts | None:
+    """Return where a codebase stands; None when that cannot be told."""
+    from cairn.ask.session import Target  # noqa: PLC0415 - brings numpy; hello is said without it
+    from cairn.ask.whereabouts import where  # noqa: PLC0415
+
+    try:
+        codebase = open_codebase(root, workspace.pool.environ, with_tracked=False)
+        return where(workspace.pool.status(Target(root, codebase), measured=False))
+    except (CairnError, OSError):
+        return None
 
 
 def _plain(request: Request, answer: object) -> Done:

@@ -17,10 +17,15 @@ from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.core.limits import DAEMON_LOG_BYTES, DAEMON_LOG_FILES
 from cairn.errors import StoreError
 from cairn.source.root import printable
-from cairn.store import Disk, FileWriter
+from cairn.store import Disk, FileWriter, Home
 
 FOLDER = "logs"
-NAME = "daemon.log"
+_NAME = "daemon.log"
+
+
+def log_name(home: str) -> str:
+    """Return the name of the log. In the home of a group each member has a daemon, and each daemon a log."""
+    return f"daemon.{os.geteuid()}.log" if Home(home).shared else _NAME
 
 
 class Line(NamedTuple):
@@ -50,7 +55,7 @@ class Log:
         most_bytes: int = DAEMON_LOG_BYTES,
         most_files: int = DAEMON_LOG_FILES,
     ) -> None:
-        self._home, self._clock = home, clock
+        self._home, self._clock, self._name = home, clock, log_name(home)
         self._user = environ.get("HOME") or os.path.expanduser("~")
         self._most_bytes, self._most_files = most_bytes, most_files
         self._lock = threading.Lock()
@@ -86,19 +91,19 @@ class Log:
 
     def _append(self, data: bytes) -> None:
         if self._out is None:
-            self._disk = self._disk or Disk.at(self._home, FOLDER, create=True)
-            self._out, self._size = self._disk.loose.append(NAME), self._disk.stat(NAME).size
+            self._disk = self._disk or Disk.at(self._home, FOLDER, create=True, modes=Home(self._home).modes)
+            self._out, self._size = self._disk.loose.append(self._name), self._disk.stat(self._name).size
         if self._size and self._size + len(data) > self._most_bytes:
             self._out.close()
             assert self._disk is not None
             self._turn_over(self._disk)
-            self._out, self._size = self._disk.loose.append(NAME), 0
+            self._out, self._size = self._disk.loose.append(self._name), 0
         self._out.write(data)
         self._size += len(data)
 
     def _turn_over(self, disk: Disk) -> None:
         """Rename daemon.log to daemon.log.1, and that to daemon.log.2; the oldest file is gone."""
-        names = [NAME, *(f"{NAME}.{number}" for number in range(1, self._most_files))]
+        names = [self._name, *(f"{self._name}.{number}" for number in range(1, self._most_files))]
         there = set(disk.list_folder(""))
         for newer, older in reversed(list(pairwise(names))):
             if newer in there:

@@ -41,7 +41,7 @@ from cairn.store.format.side_files import (
     save_progress,
     touch_used,
 )
-from cairn.store.fs import Fs, remove_tree, replace_file, store_trouble
+from cairn.store.fs import Fs, Modes, remove_tree, replace_file, store_trouble
 from cairn.store.publish import writer
 from cairn.store.publish.generations import published, read_claims
 from cairn.store.publish.lease import MISSED, RunKind, find_lease, is_alive, silence_of
@@ -433,7 +433,12 @@ class Home:
     @property
     def shared(self) -> bool:
         """Whether this is the home of a group."""
-        return modes_of(self.path).shared
+        return self.modes.shared
+
+    @property
+    def modes(self) -> Modes:
+        """The rights of what is made here."""
+        return modes_of(self.path)
 
     def disk(self, below: str = "", clock: Clock = SYSTEM_CLOCK) -> Disk:
         """Open the folder at this path below the home; see `Disk.at`."""

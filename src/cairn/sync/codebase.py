@@ -32,16 +32,19 @@ class Codebase(NamedTuple):
     tracked: frozenset[bytes] | None
 
 
-def open_codebase(requested: str, environ: Mapping[str, str], *, shared: bool = False) -> Codebase:
+def open_codebase(
+    requested: str, environ: Mapping[str, str], *, shared: bool = False, with_tracked: bool = True
+) -> Codebase:
     """Return the codebase that holds this folder; raises a `SourceError` or a `ConfigError` that says what to do.
 
-    `shared`: its store is to be made for a group. An existing home decides that itself.
+    `shared`: its store is to be made for a group. An existing home decides that itself. Without `with_tracked` git is
+    not asked for its files: that is enough to find the store, not to look at the tree.
     """
-    return codebase_at(find_root(requested), environ, shared=shared)
+    return codebase_at(find_root(requested), environ, shared=shared, with_tracked=with_tracked)
 
 
-def codebase_at(root: Root, environ: Mapping[str, str], *, shared: bool = False) -> Codebase:
-    """Return the codebase of a root that is already known."""
+def codebase_at(root: Root, environ: Mapping[str, str], *, shared: bool = False, with_tracked: bool = True) -> Codebase:
+    """Return the codebase of a root that is already known; see `open_codebase`."""
     bar_programs_of(root.path)
     home = cairn_home(environ)
     if os.path.exists(home):
@@ -57,7 +60,8 @@ def codebase_at(root: Root, environ: Mapping[str, str], *, shared: bool = False)
         )
     root = replace(root, of_group=shared)
     # Without git no file is tracked, so `untracked = false` would empty the index: the setting is ignored there.
-    tracked = Git(root).tracked() if root.is_git and not config.index.untracked else None
+    wanted = with_tracked and root.is_git and not config.index.untracked
+    tracked = Git(root).tracked() if wanted else None
     return Codebase(root, config, tracked)
 
 

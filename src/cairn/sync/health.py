@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 
@@ -16,8 +16,9 @@ from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
-from cairn.store import Disk, Fs, Home, SnapshotView, Store
+from cairn.store import Disk, Fs, Home, RepairPlan, SnapshotView, Store
 from cairn.sync.codebase import Codebase, StorePlace, place_of
+from cairn.sync.memory import load_memory
 from cairn.sync.proof import DIRTY, told_to_group
 from cairn.sync.report import HealthFinding, Severity
 from cairn.sync.status import open_store
@@ -33,6 +34,8 @@ _TRACK = "Set `untracked = false` in `.cairn.toml`, unless they are meant to be 
 _TIDY = "It does no harm; the next run clears it away."
 _TAKE_OVER = "The next `cairn sync` takes over what it can use and clears the rest away."
 _ASIDE = "It does no harm; `cairn repair` puts it aside."
+_ANEW = "A repair has nothing to do there; `cairn reindex` makes the index anew."
+_NO_HARM = "It does no harm."
 
 
 def check_health(
@@ -41,18 +44,37 @@ def check_health(
     """Return every finding about the names in the tree and, if there is a store, about the store."""
     findings = list(_names(codebase, progress))
     progress("checking the index", 0, 0)
-    with open_whatever(place_of(codebase, home)) as disk:
-        if disk is None:
-            findings.append(
-                HealthFinding("not_indexed", Severity.NOTE, "There is no index yet.", "Run `cairn index` to make it.")
-            )
-        else:
-            findings += checked(disk)
+    place = place_of(codebase, home)
+    with open_whatever(place) as disk:
+        if disk is not None:
+            findings += _with_a_remedy(checked(disk), disk, codebase, place)
             findings += _of_newest(disk)
             findings += _stale_staging(disk, clock)
             findings += _quarantine(disk)
             findings += _locks(disk)
     return findings
+
+
+def _with_a_remedy(
+    findings: list[HealthFinding], disk: Disk, codebase: Codebase, place: StorePlace
+) -> list[HealthFinding]:
+    """Return the findings; none advises a repair that would find nothing to do."""
+    if not any("cairn repair" in one.advice for one in findings):
+        return findings
+    if not planned(disk, codebase, place).scope.is_nothing:
+        return findings
+    advice = {Severity.ERROR: _ANEW}
+    return [
+        replace(one, advice=advice.get(one.severity, _NO_HARM)) if "cairn repair" in one.advice else one
+        for one in findings
+    ]
+
+
+def planned(disk: Disk, codebase: Codebase, place: StorePlace) -> RepairPlan:
+    """Return what a repair of this store would do now, its lease left aside."""
+    shown = printable(codebase.root.path.encode("utf-8", "surrogateescape"))
+    root, tree_is_sound = codebase.root.path, lambda: load_memory(disk) is not None
+    return Store(disk).mending(place.store_id, root, shown, tree_is_sound).diagnose().plan
 
 
 def open_whatever(place: StorePlace) -> AbstractContextManager[Disk | None]:

@@ -167,7 +167,25 @@ def _difference(disk: Disk, wanted: IndexFingerprint) -> Iterator[tuple[str, tup
         yield "", ("schemaVersion",)
         return
     if manifest is not None and manifest.completion is not None:
-        yield manifest.created_at, differences(manifest, wanted)
+        yield manifest.created_at, _of_its_languages(disk, differences(manifest, wanted))
+
+
+def _of_its_languages(disk: Disk, differs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the differences, without the grammars of languages of which the index holds no file."""
+    if not any(name.startswith(_GRAMMAR) for name in differs):
+        return differs
+    with suppress(OSError, StoreError, StoreUnreadable):
+        view = Store(disk).view()
+        if view is not None:
+            with view:
+                here = {f"{_GRAMMAR}{record.language}" for record in view.records().values()}
+            kept = tuple(name for name in differs if not name.startswith(_GRAMMAR) or name in here)
+            return kept or (_OTHER_GRAMMARS,)
+    return differs
+
+
+_GRAMMAR = "grammar."
+_OTHER_GRAMMARS = "grammars of languages that it holds no file of"
 
 
 def differences(manifest: Manifest, wanted: IndexFingerprint) -> tuple[str, ...]:

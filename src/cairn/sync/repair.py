@@ -27,7 +27,7 @@ from cairn.source.walk import walk
 from cairn.store import Disk, RepairPlan, RunKind, Store, Writer
 from cairn.sync.catchup import CatchUp, Outcome, Task
 from cairn.sync.codebase import Codebase, StorePlace, place_of
-from cairn.sync.health import agrees, checked
+from cairn.sync.health import agrees, checked, planned
 from cairn.sync.inventory import EMBEDDING_CACHE
 from cairn.sync.memory import load_memory
 from cairn.sync.remote.copy import keep_copy
@@ -61,7 +61,7 @@ class RepairReport:
 def plan(codebase: Codebase, options: RunOptions, *, clock: Clock = SYSTEM_CLOCK) -> RepairPlan:
     """Return what a repair would do now; reads every byte of the store and changes nothing."""
     with _store(codebase, options) as (place, disk):
-        found = _plan(disk, codebase, place)
+        found = planned(disk, codebase, place)
         silent = _silent(disk, clock)
         return found.taking_over(silent) if silent else found
 
@@ -70,7 +70,7 @@ def repair(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock 
     """Mend the store; writes nothing when all is well. A snapshot that was whole before answers meanwhile."""
     began = clock.monotonic()
     with _store(codebase, options) as (place, disk):
-        first, silent = _plan(disk, codebase, place), _silent(disk, clock)
+        first, silent = planned(disk, codebase, place), _silent(disk, clock)
         if first.scope.is_nothing and not silent and not _broken(disk):
             report = RepairReport(first)
             return _finished(report, codebase, place, disk, options, tell, began, clock)
@@ -201,11 +201,6 @@ def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[StorePlace
             yield place, disk
     except OSError as problem:
         raise Store.trouble(place.path, problem) from problem
-
-
-def _plan(disk: Disk, codebase: Codebase, place: StorePlace) -> RepairPlan:
-    root, shown = codebase.root.path, _shown(codebase)
-    return Store(disk).mending(place.store_id, root, shown, lambda: load_memory(disk) is not None).diagnose().plan
 
 
 def _silent(disk: Disk, clock: Clock) -> str:

@@ -64,6 +64,7 @@ def sync(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = 
             if is_unchanged(codebase, newest, memory, clock) and Store(disk).is_whole(newest):
                 if options.seen is not None and memory is not None:
                     options.seen.keep_if(memory.synced_at_ns)
+                _recovered(place, clock)
                 report = _unchanged(RunKind.SYNC, newest, clock.monotonic() - began)
                 return _with_copy(report, disk, codebase, place, options, tell, clock)
         if _is_cleared(newest, place):
@@ -165,6 +166,12 @@ def _remembered(place: StorePlace) -> Tracked | None:
     return remembered(place)
 
 
+def _recovered(place: StorePlace, clock: Clock) -> None:
+    from cairn.sync.tracking import note_recovered  # noqa: PLC0415
+
+    note_recovered(place, clock)
+
+
 # --- the work ---------------------------------------------------------------------------------------------------------
 
 
@@ -189,11 +196,12 @@ def _catch_up(
     from cairn.embedding.cache import EmbeddingCache  # noqa: PLC0415
     from cairn.sync.catchup import CatchUp  # noqa: PLC0415
     from cairn.sync.scoped import ScopedCatchUp  # noqa: PLC0415
-    from cairn.sync.tracking import noted  # noqa: PLC0415
+    from cairn.sync.tracking import noted, refused  # noqa: PLC0415
 
     began = clock.monotonic()
-    embedder = options.embedder or choose(codebase.config.embedding, os.environ, clock)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(refused(place, kind, clock))
+        embedder = options.embedder or choose(codebase.config.embedding, os.environ, clock)
         cache = None
         if not embedder.cheap:
             cached = stack.enter_context(Disk.at(place.home, _CACHE, create=True, modes=disk.modes))

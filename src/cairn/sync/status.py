@@ -174,9 +174,17 @@ def later_warnings(met: Met) -> list[str]:
 
 
 def look(
-    codebase: Codebase, home: str, processes: Processes = SYSTEM_PROCESSES, clock: Clock = SYSTEM_CLOCK
+    codebase: Codebase,
+    home: str,
+    processes: Processes = SYSTEM_PROCESSES,
+    clock: Clock = SYSTEM_CLOCK,
+    *,
+    measured: bool = True,
 ) -> StoreStatus:
-    """Return the status of the store that belongs to this codebase and its settings."""
+    """Return the status of the store that belongs to this codebase and its settings.
+
+    With `measured` false the sizes stay 0, and not every file of the store is looked at.
+    """
     from cairn.sync.tracking import remembered  # noqa: PLC0415
 
     place = place_of(codebase, home)
@@ -184,13 +192,14 @@ def look(
     with open_store(place) as disk:
         if disk is None:
             standing = stand(place)
-            use = DiskUse(embedding_cache=cache_size(home), free=free_space(home))
+            use = DiskUse(embedding_cache=cache_size(home), free=free_space(home)) if measured else _NO_USE
             status = StoreStatus(standing.state, place.root, place.store_id, place.path, siblings=siblings, disk=use)
         else:
             standing = stand_at(place, disk, processes=processes, clock=clock)
             with standing.view or nullcontext():
                 manifest = standing.view.manifest if standing.view else _emptied(disk)
-            status = replace(_described(disk, manifest, home), root=place.root, store_id=place.store_id)
+            use = disk_use(disk, manifest, home) if measured else _NO_USE
+            status = replace(_described(disk, manifest, use), root=place.root, store_id=place.store_id)
             writer = _last_writer(disk, processes, clock)
             warnings = (*status.warnings, *filter(None, [silence_sentence(writer)]))
             status = replace(status, state=standing.state, siblings=siblings, writer=writer, warnings=warnings)
@@ -205,9 +214,9 @@ def look(
     )
 
 
-def _described(disk: Disk, manifest: Manifest | None, home: str) -> StoreStatus:
+def _described(disk: Disk, manifest: Manifest | None, use: DiskUse) -> StoreStatus:
     """Return what a store and its snapshot say of themselves; `look` adds the state."""
-    use, store = disk_use(disk, manifest, home), Store(disk)
+    store = Store(disk)
     return StoreStatus(
         state=State.NOT_INDEXED,
         root="",

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.core.limits import DAEMON_RECENT_SECONDS
-from cairn.errors import CairnError, Cancelled, Interrupted, StoreError, StoreUnreadable
-from cairn.store import Home, Registry, RunKind, RunOutcome, Tracked
+from cairn.errors import CairnError, Cancelled, Interrupted, LeaseStuck, StoreBusy, StoreError, StoreUnreadable
+from cairn.store import Home, Registry, RunKind, RunOutcome, Store, Tracked
 from cairn.sync.codebase import StorePlace, model_of
 from cairn.sync.inventory import StoreEntry, StoreTrouble, inventory
 
@@ -43,6 +43,27 @@ def noted(place: StorePlace, kind: RunKind, clock: Clock) -> Iterator[None]:
     _note(place, kind, RunOutcome.SUCCEEDED, None, clock)
 
 
+@contextmanager
+def refused(place: StorePlace, kind: RunKind, clock: Clock) -> Iterator[None]:
+    """Note that a run failed before it began; that another run is at work, or that this one was stopped, is no news."""
+    try:
+        yield
+    except (StoreBusy, LeaseStuck):
+        raise
+    except BaseException as problem:
+        outcome, code = _ended(problem)
+        if outcome is RunOutcome.FAILED:
+            _note(place, kind, outcome, code, clock)
+        raise
+
+
+def note_recovered(place: StorePlace, clock: Clock) -> None:
+    """Note that a sync has found nothing to do, after one that had failed: what that has missed is gone."""
+    known = remembered(place)
+    if known is not None and known.last_run_outcome is RunOutcome.FAILED:
+        _note(place, RunKind.SYNC, RunOutcome.SUCCEEDED, None, clock)
+
+
 def note_cleared(place: StorePlace, clock: Clock) -> None:
     """Note that the index was emptied on purpose, so that no sync fills it again, whatever the settings."""
     _note(place, RunKind.CLEAR, RunOutcome.SUCCEEDED, None, clock)
@@ -52,7 +73,7 @@ def _ended(problem: BaseException) -> tuple[RunOutcome, str | None]:
     if isinstance(problem, CairnError) and not isinstance(problem, Cancelled | Interrupted):
         return RunOutcome.FAILED, problem.code
     if isinstance(problem, OSError):
-        return RunOutcome.FAILED, StoreError.code
+        return RunOutcome.FAILED, Store.trouble("", problem).code
     return RunOutcome.CANCELLED, None
 
 

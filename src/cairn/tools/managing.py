@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from cairn.answer.envelope import Envelope, error, retry_later, status_call, with_hints
-from cairn.answer.runs import repair_envelope, run_envelope, status_gate
+from cairn.answer.runs import repair_envelope, run_envelope
 from cairn.ask.gate import Status
 from cairn.ask.runs import Action, Patience, Run, retry_after_ms
 from cairn.ask.session import Target
+from cairn.ask.whereabouts import where
 from cairn.ask.workspace import Workspace
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES
 from cairn.errors import CairnError, Cancelled, InvalidRequest, NotIndexed, StoreBusy
@@ -42,7 +43,7 @@ def manage_index(workspace: Workspace, arguments: Mapping[str, Any], patience: P
 
 def _nothing_to_sync(workspace: Workspace, target: Target) -> Envelope | None:
     """Why there is no index to bring up to date: only a create or a reindex makes one, never a sync by the way."""
-    if status_gate(workspace.pool.status(target)).status in (Status.OK, Status.NOT_READY):
+    if where(workspace.pool.status(target)).gate.status in (Status.OK, Status.NOT_READY):
         return None
     return _standing(workspace, target)
 

@@ -121,7 +121,7 @@ def index_status(pool: SessionPool, arguments: Arguments) -> Envelope:
 def list_codebases(pool: SessionPool, _: Arguments) -> Envelope:
     """Return the codebases that are indexed."""
     found = pool.codebases()
-    return codebase_list(found.stores, tracked=found.tracked)
+    return codebase_list(found.stores, tracked=found.tracked, standing=pool.standing(found))
 
 
 def _file(pool: SessionPool, arguments: Arguments) -> tuple[Target, Asked]:
