@@ -35,6 +35,11 @@ def test_in_no_schedule_is_a_living_writer_robbed_a_dead_one_believed_or_a_numbe
     check(run_schedules(1_000, seed=1))
 
 
+def test_the_note_of_one_clock_under_the_name_of_another_counts_as_none() -> None:
+    """As a folder that was copied from another machine holds it: 15,485 schedules had passed before one showed this."""
+    run_schedules(1, seed=1_015_485)
+
+
 @pytest.mark.long
 def test_nor_in_many_schedules() -> None:
     check(run_schedules(at_length(20_000), seed=100_001))

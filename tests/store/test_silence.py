@@ -282,8 +282,10 @@ WRONG: dict[str, Callable[[dict[str, Any]], bytes]] = {
     "a fraction": sealed(since_ns="1e9"),
     "below zero": sealed(since_ns=-1),
     "of another lease": sealed(lease="0" * 64, since_ns=0),
+    "of another clock": sealed(clock="0" * 64, since_ns=0),
+    "of a clock that is not said": lambda fields: sealed(since_ns=0)({n: fields[n] for n in fields if n != "clock"}),
     "of no lease": sealed(lease="", since_ns=0),
-    "without a field": lambda fields: sealed()({name: fields[name] for name in ("lease", "since_ns")}),
+    "without a field": lambda fields: sealed()({name: fields[name] for name in ("clock", "lease", "since_ns")}),
 }
 
 
@@ -294,7 +296,8 @@ def test_a_note_that_is_wrong_counts_as_none_and_is_written_anew(wrong: str) -> 
     clock = new_clock()
     holder(disk, clock)
     data = disk.read(note(disk), MAX_STATE_BYTES)
-    fields = {"heartbeat": 1, "lease": data.split(b'"lease":"')[1][:64].decode(), "lease_epoch": 1, "since_ns": 50}
+    clock_id, lease = (data.split(b'"%s":"' % name)[1][:64].decode() for name in (b"clock", b"lease"))
+    fields = {"clock": clock_id, "heartbeat": 1, "lease": lease, "lease_epoch": 1, "since_ns": 50}
     rewrite(disk, note(disk), WRONG[wrong](fields))
     # Another process, which remembers nothing by itself.
     clock = new_clock()

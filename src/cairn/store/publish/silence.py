@@ -4,8 +4,8 @@ A holder on another machine or in another container cannot be seen to have died.
 as the bytes of its lease have stood still, and a command that gives up after seconds never sees that for a whole term.
 So the first look is noted in `locks/lease_seen.CLOCK.json`, a side file for each monotonic clock, which stands still
 while the machine sleeps: boots, machines and time namespaces never read each other's note. A note that is missing,
-damaged, of other bytes or of the future counts as none, and the time begins anew. A process also remembers its own
-first look, for a store that it cannot write.
+damaged, of another clock, of other bytes or of the future counts as none, and the time begins anew. A process also
+remembers its own first look, for a store that it cannot write.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _FIRST_LOOKS: WeakKeyDictionary[Clock, dict[tuple[int, int], _Sighting]] = WeakK
 
 
 class _Sighting(NamedTuple):
-    """The first look at a lease: the digest of its bytes, which grant and heartbeat that was, and when it was seen."""
+    """The first look at a lease: the digest of its bytes, which grant and heartbeat that was, and when it was seen.
+
+    What the time means, only the clock knows that the note names.
+    """
 
     lease: str
     epoch: int
@@ -56,7 +59,7 @@ def silent_seconds(fs: Fs, lease: bytes, epoch: int, heartbeat: int, clock: Cloc
     first = min((one for one in (noted, known.get(folder)) if one and one.is_before(fresh)), default=fresh, key=_since)
     known[folder] = first
     if path is not None and noted != first:
-        _write(fs, path, first)
+        _write(fs, path, first, clock)
     return (now - first.since_ns) / _NS
 
 
@@ -66,13 +69,18 @@ def _since(sighting: _Sighting) -> int:
 
 def _path_of(clock: Clock) -> str | None:
     """Where looks on this clock are noted; None for a clock that cannot be told apart from others."""
-    origin = clock.origin()
-    return f"{LOCKS}/{sighting_name(sha256(origin.encode()).hexdigest())}" if origin else None
+    return f"{LOCKS}/{sighting_name(_digest_of(clock))}" if clock.origin() else None
+
+
+def _digest_of(clock: Clock) -> str:
+    return sha256(clock.origin().encode()).hexdigest()
 
 
 def _read(fs: Fs, path: str) -> _Sighting | None:
     with contextlib.suppress(OSError, StoreUnreadable):
         fields = unseal(LEASE_SIGHTING, _DIGEST, fs.read(path, _MOST_BYTES), _MOST_BYTES)
+        # A folder that was copied or restored may hold the note of one clock under the name of another.
+        fields.text("clock", lambda clock: is_sha256(clock) and f"{LOCKS}/{sighting_name(clock)}" == path)
         return _Sighting(
             lease=fields.text("lease", is_sha256),
             epoch=fields.number("lease_epoch"),
@@ -82,9 +90,10 @@ def _read(fs: Fs, path: str) -> _Sighting | None:
     return None
 
 
-def _write(fs: Fs, path: str, seen: _Sighting) -> None:
+def _write(fs: Fs, path: str, seen: _Sighting, clock: Clock) -> None:
     """Note a first look, and remove the notes of other clocks about a heartbeat that a later one has followed."""
     fields = {
+        "clock": _digest_of(clock),
         "lease": seen.lease,
         "lease_epoch": seen.epoch,
         "heartbeat": seen.heartbeat,
