@@ -6,7 +6,8 @@
 For made trees of so many files: what precedes a read of an agent's tool, p50 and p95, watched and not, beside a bare
 walk of the same tree that lists every folder and asks for the stat of every name. All take turns in one run. CPU of the
 thread that asks and of the programs that it starts, because machines are shared; a watched root is also held against a
-look at the store alone, which is what a question costs without any promise. Writes freshness.md, with the lives that `bench.oracle --record` has noted.
+look at the store alone, which is what a question costs without any promise. Writes freshness.md, with the lives that
+`bench.oracle --record` has noted.
 """
 
 from __future__ import annotations

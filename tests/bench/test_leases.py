@@ -1,4 +1,4 @@
-"""The attack on the lease is an attack: real writers out of sight, one killed and one asleep, in namespaces of their own."""
+"""The attack on the lease is an attack: real writers out of sight, one killed, one asleep, in own namespaces."""
 
 from __future__ import annotations
 

@@ -35,6 +35,8 @@ class RootNotManaged(CairnError):
 
     code = "root_not_managed"
     exit_status = 2
+
+
 class SecretsInPatch(CairnError):
     """The patch holds text that looks like a secret, on {count} of its lines, so it is not given to an agent.
 
