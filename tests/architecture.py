@@ -173,7 +173,7 @@ DOORS = (
         "speaks MCP, which most installs do without",
         "mcp. mcp_types. anyio. uvicorn. starlette.",
         # The command imports these when it is run. mcp_stdio: reads stdin. mcp_http: listens.
-        "mcp/server.py mcp/messages.py mcp/stdio.py mcp/http.py",
+        "mcp/server.py mcp/messages.py mcp/stdio.py mcp/http.py mcp/crowd.py",
     ),
     _door(
         "speaks to a search server, which most installs do without",

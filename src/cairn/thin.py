@@ -79,9 +79,9 @@ def _have_streams() -> None:
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            while os.open(os.devnull, os.O_RDWR) < number:
+            while os.open(os.devnull, os.O_WRONLY if number else os.O_RDONLY) < number:
                 pass
-            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
 def _stopped() -> int:

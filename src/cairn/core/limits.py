@@ -237,8 +237,15 @@ MAX_RUNS = 2
 MAX_MESSAGE_BYTES = 4 * MIB
 MAX_MESSAGE_DEPTH = 64
 MAX_NUMBER_CHARS = 400
-# Sessions over HTTP that are open at once.
+# Sessions over HTTP that are open at once: the one that was used longest ago makes room. Unused, one ends by itself.
 MAX_HTTP_SESSIONS = 100
+HTTP_SESSION_SECONDS = 1_800.0
+# In this time a request over HTTP must have come whole, and so long a connection may rest between two of them.
+HTTP_REQUEST_SECONDS = 20.0
+HTTP_IDLE_SECONDS = 30
+# Connections over HTTP that are open at once, and of these such as have not sent a whole request yet.
+MAX_HTTP_CONNECTIONS = 256
+MAX_HTTP_STRANGERS = 64
 AGENT_RESULTS = 8
 AGENT_TOKENS = 6_000
 MAX_AGENT_TOKENS = 100_000

@@ -9,30 +9,24 @@ import re
 import secrets
 import socket
 import stat
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 
 from cairn.core.config import BEARER_NAME, cairn_home
-from cairn.core.limits import MAX_HTTP_SESSIONS, MAX_MESSAGE_BYTES
+from cairn.core.limits import MAX_MESSAGE_BYTES
 from cairn.errors import AddressTaken, TokenUnfit
 from cairn.install import files
 from cairn.install.edits import Unfit
+from cairn.mcp.crowd import App, Bounds, Message, Receive, Scope, Send, Sessions, again, patient
 from cairn.mcp.messages import Refused, read
 from cairn.source.root import printable
 
 # --- Who may speak to the server over HTTP: only programs of this machine that hold the token, never a page of
 # a browser.
-
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class _Refusal(NamedTuple):
@@ -62,12 +56,15 @@ class Guard:
             await self._app(scope, receive, send)
         elif scope["type"] == "http":
             refusal = self._refusal(scope["method"], scope["headers"])
-            messages = await _whole(receive) if refusal is None else None
+            try:
+                messages = await _whole(receive) if refusal is None else None
+            except _Gone:
+                return
             if messages is None:
                 await _refuse(send, refusal or _LARGE)
                 return
 
-            await self._app(scope, _replayed(messages, receive), send)
+            await self._app(scope, again(messages, receive), send)
         # Whatever else there is, such as a web socket, is not even answered.
 
     def _refusal(self, method: str, headers: Iterable[tuple[bytes, bytes]]) -> _Refusal | None:
@@ -112,31 +109,31 @@ class OnlyMessages:
             if isinstance(found, Refused):
                 await _answer(send, 400, b"application/json", found.to_bytes())
                 return
-            receive = _replayed(messages, receive)
+            receive = again(messages, receive)
         await self._app(scope, receive, send)
 
 
-def _replayed(messages: list[Message], receive: Receive) -> Receive:
-    """Return what gives out these messages once more before it receives others."""
-
-    async def again() -> Message:
-        return messages.pop(0) if messages else await receive()
-
-    return again
-
-
 async def _whole(receive: Receive) -> list[Message] | None:
-    """What there is of a request, at most as much as may come; None when more does, whatever length was told."""
+    """What there is of a request, at most as much as may come; None when more does, whatever length was told.
+
+    Raises `_Gone` when the client goes before it has sent all of it: what has come is no request.
+    """
     found: list[Message] = []
     size = 0
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
         found.append(message)
         size += len(message.get("body", b""))
         if size > MAX_MESSAGE_BYTES:
             return None
         if not message.get("more_body"):
             return found
+
+
+class _Gone(Exception):
+    """There is nobody to be answered any more."""
 
 
 async def _refuse(send: Send, refusal: _Refusal) -> None:
@@ -182,43 +179,60 @@ def token_of(environ: Mapping[str, str]) -> str:
         raise TokenUnfit(path=printable(os.fsencode(path)), why=problem) from None
 
 
+# --- The server.
+
+
 PATH = "/mcp"
 _SCHEME = "http"
 _LOOPBACK = "127.0.0.1"
 _NAMES = (_LOOPBACK, "localhost")
 _GRACE_SECONDS = 2
+_BACKLOG = 128
 
 
 def serve_http(server: Server[None], token: str, port: int, ready: Callable[[str], None]) -> None:
     """Serve until the user stops it; `ready` is told the address once it can be called. Port 0 is any free one."""
-    with _listening(port) as listening:
-        bound = int(listening.getsockname()[1])
-        config = uvicorn.Config(
-            application(server, token, bound),
-            access_log=False,
-            log_config=None,
-            server_header=False,
-            ws="none",
-            timeout_graceful_shutdown=_GRACE_SECONDS,
-        )
-        ready(f"{_SCHEME}://{_LOOPBACK}:{bound}{PATH}")
-        uvicorn.Server(config).run(sockets=[listening])
+    with listening(port) as found:
+        ready(f"{_SCHEME}://{_LOOPBACK}:{found.getsockname()[1]}{PATH}")
+        web_server(server, token, found).run(sockets=[found])
 
 
-def application(server: Server[None], token: str, port: int) -> App:
+def web_server(
+    server: Server[None], token: str, listening: socket.socket, bounds: Bounds | None = None
+) -> uvicorn.Server:
+    """Return what serves at a socket that listens already."""
+    bounds = bounds or Bounds()
+    config = uvicorn.Config(
+        application(server, token, int(listening.getsockname()[1]), bounds),
+        http=patient(bounds),
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        ws="none",
+        backlog=_BACKLOG,
+        limit_concurrency=bounds.connections,
+        timeout_keep_alive=bounds.idle_seconds,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    return uvicorn.Server(config)
+
+
+def application(server: Server[None], token: str, port: int, bounds: Bounds) -> App:
     """Return the server behind its guard; the SDK checks names and origins once more."""
     hosts = [f"{name}:{port}" for name in _NAMES]
     origins = [f"{_SCHEME}://{host}" for host in hosts]
     inner = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=MAX_MESSAGE_BYTES,
-        max_sessions=MAX_HTTP_SESSIONS,
+        max_sessions=bounds.sessions,
+        session_idle_timeout=bounds.session_seconds,
         transport_security=TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins),
     )
-    return Guard(OnlyMessages(inner), token=token, hosts=hosts, origins=origins)
+    return Guard(OnlyMessages(Sessions(inner)), token=token, hosts=hosts, origins=origins)
 
 
-def _listening(port: int) -> socket.socket:
+def listening(port: int) -> socket.socket:
+    """Return a socket that listens on the loopback at a port, 0 for any free one."""
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
