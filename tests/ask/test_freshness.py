@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Iterator
 
@@ -93,7 +94,7 @@ class Ear:
         self.names |= self.heard or set()
         self.heard = set()
 
-    def look(self) -> None: ...
+    def look(self, looked_at: set[bytes]) -> None: ...
 
     @property
     def waits(self) -> bool:
@@ -234,3 +235,27 @@ def test_what_went_wrong_is_told_by_its_code_and_not_tried_again_at_once(
     monkeypatch.setattr(module, "_ENGINES", {Action.SYNC: fail})
     assert files.ensure() == files.ensure() == Freshness("sync_failed", trouble="config_invalid")
     assert len(tried) == 1
+
+
+def test_files_that_a_run_has_just_met_are_looked_at_before_the_files_are_vouched_for(files: Files) -> None:
+    """A run finds that a file has a second name, through which it has changed, while a question waits for its end."""
+    root, ear = str(files.agent.tree), Ear()
+    files.freshener.watch(root, ear)
+    assert files.ensure().mode == "synced"
+    looks: list[int] = []
+
+    def look(looked_at: set[bytes]) -> None:
+        looks.append(len(looks))
+        if len(looks) == 1:
+            # The run that was at work has ended between this look and the verdict.
+            files.freshener._checked[root] = dataclasses.replace(files.freshener._checked[root])
+        elif b"lease.py" not in looked_at:
+            looked_at.add(b"lease.py")
+            ear.names.add(b"lease.py")
+
+    ear.look = look  # type: ignore[method-assign]
+    assert files.freshener.vouched(root, 0.0) is None
+    looks.clear()
+    ear.names.clear()
+    assert files.ensure().mode == "synced"
+    assert len(looks) >= 2

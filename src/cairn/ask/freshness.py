@@ -35,8 +35,11 @@ class Told(Protocol):
     def hear(self) -> None:
         """Read the events that have come by now: a save that ended before this call is pending afterwards."""
 
-    def look(self) -> None:
-        """Look at the files that change without an event: what may have changed is pending afterwards."""
+    def look(self, looked_at: set[bytes]) -> None:
+        """Look at the files that change without an event, but those that were looked at, and add them to these.
+
+        What may have changed is pending afterwards.
+        """
 
     @property
     def waits(self) -> bool:
@@ -89,19 +92,23 @@ class Freshener:
         Without `rests` a comparison that failed a moment ago is tried again.
         """
         root, came = codebase.root.path, self._clock.monotonic()
-        told = self._watched.get(root)
-        if told is not None:
-            told.hear()
-            told.look()
+        looked_at: set[bytes] = set()
         while True:
+            told, last = self._watched.get(root), self._checked.get(root)
+            if told is not None:
+                told.hear()
+                told.look(looked_at)
             with self._lock:
-                known = self._known(root, came, rests=rests)
+                if last is not self._checked.get(root):
+                    # The run that has ended meanwhile may have met more files to look at.
+                    continue
+                known = self._known(root, came, told, rests=rests)
                 if known is not None:
                     return known
                 run = self._runs.active(root)
                 own = run is None
                 try:
-                    run = run or self._begin(codebase, self._watched.get(root))
+                    run = run or self._begin(codebase, told)
                 except StoreBusy:
                     return Freshness("skipped_busy")
             if not wait(run, came + seconds - self._clock.monotonic()):
@@ -118,13 +125,15 @@ class Freshener:
         While a change waits for its run, the end of that is waited for so many seconds.
         """
         came = self._clock.monotonic()
-        if (told := self._watched.get(root)) is not None:
-            told.look()
+        looked_at: set[bytes] = set()
         while (told := self._watched.get(root)) is not None:
+            last = self._checked.get(root)
             told.hear()
+            told.look(looked_at)
             with self._lock:
-                last = self._checked.get(root)
-                if last is not None and self._is_watched_well(root, told, last, came):
+                # The run that has ended meanwhile may have met more files to look at.
+                still = self._checked.get(root) is last
+                if still and last is not None and self._is_watched_well(root, told, last, came):
                     return Freshness("skipped_recent", 0, last.fresh.checked_at)
             if self._clock.monotonic() >= came + seconds:
                 return None
@@ -153,7 +162,7 @@ class Freshener:
         with self._lock:
             self._watched.pop(root, None)
 
-    def _known(self, root: str, came: float, *, rests: bool) -> Freshness | None:
+    def _known(self, root: str, came: float, told: Told | None, *, rests: bool) -> Freshness | None:
         """Return what is known of files that need no comparison now; None when they need one."""
         last = self._checked.get(root)
         if last is None:
@@ -161,7 +170,6 @@ class Freshener:
         if last.began >= came:
             return replace(last.fresh, mode="coalesced") if last.fresh.mode == "synced" else last.fresh
         if last.fresh.mode == "synced":
-            told = self._watched.get(root)
             if told is None or not self._is_watched_well(root, told, last, came):
                 return None
             return Freshness("skipped_recent", 0, last.fresh.checked_at)

@@ -85,10 +85,12 @@ class _WatchedRoot:
         self._watching.listen_anew(self, self.pending.hear)
         self._watching.wait_for(self)
 
-    def look(self) -> None:
-        linked = self._watching.linked(self.pending.root)
+    def look(self, looked_at: set[bytes]) -> None:
+        known = self._watching.linked(self.pending.root)
+        linked = {raw: stat for raw, stat in known.items() if raw not in looked_at}
         if not linked:
             return
+        looked_at.update(linked)
         try:
             with Tree(Root(self.pending.root, is_git=False)) as tree:
                 self.pending.add(touched(tree, linked))
