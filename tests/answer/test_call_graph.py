@@ -23,6 +23,7 @@ from cairn.core.limits import (
     MAX_GRAPH_DEPTH,
     MAX_GRAPH_NODES,
     MAX_GRAPH_NOTES,
+    MAX_ROUTE_LOOKED_AT,
 )
 from cairn.errors import Ambiguous, NotFound, Unsupported
 from cairn.graph.calls import CallGraph, CallSite, Direction, Edge, Node
@@ -91,7 +92,8 @@ def test_the_schema_knows_every_kind_tier_and_type_and_the_shipped_limits() -> N
     assert parts["edge"]["properties"]["tier"]["enum"] == [tier.value for tier in Tier]
     assert parts["note"]["properties"]["type"]["enum"] == [kind.value for kind in NoteType]
     assert fields["graph"]["properties"]["direction"]["enum"] == [each.value for each in Direction]
-    assert fields["graph"]["properties"]["depth"]["maximum"] == MAX_GRAPH_DEPTH
+    # The way from one definition to another may be as long as the definitions that are looked at for it.
+    assert MAX_GRAPH_DEPTH < MAX_ROUTE_LOOKED_AT <= fields["graph"]["properties"]["depth"]["maximum"]
     # The bounds hold for each of two directions.
     assert fields["nodes"]["maxItems"] == 2 * MAX_GRAPH_NODES + 1
     assert fields["edges"]["maxItems"] == 2 * MAX_GRAPH_NODES * GRAPH_EDGES_PER_NODE

@@ -67,12 +67,12 @@ def test_callers_stand_at_their_call_and_callees_at_their_definition(tree: Path)
     assert found.stdout == (
         "src/lease.py:13  Lease.renew (method)\n"
         "called by\n"
-        "  <~ src/app.py:8  run (function)\n"
+        "  <~ src/app.py:8  run (function)  Lease().renew()\n"
         "calls\n"
-        "  -> src/lease.py:9  Lease.steal (method, 2 calls)\n"
+        "  -> src/lease.py:9  Lease.steal (method, 2 calls)  self.steal(None)\n"
     )
     assert found.stderr == "~ is likely; - is proven.\n"
-    assert ask("graph", "Lease.renew", "--callers").stdout.endswith("run (function)\n")
+    assert ask("graph", "Lease.renew", "--callers").stdout.endswith("run (function)  Lease().renew()\n")
     assert "called by" not in ask("graph", "Lease.renew", "--callees").stdout
 
 
@@ -81,13 +81,13 @@ def test_steps_are_indented_and_a_definition_is_opened_once(tree: Path) -> None:
     assert found.stdout == (
         "src/lease.py:1  helper (function)\n"
         "called by\n"
-        "  <- src/app.py:4  (file)\n"
-        "  <- src/lease.py:7  Lease (class)\n"
-        "    <- src/app.py:3  lease (variable)\n"
-        "    <- src/app.py:8  run (function)\n"
+        "  <- src/app.py:4  (file)  helper(1)\n"
+        "  <- src/lease.py:7  Lease (class)  helper(None)\n"
+        "    <- src/app.py:3  lease (variable)  lease = Lease()\n"
+        "    <- src/app.py:8  run (function)  Lease().renew()\n"
     )
     recursive = ask("graph", "Lease.steal", "--callers", "--depth", "2")
-    assert "  <- src/lease.py:11  Lease.steal (method) (itself)\n" in recursive.stdout
+    assert "  <- src/lease.py:11  Lease.steal (method) (itself)  return self.steal(other)\n" in recursive.stdout
 
 
 def test_a_class_lists_what_each_member_calls(tree: Path) -> None:
@@ -95,15 +95,65 @@ def test_a_class_lists_what_each_member_calls(tree: Path) -> None:
     assert found.stdout == (
         "src/lease.py:5  Lease (class)\n"
         "calls\n"
-        "  -> src/lease.py:1  helper (function)\n"
+        "  -> src/lease.py:1  helper (function)  helper(None)\n"
         "  in src/lease.py:9  Lease.steal (method)\n"
-        "    -> src/lease.py:9  Lease.steal (method) (itself)\n"
+        "    -> src/lease.py:9  Lease.steal (method) (itself)  return self.steal(other)\n"
         "  in src/lease.py:13  Lease.renew (method)\n"
-        "    -> src/lease.py:9  Lease.steal (method, 2 calls) (shown elsewhere)\n"
+        "    -> src/lease.py:9  Lease.steal (method, 2 calls) (shown elsewhere)  self.steal(None)\n"
     )
     assert ask("graph", "Twin").stdout == (
         "src/lease.py:18  Twin (class)\ncalled by nothing that is known\ncalls nothing that is known\n"
     )
+
+
+def test_the_shortest_way_from_one_definition_to_another_is_one_line_for_each_call(tree: Path) -> None:
+    found = ask("graph", "run", "--to", "Lease.steal")
+    assert found.stdout == (
+        "src/app.py:7  run (function)\n"
+        "  ~> src/lease.py:13  Lease.renew (method)  Lease().renew()\n"
+        "  -> src/lease.py:9  Lease.steal (method)  self.steal(None)\n"
+    )
+    value = answer("graph", "run", "--to", "Lease.steal")
+    assert (value["graph"]["to"], value["graph"]["depth"]) == ("src/lease.py#Lease.steal", 2)
+    assert [edge["text"] for edge in value["edges"]] == ["Lease().renew()", "self.steal(None)"]
+    none = ask("graph", "helper", "--to", "run")
+    assert none.stdout == "src/lease.py:1  helper (function)\n"
+    assert "note: No known call leads from the one to the other, however many steps are gone.\n" in none.stderr
+    assert ask("graph", "run", "--to", "nobody").status == 15
+    assert ask("graph", "run", "--to", "helper", "--callers").status == 2
+
+
+def test_tests_that_reach_a_definition_are_found_through_code_and_helpers(tree: Path) -> None:
+    (tree / "tests").mkdir()
+    (tree / "tests" / "test_app.py").write_text(
+        "from app import run\n\n\ndef prepared():\n    run()\n\n\ndef test_it_runs():\n    prepared()\n"
+    )
+    found = ask("graph", "Lease.renew", "--tests")
+    assert found.stdout == (
+        "src/lease.py:13  Lease.renew (method)\n"
+        "reached by\n"
+        "  <~ src/app.py:8  run (function)  Lease().renew()\n"
+        "    <- tests/test_app.py:5  prepared (function)  run()\n"
+        "      <- tests/test_app.py:9  test_it_runs (function, test)  prepared()\n"
+    )
+    value = answer("graph", "Lease.renew", "--tests")
+    assert [node["symbolId"] for node in value["nodes"] if "isTest" in node] == ["tests/test_app.py#test_it_runs"]
+    assert ask("graph", "Twin", "--tests").stdout.endswith("reached by nothing that is known\n")
+
+
+def test_what_very_many_files_use_is_listed_last_and_that_is_said(tree: Path) -> None:
+    (tree / "src" / "checks.py").write_text("def ensure(what): ...\n")
+    (tree / "src" / "main.py").write_text(
+        "from checks import ensure\nfrom lease import helper\n\n\ndef main():\n    ensure(1)\n    helper(2)\n"
+    )
+    for number in range(15):
+        (tree / "src" / f"user{number}.py").write_text("from checks import ensure\n\nensure(3)\n")
+    found = ask("graph", "main", "--callees")
+    assert found.stdout.splitlines()[2:] == [
+        "  -> src/lease.py:1  helper (function)  helper(2)",
+        "  -> src/checks.py:1  ensure (function, used in 16 files)  ensure(1)",
+    ]
+    assert "1 definition that very many files use, such as an assertion or an allocator, comes last." in found.stderr
 
 
 def test_what_is_not_in_the_graph_is_counted_and_v_lists_it(tree: Path) -> None:
@@ -122,7 +172,7 @@ def test_what_is_not_in_the_graph_is_counted_and_v_lists_it(tree: Path) -> None:
         "1 more note; --notes shows more."
     ]
     by_name = ask("graph", "Lease.steal", "--callees", "--min-tier", "name_only")
-    assert "  ?> src/lease.py:19  Twin.steal (method)\n" in by_name.stdout
+    assert "  ?> src/lease.py:19  Twin.steal (method)  other.steal(self)\n" in by_name.stdout
     assert by_name.stderr == "? is no more than a name; - is proven.\n"
     assert ask("graph", "helper", "-k", "1").stderr.splitlines()[0] == "1 more edge did not fit; -k shows more."
 
@@ -131,7 +181,7 @@ def test_an_import_without_a_call_is_shown_and_a_language_without_imports_is_nam
     (tree / "src" / "hands_on.py").write_text("from lease import helper\n")
     (tree / "a.rb").write_text("def paint\nend\n\ndef draw\n  paint\nend\n")
     assert ask("sync", "-q").status == 0
-    assert "  <- src/hands_on.py:1  (file, import)\n" in ask("graph", "helper").stdout
+    assert "  <- src/hands_on.py:1  (file, import)  from lease import helper\n" in ask("graph", "helper").stdout
     assert "note: Imports of ruby are not followed" in ask("graph", "paint").stderr
 
 
@@ -205,7 +255,7 @@ def test_the_same_snapshot_gives_the_same_bytes_whatever_the_hashes_of_names_are
         (("--depth", "0"), "The depth of a call graph must be a whole number from 1 to 3."),
         (("-k", "0"), "The number of definitions must be a whole number from 1 to 500."),
         (("--notes", "1001"), "The number of notes must be a whole number from 0 to 1,000."),
-        (("--callers", "--callees"), "Take --callers or --callees; without either both are shown."),
+        (("--callers", "--callees"), "Take --callers, --callees, --tests or --to; without any both ways are shown."),
     ],
 )
 def test_a_wrong_number_is_refused_in_one_sentence(tree: Path, arguments: tuple[str, ...], problem: str) -> None:

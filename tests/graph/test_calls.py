@@ -72,10 +72,10 @@ def test_a_cycle_ends_and_every_node_is_there_once_with_the_shortest_distance() 
 
 def test_several_calls_are_one_edge_at_the_first_of_the_surest() -> None:
     [edge] = calls(CHAIN, "b.py#two", direction=Direction.CALLEES).edges
-    assert (edge.count, edge.site, edge.tier) == (2, CallSite("b.py", 3, 5), Tier.PROVEN)
+    assert (edge.count, edge.site, edge.tier) == (2, CallSite("b.py", 3, 5, "three()"), Tier.PROVEN)
     tree = {"a.py": "class A:\n    def go(self): ...\n    def f(self, é, x):\n        é; x.go(); self.go()\n"}
     [edge] = calls(tree, "a.py#A.f", direction=Direction.CALLEES).edges
-    assert (edge.count, edge.kind, edge.site) == (2, "call", CallSite("a.py", 4, 25))
+    assert (edge.count, edge.kind, edge.site) == (2, "call", CallSite("a.py", 4, 25, "é; x.go(); self.go()"))
 
 
 def test_the_order_in_which_files_came_in_changes_nothing() -> None:

@@ -28,7 +28,7 @@ PARAMETERS = {
     "search_codebase": "path query mode limit scope groupBy include exclude languages maxTokens allowStale "
     "continuation debug",
     "file_outline": "path file symbol startLine endLine limit",
-    "call_graph": "path symbol direction depth limit noteLimit minTier",
+    "call_graph": "path symbol direction to depth limit noteLimit minTier",
     "read_file": "path file startLine endLine mode",
     "find_symbol": "path name kind references minTier role limit continuation",
     "repo_map": "path query focus include maxTokens",

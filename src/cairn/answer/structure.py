@@ -251,6 +251,11 @@ _MOST_DEFINITIONS = 20
 _ROOM_FOR_DEFINITIONS = 8_192
 BEHIND = "{files} changed since an indexer read the code, and syntax alone answers there. Run: cairn semantic refresh"
 BEST = "{others} this name; this answer is about the best one."
+NO_WAY = "No known call leads from the one to the other, however many steps are gone."
+GAVE_UP = "No way was found among the calls of the {count:,} definitions that were looked at."
+STOPPED = "There may be more: the calls of {count:,} definitions were looked at."
+UTILITY = "1 definition that very many files use, such as an assertion or an allocator, comes last."
+UTILITIES = "{count:,} definitions that very many files use, such as assertions or allocators, come last."
 TOO_MANY = "{count:,} uses of a name were too many to look at: they are only counted, as name_only."
 UNFOLLOWED = "Imports of {language} are not followed, so most uses in other files are name_only."
 
@@ -338,7 +343,8 @@ def call_graph_answer(
     told = reply.value
     if told is None:
         return no_answer(GRAPH, reply, timings)
-    asked = {"symbolId": told.root, "direction": told.direction.value, "depth": told.depth}
+    asked: dict[str, Any] = {"symbolId": told.root, "direction": told.direction.value, "depth": told.depth}
+    asked |= {"to": told.target} if told.target else {}
     others = _candidates(reply, told.candidates)
     shell = shell_of(GRAPH, reply, timings, ("graph", asked), *others, warnings=graph_cautions(told))
     room = max(min(budget, MAX_ENVELOPE_BYTES) - len(shell.to_json().encode()) - _RESERVE, _LEAST_ROOM)
@@ -380,6 +386,12 @@ def graph_cautions(told: CallGraph) -> list[str]:
     found = [*best_of(told.candidates), *behind(told.behind)]
     if told.not_looked_at:
         found.append(TOO_MANY.format(count=told.not_looked_at))
+    if told.target and not told.edges and told.target != told.root:
+        found.append(GAVE_UP.format(count=told.looked_at) if told.looked_at else NO_WAY)
+    elif told.looked_at:
+        found.append(STOPPED.format(count=told.looked_at))
+    if utilities := sum(node.used_in > 0 for node in told.nodes):
+        found.append(UTILITY if utilities == 1 else UTILITIES.format(count=utilities))
     return found if are_imports_followed(language) else [*found, UNFOLLOWED.format(language=language)]
 
 
@@ -409,6 +421,7 @@ def node_row(node: Node) -> dict[str, Any]:
     head = {"symbolId": node.id, "distance": node.distance}
     if node.definition is None:
         return head | {"path": node.path, "language": node.language, "kind": "file"}
+    head |= ({"usedInFiles": node.used_in} if node.used_in else {}) | ({"isTest": True} if node.is_test else {})
     # Documentation would take the room of other nodes.
     return head | definition_row(replace(node.definition, doc=""))
 
@@ -417,7 +430,7 @@ def edge_row(edge: Edge) -> dict[str, Any]:
     """Return an edge; `count` places make it, and `site` is the first of the surest."""
     site = {"path": edge.site.path, "line": edge.site.line, "column": edge.site.column}
     row = {"src": edge.src, "dst": edge.dst, "kind": edge.kind.value, "tier": edge.tier.value}
-    return row | {"site": site, "count": edge.count, "layer": edge.layer}
+    return row | {"site": site, "count": edge.count, "text": edge.site.text, "layer": edge.layer}
 
 
 def _note_row(note: Note) -> dict[str, Any]:

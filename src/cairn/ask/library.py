@@ -212,6 +212,8 @@ class Code(AbstractContextManager["Code"]):
         name: str,
         k: int = 50,
         *,
+        tests: bool = False,
+        to: str | None = None,
         depth: int = 1,
         min_tier: str = "likely",
         path: str | None = None,
@@ -222,6 +224,8 @@ class Code(AbstractContextManager["Code"]):
         Args:
             name: A definition: its name, `Class.method` or `FILE:LINE`.
             k: How many definitions. From 1 to 500.
+            tests: Only the tests that reach it, with the way from each.
+            to: The shortest way of calls to this definition instead.
             depth: How many steps far. From 1 to 3.
             min_tier: How sure a use must be to be listed. One of `proven`, `likely`, `name_only`.
             path: The file that defines it, where several do.
@@ -230,7 +234,7 @@ class Code(AbstractContextManager["Code"]):
         Raises the errors of `references`.
         """
         asked = GRAPH.values(Face.PYTHON, locals())
-        return self._calls(name, path, asked, Direction.CALLERS)
+        return self._calls(name, path, asked, Direction.TESTS if tests else Direction.CALLERS, to)
 
     @one_question
     def callees(
@@ -238,6 +242,8 @@ class Code(AbstractContextManager["Code"]):
         name: str,
         k: int = 50,
         *,
+        tests: bool = False,
+        to: str | None = None,
         depth: int = 1,
         min_tier: str = "likely",
         path: str | None = None,
@@ -248,6 +254,8 @@ class Code(AbstractContextManager["Code"]):
         Args:
             name: A definition: its name, `Class.method` or `FILE:LINE`.
             k: How many definitions. From 1 to 500.
+            tests: Only the tests that reach it, with the way from each.
+            to: The shortest way of calls to this definition instead.
             depth: How many steps far. From 1 to 3.
             min_tier: How sure a use must be to be listed. One of `proven`, `likely`, `name_only`.
             path: The file that defines it, where several do.
@@ -256,12 +264,14 @@ class Code(AbstractContextManager["Code"]):
         Raises the errors of `references`.
         """
         asked = GRAPH.values(Face.PYTHON, locals())
-        return self._calls(name, path, asked, Direction.CALLEES)
+        return self._calls(name, path, asked, Direction.TESTS if tests else Direction.CALLEES, to)
 
-    def _calls(self, name: str, path: str | None, asked: dict[str, Any], direction: Direction) -> CallGraph:
+    def _calls(
+        self, name: str, path: str | None, asked: dict[str, Any], direction: Direction, to: str | None
+    ) -> CallGraph:
         file = None if path is None else Asked(path, path, self.root)
-        symbol = asked_of(name, self.root)
-        return self._value(call_graph(self._prepared(), symbol, file=file, direction=direction, **asked))
+        symbol, goal = asked_of(name, self.root), None if to is None else asked_of(to, self.root)
+        return self._value(call_graph(self._prepared(), symbol, file=file, direction=direction, to=goal, **asked))
 
     @one_question
     def references(

@@ -44,6 +44,7 @@ from cairn.graph.naming import MOST_CANDIDATES
 from cairn.graph.outline import Definition, has_outline, outline
 from cairn.graph.references import Graph
 from cairn.graph.repo_map import RepoMap, draw_map
+from cairn.graph.routes import reaching_tests, way_between
 from cairn.graph.scopes import Tier
 from cairn.graph.uses import Binding, Locals, Uses, locals_of, uses_of
 from cairn.search.continuation import decode, question_digest
@@ -131,10 +132,13 @@ def call_graph(
     min_tier: Tier = Tier.LIKELY,
     exact: bool = False,
     limit: int = DEFAULT_GRAPH_NODES,
+    to: Asked | None = None,
 ) -> Reply[CallGraph]:
     """Return who calls a definition and what it calls: up to `limit` definitions each way, `depth` steps far.
 
-    Of several definitions of a name the best is taken and the others are named; with `exact` that is a miss.
+    With `to` the answer is the shortest way of calls to that definition, and with the direction `tests` up to `limit`
+    tests that reach it; `depth` does not matter then. Of several definitions of a name the best is taken and the others
+    are named; with `exact` that is a miss.
     """
     GRAPH.check(depth=depth, limit=limit)
 
@@ -148,17 +152,30 @@ def call_graph(
             if isinstance(best, Miss):
                 return best
             place, others = place_of(graph, best.definition), best.others
+        start: Place = place
+        if to is not None:
+            goal = sites.of_id(to.path) or _best(session, searcher, to, None, exact=exact, sites=sites)
+            if isinstance(goal, Miss):
+                return goal
+            end = goal if isinstance(goal, Place) else place_of(graph, goal.definition)
+            return informed(session, lambda graph: way_between(graph, start, end, min_tier=min_tier, candidates=others))
+        if direction is Direction.TESTS:
+            return informed(
+                session,
+                lambda graph: reaching_tests(graph, start, most=limit, min_tier=min_tier, candidates=others),
+            )
         return informed(
             session,
             lambda graph: calls_around(
                 graph,
-                place,
+                start,
                 direction=direction,
                 depth=depth,
                 min_tier=min_tier,
                 most_nodes=limit,
                 most_edges=limit * GRAPH_EDGES_PER_NODE,
                 candidates=others,
+                used=session.kept(_Ubiquity).of(searcher),
             ),
         )
 
@@ -232,6 +249,18 @@ def _in_file(session: Session, searcher: Searcher, asked: Asked) -> Asked:
         return asked
     file = file_asked_for(session, searcher, Asked(holder, holder, asked.base))
     return asked if isinstance(file, Miss) else asked._replace(path=f"{file.key.replace('#', '%23')}#{name}")
+
+
+class _Ubiquity:
+    """In how many files each name of a snapshot is used, counted for the first call graph."""
+
+    def __init__(self, _: object) -> None:
+        self._used: dict[str, float] | None = None
+
+    def of(self, searcher: Searcher) -> dict[str, float]:
+        if self._used is None:
+            self._used = searcher.names_used()
+        return self._used
 
 
 class _Best(NamedTuple):

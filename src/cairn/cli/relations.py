@@ -53,19 +53,20 @@ _NOTES = {
 
 def graph(options: argparse.Namespace, output: Output, base: str) -> int:
     """Ask for a call graph and print it; names of files are relative to `base`."""
-    if options.callers and options.callees:
-        raise UsageError(problem="Take --callers or --callees; without either both are shown.")
+    if options.callers + options.callees + options.tests + (options.to is not None) > 1:
+        raise UsageError(problem="Take --callers, --callees, --tests or --to; without any both ways are shown.")
     GRAPH.check(notes=options.notes)
     if options.format == "json":
         options.json = output.json = True
-    one_way = {(True, False): Direction.CALLERS, (False, True): Direction.CALLEES}
+    one_way = {"callers": Direction.CALLERS, "callees": Direction.CALLEES, "tests": Direction.TESTS}
 
     def ask(session: Session) -> Reply[CallGraph]:
         return call_graph(
             session,
             asked_of(options.symbol, base),
             file=None if options.file is None else Asked(options.file, options.file, base),
-            direction=one_way.get((options.callers, options.callees), Direction.BOTH),
+            direction=next((way for said, way in one_way.items() if getattr(options, said)), Direction.BOTH),
+            to=None if options.to is None else asked_of(options.to, base),
             **GRAPH.values(Face.CLI, vars(options)),
         )
 
@@ -98,9 +99,13 @@ class _Tree:
     def show(self) -> None:
         told = self._told
         self._output.line(self._where(self._nodes[told.root]))
+        if told.target:
+            for edge in told.edges:
+                self._output.line(f"  {self._edge_line(edge, self._nodes[edge.dst], callers=False)}")
+            return
         if told.direction is not Direction.CALLEES:
-            self._side("called by", callers=True)
-        if told.direction is not Direction.CALLERS:
+            self._side("reached by" if told.direction is Direction.TESTS else "called by", callers=True)
+        if told.direction in (Direction.CALLEES, Direction.BOTH):
             self._side("calls", callers=False)
 
     def _side(self, title: str, *, callers: bool) -> None:
@@ -141,14 +146,17 @@ class _Tree:
         for edge in below.get(at, ()):
             other = edge.src if callers else edge.dst
             own = parents[other] == at
-            line = self._edge_line(edge, self._nodes[other], callers=callers)
             again = " (itself)" if other == at else "" if own or other not in below else " (shown elsewhere)"
-            self._output.line("  " * depth + line + again)
+            line = self._edge_line(edge, self._nodes[other], again, callers=callers)
+            self._output.line("  " * depth + line)
             if own and other != at:
                 self._below(other, below, parents, depth + 1, callers=callers)
 
-    def _edge_line(self, edge: Edge, node: Node, *, callers: bool) -> str:
-        """Return `<~ src/lease.py:12  Lease.renew (method, 2 calls)`: a caller at its call, a callee by its place."""
+    def _edge_line(self, edge: Edge, node: Node, again: str = "", *, callers: bool) -> str:
+        """Return `<~ src/lease.py:12  Lease.renew (method, 2 calls)  lease.steal()`: a caller stands at its call.
+
+        A callee stands at its own place. The line of the call comes last.
+        """
         mark = _LINES[edge.tier]
         arrow = f"<{mark}" if callers else f"{mark}>"
         said = [node.definition.kind if node.definition else "file"]
@@ -156,8 +164,13 @@ class _Tree:
             said.append("import")
         elif edge.count > 1:
             said.append(f"{edge.count:,} calls")
+        if node.used_in:
+            said.append(f"used in {node.used_in:,} files")
+        if node.is_test:
+            said.append("test")
         line = edge.site.line if callers else node.line
-        return f"{arrow} {self._where(node, line, ', '.join(said))}"
+        text = f"  {safe(edge.site.text)}" if edge.site.text else ""
+        return f"{arrow} {self._where(node, line, ', '.join(said))}{again}{text}"
 
     def _where(self, node: Node, line: int | None = None, said: str = "") -> str:
         where = self._output.styled(f"{self._output.clickable(self._root, node.path)}:{line or node.line}", "cyan")

@@ -188,6 +188,16 @@ MAX_GRAPH_NODES = 500
 GRAPH_EDGES_PER_NODE = 4
 MAX_GRAPH_DEPTH = 3
 DEFAULT_GRAPH_NOTES = 50
+# A call in a graph is shown with so much of its line.
+EDGE_TEXT_CHARS = 160
+# Definitions whose calls are looked at for a way from one to another, or for the tests that reach one.
+# Tests are looked for in so many steps.
+MAX_ROUTE_LOOKED_AT = 600
+MAX_TEST_STEPS = 6
+# A definition that is used in so many files, and in such a share of those of its language, is a utility: it is listed
+# last in a graph.
+UTILITY_FILES = 12
+UTILITY_SHARE = 0.03
 MAX_GRAPH_NOTES = 1_000
 # A line of a batch of questions: a question, its id and a number.
 MAX_BATCH_LINE_BYTES = 64 * KIB

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+from cairn.core.limits import EDGE_TEXT_CHARS, UTILITY_FILES, UTILITY_SHARE
 from cairn.core.types import ParseState, Reference
 from cairn.graph.callsites import Call, CallSites, EdgeKind, Note, NoteType, note_of_call
 from cairn.graph.facts import Facts, Place
 from cairn.graph.outline import Definition, definition_of
 from cairn.graph.references import Graph
 from cairn.graph.scopes import SEMANTIC, SYNTACTIC, Tier
+from cairn.graph.uses import shown_line
+from cairn.syntax.languages import traits_of
 
 TIERS = tuple(Tier)
+_ONE_DEFINITION = 3
 
 
 class Direction(StrEnum):
-    """The direction in which calls are followed."""
+    """The direction in which calls are followed; `TESTS` are the callers that are tests, however far."""
 
     CALLERS = "callers"
     CALLEES = "callees"
     BOTH = "both"
+    TESTS = "tests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +35,8 @@ class Node:
     """A definition of a call graph, or (without `definition`) the code of a file outside of all definitions.
 
     `distance` counts the steps to the definition that was asked about. `id` is `path#name`; a name that is not one word
-    is written as its place, `path#@byte`.
+    is written as its place, `path#@byte`. `used_in` is the number of files that use a utility, such as an assertion or
+    an allocator, which is listed last; 0 for all others. `is_test` says of the tests that were asked for that they are.
     """
 
     id: str
@@ -38,6 +44,8 @@ class Node:
     language: str
     definition: Definition | None
     distance: int
+    used_in: int = 0
+    is_test: bool = False
 
     @property
     def line(self) -> int:
@@ -45,11 +53,12 @@ class Node:
 
 
 class CallSite(NamedTuple):
-    """The place of a call; `column` counts characters from 1."""
+    """The place of a call with its line; `column` counts characters from 1."""
 
     path: str
     line: int
     column: int
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +84,7 @@ class CallGraph:
     Attributes:
         root: The id of the definition that was asked about.
         members: The ids of definitions inside it, whose calls are shown as its own.
-        direction: Which way calls were followed: `callers`, `callees` or `both`.
+        direction: Which way calls were followed: `callers`, `callees`, `both`, or `tests` for the callers among tests.
         depth: How many steps were followed.
         nodes: The definitions that were reached, each with its distance.
         edges: The calls between them, by the ids of the nodes.
@@ -85,6 +94,9 @@ class CallGraph:
         not_looked_at: How many uses with the same names were not looked at because there are too many.
         candidates: The other definitions of the name that was asked about.
         behind: How many files an indexer has read as they are no more.
+        target: The id of the definition to which a way was asked for; empty otherwise.
+        looked_at: How many definitions were looked at before the search for a way or for tests was given up; 0 when it
+            came to its end.
     """
 
     root: str
@@ -99,6 +111,8 @@ class CallGraph:
     not_looked_at: int = 0
     candidates: tuple[Definition, ...] = ()
     behind: int = 0
+    target: str = ""
+    looked_at: int = 0
 
 
 def calls_around(
@@ -111,12 +125,14 @@ def calls_around(
     most_nodes: int,
     most_edges: int,
     candidates: tuple[Definition, ...] = (),
+    used: Mapping[str, float] | None = None,
 ) -> CallGraph:
     """Return the call graph around a definition; `candidates` are the others that have its name.
 
-    The limits hold for each direction; the nearest and surest edges are taken first.
+    The limits hold for each direction; the nearest and surest edges are taken first. `used` says in how many files a
+    name is used: calls of what is used nearly everywhere come last.
     """
-    walk = _CallWalk(graph, min_tier, most_nodes, most_edges)
+    walk = _CallWalk(graph, min_tier, most_nodes, most_edges, used or {})
     root = walk.sites.node(place)
     walk.nodes[root] = 0
     members: list[Place] = []
@@ -143,20 +159,41 @@ def calls_around(
     )
 
 
+def node_of(sites: CallSites, place: Place, distance: int) -> Node:
+    """Return the node at a place."""
+    facts = sites.facts(place)
+    found = definition_of(place.path, facts.language, facts.symbols[place.number]) if place.number >= 0 else None
+    return Node(sites.id(place), place.path, facts.language, found, distance)
+
+
+def edge_of(sites: CallSites, uses: Sequence[Call]) -> Edge:
+    """Return the edge that calls between two definitions make; the first of them is shown."""
+    best = uses[0]
+    facts = sites.facts(best.src)
+    column, line = shown_line(facts.text, best.start_byte, EDGE_TEXT_CHARS)
+    site = CallSite(best.path, best.line, column, line.strip())
+    layer = SEMANTIC if best.semantic else SYNTACTIC
+    return Edge(sites.id(best.src), sites.id(best.dst), best.kind, best.tier, site, len(uses), layer)
+
+
 _Pair = tuple[Place, Place]
 
 
 class _CallWalk:
     """One walk along calls, breadth first, in an order that depends on the snapshot alone."""
 
-    def __init__(self, graph: Graph, min_tier: Tier, most_nodes: int, most_edges: int) -> None:
+    def __init__(
+        self, graph: Graph, min_tier: Tier, most_nodes: int, most_edges: int, used: Mapping[str, float]
+    ) -> None:
+        self._used, self._names = used, graph.names
+        self._called: set[Place] = set()
         self.sites = CallSites(graph, by_name=min_tier is Tier.NAME_ONLY)
         self._view = graph.view
         self._tiers = TIERS[: TIERS.index(min_tier) + 1]
         self._most_nodes, self._most_edges = most_nodes, most_edges
         self.nodes: dict[Place, int] = {}
         self.pairs: dict[_Pair, dict[tuple[str, int], Call]] = {}
-        self._turns: dict[_Pair, tuple[int, int]] = {}
+        self._turns: dict[_Pair, tuple[int, bool, int]] = {}
         self.left_nodes: set[Place] = set()
         self.left_pairs: set[_Pair] = set()
         self._notes: list[Note] = []
@@ -172,6 +209,8 @@ class _CallWalk:
                 left = 0
                 for use in self._expanded(place, callers=callers):
                     other, pair = use.src if callers else use.dst, (use.src, use.dst)
+                    if not callers:
+                        self._called.add(other)
                     fresh = [end for end in dict.fromkeys(pair) if end not in self.nodes]
                     if len(fresh) > node_room or (pair not in self.pairs and not edge_room):
                         left += 1
@@ -186,7 +225,7 @@ class _CallWalk:
                     if other not in reached:
                         reached.add(other)
                         following.append(other)
-                    turn = distance, self._most_edges - edge_room
+                    turn = distance, not callers and self.used_in(other) > 0, self._most_edges - edge_room
                     self._turns[pair] = min(self._turns.get(pair, turn), turn)
                     edge_room -= pair not in self.pairs
                     self.pairs.setdefault(pair, {}).setdefault((use.path, use.start_byte), use)
@@ -233,7 +272,25 @@ class _CallWalk:
         if below := len(uses) - len(kept):
             many = "1 call is" if below == 1 else f"{below} calls are"
             self._suppressed(place, f"{many} less sure than asked for.")
-        return kept
+        return kept if callers else sorted(kept, key=lambda use: self.used_in(use.dst) > 0)
+
+    def used_in(self, place: Place) -> int:
+        """Return how many files use a definition when these are so many that it is a utility; else 0."""
+        if place.number < 0 or not self._used:
+            return 0
+        facts = self.sites.facts(place)
+        name = facts.symbols[place.number].name
+        # The files are shared out among those that define the name; a prototype and its body are one definition.
+        defining = len(self._names.files_defining(name))
+        files = round(self._used.get(name, 0) * (defining if defining <= _ONE_DEFINITION else 1))
+        least = max(UTILITY_FILES, UTILITY_SHARE * self._files_of(facts.language))
+        return files if files >= least else 0
+
+    def _files_of(self, language: str) -> int:
+        """Return how many files of the snapshot have a language of this family."""
+        family, files = traits_of(language).family, self._names.modules.files.of_languages
+        alike = (each for each in files if each == language or (family and traits_of(each).family == family))
+        return sum(map(files.__getitem__, alike))
 
     def _unknown(self, facts: Facts, symbol_id: str, calls: list[tuple[Reference, int]]) -> Iterator[Note]:
         """Yield a note for each call without a known target; equal calls in one scope are examined once."""
@@ -249,9 +306,8 @@ class _CallWalk:
 
     def node(self, place: Place) -> Node:
         """Return the node at a place."""
-        facts = self.sites.facts(place)
-        found = definition_of(place.path, facts.language, facts.symbols[place.number]) if place.number >= 0 else None
-        return Node(self.sites.id(place), place.path, facts.language, found, self.nodes[place])
+        node = node_of(self.sites, place, self.nodes[place])
+        return replace(node, used_in=self.used_in(place)) if place in self._called else node
 
     def edges(self) -> dict[_Pair, Edge]:
         """Return one edge for each pair of nodes, the nearest first.
@@ -261,16 +317,8 @@ class _CallWalk:
         found: dict[_Pair, Edge] = {}
         for pair in sorted(self.pairs, key=self._turns.__getitem__):
             uses = self.pairs[pair]
-            best, *_ = self.surer(uses.values())
-            src, dst = map(self.sites.id, pair)
-            layer = SEMANTIC if best.semantic else SYNTACTIC
-            found[pair] = Edge(src, dst, best.kind, best.tier, self._site(best), len(uses), layer)
+            found[pair] = edge_of(self.sites, self.surer(uses.values()))
         return found
-
-    def _site(self, call: Call) -> CallSite:
-        text = self.sites.facts(call.src).text
-        before = text[text.rfind(b"\n", 0, call.start_byte) + 1 : call.start_byte]
-        return CallSite(call.path, call.line, len(before.decode("utf-8", "replace")) + 1)
 
     def notes(self) -> Iterator[Note]:
         """Yield all notes: those of the walk, and those on calls outside of definitions and on partly parsed files."""

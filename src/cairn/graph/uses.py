@@ -223,15 +223,15 @@ def _indexed(text: bytes, path: str, at: int, semantic: Set[tuple[str, int]]) ->
     return min(known, default=at)
 
 
-def shown_line(data: bytes, at: int) -> tuple[int, str]:
+def shown_line(data: bytes, at: int, most: int = MAX_SHOWN_LINE_CHARS) -> tuple[int, str]:
     """Return the column of a byte and the text of its line; of a very long line the part around the byte."""
     first = data.rfind(b"\n", 0, at) + 1
     last = data.find(b"\n", at)
     # Only UTF-8 is indexed, so nothing is replaced unless the store is damaged.
     before = data[first:at].decode("utf-8", "replace")
     text = before + data[at : last if last >= 0 else len(data)].decode("utf-8", "replace").removesuffix("\r")
-    begins = max(0, len(before) - MAX_SHOWN_LINE_CHARS // 2) if len(text) > MAX_SHOWN_LINE_CHARS else 0
-    return len(before) + 1, text[begins : begins + MAX_SHOWN_LINE_CHARS]
+    begins = max(0, len(before) - most // 2) if len(text) > most else 0
+    return len(before) + 1, text[begins : begins + most]
 
 
 # --- The local names of one function, each place with its line, its column and its role.

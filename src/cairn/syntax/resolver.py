@@ -7,6 +7,7 @@ A language's `resolver.py` holds one subclass of `Resolver`, called `RESOLVER`. 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
@@ -58,6 +59,11 @@ class SnapshotFiles:
 
     def __contains__(self, path: object) -> bool:
         return path in self.languages
+
+    @cached_property
+    def of_languages(self) -> Mapping[str, int]:
+        """The number of files of each language."""
+        return Counter(self.languages.values())
 
     @cached_property
     def folders(self) -> dict[str, tuple[str, ...]]:

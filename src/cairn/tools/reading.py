@@ -92,6 +92,7 @@ def call_graph(pool: SessionPool, arguments: Arguments) -> Envelope:
             session,
             asked_of(symbol, root) if file is None else Asked(symbol, symbol, root),
             file=file,
+            to=asked_of(arguments["to"], root) if "to" in arguments else None,
             **GRAPH.values(Face.MCP, arguments),
         )
         return lean(call_graph_answer(found, note_limit=arguments["noteLimit"]))
