@@ -237,6 +237,13 @@ EXACT = Option(
     python=Shown(),
 )
 
+
+def _of_uses(option: Option, agents: Shown) -> Option:
+    """Return an option of the question for uses as agents have it, who ask that question by another tool."""
+    no = Declined("another question has it: the one for uses")
+    return replace(option, own=True, cli=no, mcp=agents, python=no)
+
+
 # --- the questions ----------------------------------------------------------------------------------------------------
 
 SEARCH = OptionTable(
@@ -465,21 +472,8 @@ SYMBOL = OptionTable(
             cli=Declined("`cairn refs` asks it"),
             python=Declined("`references` asks it"),
         ),
-        replace(
-            MIN_TIER,
-            default=Tier.NAME_ONLY,
-            own=True,
-            cli=Declined("`cairn refs` has it"),
-            mcp=Shown(help="How sure a use must be."),
-            python=Declined("`references` has it"),
-        ),
-        replace(
-            ROLES,
-            own=True,
-            cli=Declined("`cairn refs` has it"),
-            mcp=Shown(name="role", help="Only uses of this role.", type=Choice(UseRole, "role")),
-            python=Declined("`references` has it"),
-        ),
+        _of_uses(replace(MIN_TIER, default=Tier.NAME_ONLY), Shown(help="How sure a use must be.")),
+        _of_uses(ROLES, Shown(name="role", help="Only uses of this role.", type=Choice(UseRole, "role"))),
         LIMIT,
         Option(
             name="exact",

@@ -11,7 +11,6 @@ from cairn.graph.shadows import Spot, bound_in_blocks, depth_at
 from cairn.store import SnapshotView
 from cairn.syntax.conditions import Condition
 from cairn.syntax.languages import resolver_of, traits_of
-from cairn.syntax.lexis import Quiet
 
 CALLABLES = frozenset({"function", "method", "constructor"})
 CLASSES = frozenset({"class", "interface", "struct", "enum", "union", "trait", "object", "impl", "type"})
@@ -58,11 +57,6 @@ class Facts:
     @cached_property
     def text(self) -> bytes:
         return bytes(self._view.text(self.path) or b"")
-
-    @cached_property
-    def quiet(self) -> Quiet:
-        """The comments and strings of the file, found as far as somebody has asked."""
-        return Quiet(self.text, self.traits.lexis)
 
     @cached_property
     def _conditions(self) -> tuple[Condition, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Set
+from functools import lru_cache
 from typing import NamedTuple
 
 from cairn.core.types import Reference
@@ -18,12 +19,14 @@ from cairn.graph.importers import import_end
 from cairn.graph.names import SnapshotNames
 from cairn.graph.shadows import words
 from cairn.search.pattern import Case, compiled
+from cairn.syntax.lexis import Quiet
 
 VALUE, READ, WRITE, CALL, STRING = "value", "read", "write", "call", "string"
 """Kinds of uses that the index does not hold: a name that is passed on, a member that is read, something that is
 written, a call that the parser did not see, and a string that is just the name."""
 
 _LOOK = 200
+_MOST_QUIET = 2_000
 _MEMBER = re.compile(r"(?:\.|::|\?\.|&\.)\s*$")
 _RECEIVER = re.compile(r"[\w$@]+(?:(?:\.|::|\?\.|&\.)[\w$]+)*$")
 _MEMBER_WITH_ARROWS = re.compile(r"(?:\.|->|::|\?\.|&\.)\s*$")
@@ -64,6 +67,8 @@ class Occurrences:
         self._names = names
         self._view = names.view
         self._texts: Texts | None = None
+        # The comments and strings of a file, found as far as a question needed them.
+        self._quiet = lru_cache(_MOST_QUIET)(self._quiet_of)
 
     def of(
         self,
@@ -103,6 +108,10 @@ class Occurrences:
             mentions += mentioned
         return FoundPlaces(found, mentions, left)
 
+    def _quiet_of(self, path: str) -> Quiet:
+        facts = self._names.facts(path)
+        return Quiet(facts.text, facts.traits.lexis)
+
     def _known(self, name: str, used: Iterable[tuple[str, Reference]]) -> dict[str, set[int]]:
         """Return where the index knows this name as a definition or a use, by file."""
         known: dict[str, set[int]] = {}
@@ -114,7 +123,7 @@ class Occurrences:
 
     def _in_code(self, path: str, name: str, spots: list[tuple[int, int, int]]) -> tuple[list[FoundPlace], int]:
         facts = self._names.facts(path)
-        quiet = facts.quiet
+        quiet = self._quiet(path)
         imported = set(imported_at(facts, name)) if spots else set()
         found, mentions = [], 0
         for line, begins, at in spots:

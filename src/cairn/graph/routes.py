@@ -22,7 +22,7 @@ from cairn.search.places import is_test
 _TEST_NAME = re.compile(r"(?:^|[._])(?:test|spec|bench)|Test|[a-z0-9](?:Spec|Suite|IT)(?:\.|$)", re.ASCII)
 
 
-class _Steps(NamedTuple):
+class _Side(NamedTuple):
     """Where a walk has come from its start: for each definition the call by which it was reached first."""
 
     reached: dict[Place, Call | None]
@@ -52,7 +52,7 @@ class _Aimed:
             ends.setdefault(use.src if callers else use.dst, use)
         return list(ends.values())
 
-    def step(self, side: _Steps, *, callers: bool) -> _Steps:
+    def step(self, side: _Side, *, callers: bool) -> _Side:
         """Go one step on from every definition of the frontier."""
         following = []
         for place in side.frontier:
@@ -63,7 +63,7 @@ class _Aimed:
                 if other not in side.reached:
                     side.reached[other] = use
                     following.append(other)
-        return _Steps(side.reached, following)
+        return _Side(side.reached, following)
 
 
 def way_between(
@@ -76,8 +76,8 @@ def way_between(
     walk = _Aimed(graph, min_tier)
     first, last = walk.sites.node(start), walk.sites.node(goal)
     inside = walk.sites.inside(first)
-    down = _Steps(dict.fromkeys([first, *inside]), [first, *inside])
-    up = _Steps({last: None}, [last])
+    down = _Side(dict.fromkeys([first, *inside]), [first, *inside])
+    up = _Side({last: None}, [last])
     met = {first} & {last}
     while not met and down.frontier and up.frontier and not walk.gave_up:
         if len(down.frontier) <= len(up.frontier):
@@ -107,7 +107,7 @@ def way_between(
     )
 
 
-def _joined(at: Place, down: _Steps, up: _Steps) -> list[Call]:
+def _joined(at: Place, down: _Side, up: _Side) -> list[Call]:
     """Return the calls from the start of one walk to that of the other, through a definition that both have reached."""
     before: list[Call] = []
     place = at
@@ -136,7 +136,7 @@ def reaching_tests(
     """
     walk = _Aimed(graph, min_tier)
     root = walk.sites.node(place)
-    steps = _Steps({root: None}, [root])
+    steps = _Side({root: None}, [root])
     tests: list[Place] = []
     distance = {root: 0}
     for number in range(1, MAX_TEST_STEPS + 1):
