@@ -316,8 +316,8 @@ _NAMES = (
 # the same character.
 _NAMED = _compiled(
     rf"(?i)(?:{_NAMES})[A-Za-z0-9_.-]{{0,30}}"
-    r"""(?:["'\]]{0,3}\s{0,3}(?::\s{0,2}[A-Za-z]{1,12}\s{0,2})?(?:=>|:=|={1,3}|:|,|\()|>|["'](?:\s{1,2}value=)|\s)"""
-    r"""\s{0,3}(?:[bruf]{0,2}["'`(\[]{1,3})?[A-Za-z0-9+/_.~!?@#$%^&*-]"""
+    r"""(?:["'\]]{0,3}\s{0,3}(?::\s{0,2}[A-Za-z]{1,12}\s{0,2})?(?:=>|:=|={1,3}|:|,|\()|>|["'](?:\s{1,2}value=)|[ \t])"""
+    r"""(?:\s{0,3}[bruf]{0,2}["'`(\[]{1,3}|[ \t]{0,3})[A-Za-z0-9+/_.~!?@#$%^&*-]"""
 )
 _QUOTES = b"\"'`"
 _QUOTED = re.compile(rb"""[^"'`\s\\<>]{10,512}""")
@@ -382,11 +382,11 @@ def _is_value(value: str, *, quoted: bool, password: bool) -> bool:
         return digits > 1 and _entropy(value) >= _LEAST_ENTROPY
     # Letters alone are drawn too; then capitals stand between the others.
     least = _LEAST_CHANGES if digits > 1 and len(value) >= _LEAST_LENGTH else 1.6 * _LEAST_CHANGES
-    most = _MOST_WORDS if quoted else _MOST_WORDS / 2
+    most = _MOST_WORDS if quoted or digits > _SOME_DIGITS else _MOST_WORDS / 2
     return _changes(value) >= least and _entropy(value) >= _LEAST_ENTROPY and _words(value) < most
 
 
-_LEAST_HEX = 32
+_LEAST_HEX, _SOME_DIGITS = 32, 3
 _UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _IS_KEY = re.compile(
     rb"(?i)(?:(?:api|app|access|client|service|subscription|license|auth)[_-]?key|secret|password)\W*$"

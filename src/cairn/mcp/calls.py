@@ -92,12 +92,14 @@ class InThisProcess:
 
     def call(self, name: str, arguments: dict[str, Any], tell: Tell, cancelled: Callable[[], bool]) -> ToolReply:
         """Return the answer of a tool; trouble of any kind is an answer, too."""
-        from cairn.tools.table import call  # noqa: PLC0415 - see above
+        from cairn.tools.shield import shielded  # noqa: PLC0415 - see above
+        from cairn.tools.table import call  # noqa: PLC0415
 
         try:
             envelope = call(self._opened(), name, arguments, progress=tell, cancelled=cancelled)
         except CairnError as problem:
-            envelope = error(problem)
+            # The user's settings cannot be read, and the sentence may quote them.
+            envelope = shielded(error(problem), lambda _: None)
         return ToolReply(envelope.to_json(), envelope.status is Status.ERROR)
 
     def roots(self) -> Sequence[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from cairn.answer.envelope import Envelope
@@ -35,6 +35,8 @@ _CUT = ("…", "...")
 _MOST_TRIES = 16
 # Files whose secrets may stand in a text about many of them.
 _MOST_FILES = 200
+# Files that are not looked through again when they are asked about again.
+_MOST_KNOWN = 512
 _AROUND = " \t\r\"'`,+;"
 
 
@@ -154,8 +156,22 @@ def _lines_of(row: dict[str, Any]) -> tuple[int | None, int | None]:
 # --- what is known of a file ------------------------------------------------------------------------------------------
 
 
-@lru_cache(256)
+_known: dict[bytes, tuple[_Piece, ...]] = {}
+
+
 def _pieces_of(data: bytes) -> tuple[_Piece, ...]:
+    """The secrets of a file; those of the files that were asked about last are kept, and not the files."""
+    digest = sha256(data).digest()
+    found = _known.get(digest)
+    if found is None:
+        found = _known[digest] = _looked_up(data)
+        if len(_known) > _MOST_KNOWN:
+            # Another thread may be faster.
+            _known.pop(next(iter(_known), b""), None)
+    return found
+
+
+def _looked_up(data: bytes) -> tuple[_Piece, ...]:
     found = secrets_in(data)
     if not found:
         return ()
