@@ -29,6 +29,7 @@ from cairn.graph.references import Graph
 from cairn.syntax.languages import has_uses
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
+_WORD_WITH_DOLLAR = re.compile(rb"[A-Za-z_$][\w$]*")
 
 
 def main() -> int:
@@ -77,7 +78,9 @@ def _measure(name: str, graph: Graph, options: argparse.Namespace) -> None:
 def _words(graph: Graph, path: str, drawn: set[str]) -> Iterator[tuple[int, str]]:
     """Yield the drawn names in a file that Pygments does not call a comment or a string."""
     data = graph.names.facts(path).text
-    here = [(m.start(), m[0].decode()) for m in _WORD.finditer(data) if m[0].decode() in drawn]
+    # In JavaScript `$` is a letter: `Box` is no place of `$Box`.
+    word = _WORD_WITH_DOLLAR if graph.names.facts(path).traits.lexis.letters else _WORD
+    here = [(m.start(), m[0].decode()) for m in word.finditer(data) if m[0].decode() in drawn]
     if not here:
         return
     try:

@@ -97,11 +97,12 @@ class Occurrences:
                 left += matches
                 continue
             looked_at += matches
+            here = known.get(path, set())
             spots = [
                 (line.number, line.start, start)
                 for line in texts.lines(wanted, file)
-                for start, _ in line.spans
-                if start not in known.get(path, ())
+                for start, end in line.spans
+                if start not in here and not self._is_part(path, start, end)
             ]
             in_code, mentioned = self._in_code(path, name, spots)
             found += in_code
@@ -111,6 +112,13 @@ class Occurrences:
     def _quiet_of(self, path: str) -> Quiet:
         facts = self._names.facts(path)
         return Quiet(facts.text, facts.traits.lexis)
+
+    def _is_part(self, path: str, start: int, end: int) -> bool:
+        """Whether a word is a part of a longer name, as `Box` of `$Box` in JavaScript."""
+        facts = self._names.facts(path)
+        letters = facts.traits.lexis.letters.encode()
+        around = facts.text[max(0, start - 1) : start], facts.text[end : end + 1]
+        return any(each and each in letters for each in around)
 
     def _known(self, name: str, used: Iterable[tuple[str, Reference]]) -> dict[str, set[int]]:
         """Return where the index knows this name as a definition or a use, by file."""

@@ -167,7 +167,7 @@ class Scopes:
         places = self.names.own_member(Place(facts.path, number), name)
         if facts.traits.class_body_runs:
             # The body of a class runs from the top: a decorator `@splash` before `def splash` means another definition.
-            return tuple(place for place in places if facts.symbols[place.number].start_byte < at)
+            return tuple(place for place in places if facts.symbols[place.number].name_byte < at)
         if not facts.traits.members_need_receiver or facts.symbols[number].kind == "enum":
             return places
         return tuple(place for place in places if self.kind_of(place) not in MEMBERS)

@@ -1,0 +1,42 @@
+"""Answer with jedi what names of Python mean: sites from the standard input, one JSON list of places for each.
+
+Run by `bench.truth` in an environment that has jedi: `python truth_python.py ROOT`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def main() -> None:
+    jedi: Any = importlib.import_module("jedi")
+    root = Path(sys.argv[1]).resolve()
+    project = jedi.Project(str(root))
+    scripts: dict[str, Any] = {}
+    for line in sys.stdin:
+        site = json.loads(line)
+        try:
+            script = scripts.setdefault(site["path"], jedi.Script(path=str(root / site["path"]), project=project))
+            found = script.goto(site["line"], site["column"], follow_imports=True, follow_builtin_imports=True)
+            print(json.dumps([place for each in found if (place := _place(root, each)) is not None]), flush=True)
+        except Exception as error:  # jedi raises whatever its analysis meets
+            print(json.dumps([]), flush=True)
+            print(f"{site['path']}:{site['line']}: {type(error).__name__}", file=sys.stderr)
+
+
+def _place(root: Path, found: Any) -> list[object] | None:
+    """The file and line of a definition; the file is empty outside of the repository; line 0 is a whole module."""
+    path = found.module_path
+    if path is None:
+        return ["", 0]
+    if not Path(path).is_relative_to(root):
+        return ["", 0]
+    line = 0 if found.type == "module" else found.line
+    return [Path(path).relative_to(root).as_posix(), line or 0]
+
+
+main()
