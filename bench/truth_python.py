@@ -22,6 +22,9 @@ def main() -> None:
         try:
             script = scripts.setdefault(site["path"], jedi.Script(path=str(root / site["path"]), project=project))
             found = script.goto(site["line"], site["column"], follow_imports=True, follow_builtin_imports=True)
+            if site["path"].endswith(".pyi"):
+                # Otherwise jedi goes from a stub to what the stub describes.
+                found += script.goto(site["line"], site["column"], follow_imports=True, prefer_stubs=True)
             print(json.dumps([place for each in found if (place := _place(root, each)) is not None]), flush=True)
         except Exception as error:  # jedi raises whatever its analysis meets
             print(json.dumps([]), flush=True)
