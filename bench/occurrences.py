@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pygments.lexers import get_lexer_for_filename
-from pygments.token import Comment, String
+from pygments.token import Comment, Name, String
 from pygments.util import ClassNotFound
 
 from cairn.ask.prepare import Policy, prepare
@@ -28,8 +28,9 @@ from cairn.graph.occurrences import imported_at
 from cairn.graph.references import Graph
 from cairn.syntax.languages import has_uses
 
-_WORD = re.compile(rb"[A-Za-z_]\w*")
-_WORD_WITH_DOLLAR = re.compile(rb"[A-Za-z_$][\w$]*")
+_WORD = re.compile(rb"(?<!\w)[A-Za-z_]\w*")
+_IN_QUOTES = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
+_WORD_WITH_DOLLAR = re.compile(rb"(?<![\w$])[A-Za-z_$][\w$]*")
 
 
 def main() -> int:
@@ -95,6 +96,10 @@ def _words(graph: Graph, path: str, drawn: set[str]) -> Iterator[tuple[int, str]
         is_comment = kind in Comment and kind is not Comment.Preproc
         if is_comment or (kind in String and kind is not String.Interpol):
             quiet[at : at + length] = b"\1" * length
+        elif kind is Name.Attribute and '"' in value:
+            # A whole `[InlineData("a name")]` of C# is one token, with the strings in it.
+            for match in _IN_QUOTES.finditer(data, at, at + length):
+                quiet[match.start() : match.end()] = b"\1" * (match.end() - match.start())
         at += length
     yield from ((start, word) for start, word in here if not quiet[start])
 
