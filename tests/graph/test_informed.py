@@ -60,8 +60,8 @@ def test_uses_in_clean_files_are_those_of_the_indexer(database: SemanticDatabase
     with informed(database, PYTHON) as graph:
         assert shown(uses(graph, "lib.py", "greet")) == [
             ("app.py", 5, 5, "call", SEMANTIC),
-            ("app.py", 5, 21, "value", SEMANTIC),
             ("hand.py", 5, 1, "call", SEMANTIC),
+            ("app.py", 5, 21, "value", SEMANTIC),
             ("app.py", 1, 17, "import", SEMANTIC),
             ("hand.py", 2, 5, "import", SEMANTIC),
         ]

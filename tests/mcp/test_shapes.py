@@ -12,6 +12,7 @@ from cairn.ask.workspace import Workspace
 from cairn.errors import CairnError
 from cairn.mcp.calls import InThisProcess
 from cairn.mcp.server import ANSWERS, answer_schema, tools
+from cairn.tools.arguments import told
 from cairn.tools.table import CHECK_EDIT, TOOLS
 from tests.schemas import check
 
@@ -26,7 +27,11 @@ LISTED = InThisProcess(never).tools()
 def test_every_tool_is_listed_as_the_table_has_it() -> None:
     assert set(ANSWERS) == {tool.name for tool in (*TOOLS, CHECK_EDIT)}
     for ours, listed in zip(TOOLS, tools(LISTED, structured=False), strict=True):
-        assert (listed.name, listed.description, listed.input_schema) == (ours.name, ours.description, ours.schema)
+        assert (listed.name, listed.description, listed.input_schema) == (
+            ours.name,
+            ours.description,
+            told(ours.schema),
+        )
         assert listed.output_schema is None
         hints = listed.annotations
         assert hints is not None
