@@ -17,6 +17,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from pygments.lexers import get_lexer_for_filename
 from pygments.token import Comment, Name, String
@@ -27,6 +28,8 @@ from cairn.ask.session import Session, whole
 from cairn.graph.occurrences import imported_at
 from cairn.graph.references import Graph
 from cairn.syntax.languages import has_uses
+
+Spot = tuple[str, int, str]
 
 _WORD = re.compile(rb"(?<!\w)[A-Za-z_]\w*")
 _IN_QUOTES = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
@@ -47,16 +50,33 @@ def main() -> int:
             environ = {**os.environ, "CAIRN_HOME": str(options.home or scratch)}
             with Session(whole(str(repo.resolve()), environ), environ) as session:
                 prepare(session, Policy(consent=lambda _: True, seconds=3600))
-                _measure(repo.name, session.kept(Graph), options)
+                graph = session.kept(Graph)
+                _print(repo.name, graph, recall(graph, options.names, options.seed), options.show)
     return 0
 
 
-def _measure(name: str, graph: Graph, options: argparse.Namespace) -> None:
-    random.seed(options.seed)
+class Recall(NamedTuple):
+    """The places of drawn names that Pygments calls code, and those that were found: a file, a byte and the name."""
+
+    names: int
+    wanted: set[Spot]
+    found: set[Spot]
+
+    @property
+    def missed(self) -> list[Spot]:
+        return sorted(self.wanted - self.found)
+
+    @property
+    def share(self) -> float:
+        return 1 - len(self.missed) / max(1, len(self.wanted))
+
+
+def recall(graph: Graph, names: int, seed: int) -> Recall:
+    """What is found of so many names, which are drawn alike from those of all definitions."""
     languages = graph.names.modules.files.languages
     parsed = sorted(path for path, language in languages.items() if has_uses(language))
     defined = sorted({s.name for path in parsed for s in graph.view.symbols(path) if _WORD.fullmatch(s.name.encode())})
-    drawn = set(random.sample(defined, min(options.names, len(defined))))
+    drawn = set(random.Random(seed).sample(defined, min(names, len(defined))))
     family = {path: graph._family(path) for path in parsed}
     homes: dict[str, set[str]] = {
         each: {family[p] for p in graph.view.files_defining(each) if p in family} for each in drawn
@@ -64,12 +84,16 @@ def _measure(name: str, graph: Graph, options: argparse.Namespace) -> None:
     wanted = {
         (path, at, word) for path in parsed for at, word in _words(graph, path, drawn) if family[path] in homes[word]
     }
-    found = set(_found(graph, drawn, family, homes))
-    missed = sorted(wanted - found)
-    recall = 1 - len(missed) / max(1, len(wanted))
-    print(f"| {name} | {len(drawn)} | {len(wanted)} | {len(wanted & found)} | {recall:.4f} | {len(found - wanted)} |")
-    print("  missed by language:", dict(Counter(languages[path] for path, _, _ in missed)))
-    for path, at, word in random.sample(missed, min(options.show, len(missed))):
+    return Recall(len(drawn), wanted, set(_found(graph, drawn, family, homes)))
+
+
+def _print(name: str, graph: Graph, found: Recall, show: int) -> None:
+    missed, more = found.missed, len(found.found - found.wanted)
+    row = f"{found.names} | {len(found.wanted)} | {len(found.wanted) - len(missed)} | {found.share:.4f} | {more}"
+    print(f"| {name} | {row} |")
+    languages = graph.names.modules.files.languages
+    print("  missed by language:", dict(Counter(languages[path] for path, _, _ in missed)), flush=True)
+    for path, at, word in random.Random(show).sample(missed, min(show, len(missed))):
         text = graph.names.facts(path).text
         start, end = text.rfind(b"\n", 0, at) + 1, text.find(b"\n", at)
         line = text.count(b"\n", 0, at) + 1
