@@ -96,14 +96,14 @@ DOORS = (
         # clock: what the kernel says of processes.
         # batch: a file of questions that the user names.
         # fs: the store, which nothing else opens, not even to read. checkup: what the kernel says of watches.
-        # semantic/process: what the kernel says of the memory of an indexer.
+        # semantic/keeper, semantic/process: what the kernel says of the processes of an indexer.
         # judged: questions and their answers in a folder that the user names. history: writes, see below.
         # agents/files: settings of coding agents, which `cairn install` edits; each a plain file of the user's own.
         # mcp/stdio: the null device in place of the pipe.
         # address: the folder of the daemon's socket, whose name may be too long. memory: what the kernel says of it.
         "evaluation/judged.py evaluation/history.py install/files.py daemon/address.py daemon/memory.py"
         " source/beneath.py source/git.py core/config.py syntax/languages/__init__.py answer/envelope.py cli/main.py"
-        " sync/pool.py core/clock.py sync/checkup.py semantic/process.py"
+        " sync/pool.py core/clock.py sync/checkup.py semantic/process.py semantic/keeper.py"
         " store/disk.py store/fs.py embedding/static.py cli/search.py thin.py mcp/stdio.py",
     ),
     _door(
@@ -111,12 +111,14 @@ DOORS = (
         "os.scandir os.listdir os.walk os.fwalk .iterdir .rglob",
         # Walk, listing and watch list by a descriptor that beneath has opened; fs lists the store. The pool lists the
         # descriptors of its own process, which a fork must let go of; memory counts them.
-        # semantic/process lists processes.
+        # semantic/keeper and semantic/process list processes.
         "source/walk.py source/listing.py source/watch.py store/disk.py sync/pool.py daemon/memory.py"
-        " semantic/process.py",
+        " semantic/process.py semantic/keeper.py",
     ),
-    # memory: gives freed memory back to the system.
-    _door("asks the system directly", "ctypes.", "source/beneath.py source/watch.py daemon/memory.py"),
+    # memory: gives freed memory back to the system. keeper: is the parent of whatever loses its own.
+    _door(
+        "asks the system directly", "ctypes.", "source/beneath.py source/watch.py daemon/memory.py semantic/keeper.py"
+    ),
     _door(
         "runs a program",
         "subprocess. os.system os.popen os.fork os.forkpty os.posix_spawn os.posix_spawnp pty. os.startfile"
@@ -137,7 +139,8 @@ DOORS = (
     _door(
         "looks at the clock",
         "time. datetime.datetime.now datetime.datetime.utcnow datetime.date.today",
-        "core/clock.py",
+        # keeper: a program of its own, which waits a moment between two looks.
+        "core/clock.py semantic/keeper.py",
     ),
     _door(
         "writes to a disk",

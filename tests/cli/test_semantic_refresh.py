@@ -84,10 +84,9 @@ def test_each_verb_says_what_it_does_and_how_it_is_typed(verb: str) -> None:
 
 
 def helped(*words: str) -> str:
-    output = Output(io.StringIO(), io.StringIO())
-    assert main([*words, "--help"], output) == 0
-    assert isinstance(output.stdout, io.StringIO)
-    return output.stdout.getvalue()
+    out = io.StringIO()
+    assert main([*words, "--help"], Output(out, io.StringIO())) == 0
+    return out.getvalue()
 
 
 @pytest.mark.long

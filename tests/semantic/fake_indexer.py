@@ -1,7 +1,8 @@
 """A small indexer of Python that is run as a program: every `def` is a definition, every other use of its name one.
 
 A file `mood` beside it says what else it does: crash, hang, eat memory, write garbage or nothing, run a command in the
-project first, or kill who has started it, before or after it has written its index.
+project first, leave processes behind, fill the disk, say the same again and again, or kill who has started it, before
+or after it has written its index.
 """
 
 from __future__ import annotations
@@ -45,6 +46,16 @@ def main(mood: str) -> None:
         time.sleep(600)
     if wanted == "kill":
         _kill(Path(mood))
+    if wanted.startswith("escape"):
+        _escape(Path(mood).with_name("escaped"))
+    if wanted == "escape-hang":
+        time.sleep(600)
+    if wanted == "escape-kill":
+        # Whoever keeps us goes first, and nobody below finds it any more.
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(600)
+    if wanted == "fill":
+        _fill(Path(os.environ["TMPDIR"]))
     eaten = []
     while wanted == "eat":
         eaten.append(b"x" * 5_000_000)
@@ -70,12 +81,43 @@ def main(mood: str) -> None:
         documents.append(document(path, places))
     if wanted == "run":
         subprocess.run(["/bin/sh", "-c", command], cwd=folder, check=True)
+    if wanted == "repeat":
+        documents = documents[:1] * int(command)
     if wanted != "nothing":
         output.write_bytes(
             {"garbage": b"\xff" * 99, "empty": index()}.get(wanted, index(*documents, tool="scip-python"))
         )
     if wanted == "kill-late":
         _kill(Path(mood))
+
+
+def _escape(folder: Path, many: int = 5) -> None:
+    """Leave processes behind with sessions and parents of their own, each under its number in the folder."""
+    folder.mkdir(exist_ok=True)
+    for turn in range(many):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+            os.setsid()
+            if turn % 2 and os.fork():
+                os._exit(0)
+            (folder / str(os.getpid())).touch()
+            time.sleep(600)
+            os._exit(0)
+    while len(list(folder.iterdir())) < many:
+        time.sleep(0.01)
+
+
+def _fill(folder: Path) -> NoReturn:
+    """Write more and more files, none of which is large, and stay."""
+    number = 0
+    while True:
+        number += 1
+        if number < 200:
+            (folder / str(number % 7)).mkdir(exist_ok=True)
+            (folder / str(number % 7) / str(number)).write_bytes(bytes(1 << 20))
+        time.sleep(0.01)
 
 
 def _kill(mood: Path) -> NoReturn:

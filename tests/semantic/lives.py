@@ -78,12 +78,10 @@ class Life(World):
         self.environ["PATH"] = f"{tools}{os.pathsep}{self.environ['PATH']}"
 
     def cairn(self, *arguments: str) -> Typed:
-        output = Output(io.StringIO(), io.StringIO())
+        out, err = io.StringIO(), io.StringIO()
         with contextlib.chdir(self.tree), unittest.mock.patch.dict(os.environ, self.environ, clear=True):
-            status = main(arguments, output)
-        assert isinstance(output.stdout, io.StringIO)
-        assert isinstance(output.stderr, io.StringIO)
-        return Typed(status, output.stdout.getvalue(), output.stderr.getvalue())
+            status = main(arguments, Output(out, err))
+        return Typed(status, out.getvalue(), err.getvalue())
 
     def answer(self, *arguments: str) -> dict[str, Any]:
         done = self.cairn(*arguments, "--json")

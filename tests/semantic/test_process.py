@@ -12,7 +12,7 @@ import pytest
 import cairn.semantic.process as footprint_module
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.limits import INDEXER_SAID_BYTES
-from cairn.semantic.process import ProcessResult, machine_bytes, run_to_end, session_bytes
+from cairn.semantic.process import ProcessResult, family_bytes, machine_bytes, run_to_end
 from tests.support.faults import Faults
 
 # --- How much memory a session takes.
@@ -29,18 +29,18 @@ def test_the_memory_of_a_session_is_that_of_all_its_processes() -> None:
         assert leader.stdin is not None
         leader.stdout.readline()
         leader.stdout.readline()
-        assert 100_000_000 < session_bytes(leader.pid) < 300_000_000
+        assert 100_000_000 < family_bytes(leader.pid) < 300_000_000
         leader.stdin.close()
     for _ in range(500):
-        if not session_bytes(leader.pid):
+        if not family_bytes(leader.pid):
             break
         time.sleep(0.01)
-    assert session_bytes(leader.pid) == 0
+    assert family_bytes(leader.pid) == 0
 
 
 def test_a_machine_that_does_not_say_gives_nothing(faults: Faults) -> None:
     faults.fail(footprint_module.os, "listdir", FileNotFoundError())
-    assert session_bytes(1) == 0
+    assert family_bytes(1) == 0
     assert machine_bytes() > 2**28
 
 

@@ -154,7 +154,7 @@ def test_an_indexer_gets_an_environment_made_from_nothing(tmp_path: Path, monkey
     project.environ["SECRET_TOKEN"] = "y"
     project.runner()(project.context, FULL, never)
     seen = eval((tmp_path / "environ").read_text())
-    assert set(seen) <= {"PATH", "HOME", "LANG", "LC_CTYPE", "TMPDIR", "NODE_OPTIONS"}
+    assert set(seen) <= {"PATH", "HOME", "LANG", "LC_CTYPE", "TMPDIR", "NODE_OPTIONS", "CAIRN_INDEXER_RUN"}
     assert seen["HOME"] == "/dev/null"
 
 

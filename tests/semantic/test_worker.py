@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from cairn.core.limits import JOB_HEARTBEAT_SECONDS
-from cairn.errors import SemanticUnreadable
+from cairn.errors import IndexerTimeout, SemanticUnreadable
 from cairn.semantic import jobs
 from cairn.semantic.database import Connection, SemanticDatabase, register
 from cairn.semantic.importing import Indexed
 from cairn.semantic.model import FULL, Context, Job, JobStatus, RefreshScope, of_files
-from cairn.semantic.worker import Cancelled, RefreshEnvironment, RefreshStep, run_job
+from cairn.semantic.worker import Cancelled, RefreshEnvironment, RefreshStep, _Limit, run_job
 from tests.conformance import conforms
+from tests.semantic.indices import document, index, occurrence
 from tests.semantic.pinned import APP, CONTEXT, LIB, Codebase, index_of_demo
 from tests.support.clock import ManualClock
 
@@ -266,3 +267,33 @@ def test_a_worker_killed_at_any_step_has_taken_in_all_or_nothing_and_its_job_is_
     if not done:
         assert world.run().status is JobStatus.COMPLETED
     assert world.facts() == 2
+
+
+@pytest.mark.parametrize("documents", [1, 400])
+def test_an_import_ends_when_its_time_is_over_and_what_was_known_stays(world: World, documents: int) -> None:
+    """Documents without number, or one whose statements never end: the clock is looked at in both."""
+    world.run(world.ask())
+    known = world.facts()
+    clock = ManualClock.over_system()
+    world.data = index(*[document("app.py", [occurrence([0, 5, 8], "scip-python python demo 0 lib/x.")])] * documents)
+
+    def late() -> None:
+        clock.step = 6.0
+
+    world.when["importing"] = late
+    world.ask()
+    ended = run_job(replace(world.surroundings(), clock=clock, import_seconds=10))
+    assert ended is not None
+    assert ended.trouble is not None
+    assert "to take in what it wrote took longer than 10 seconds" in str(ended.trouble)
+    assert (ended.job.status, world.facts()) == (JobStatus.FAILED, known)
+
+
+def test_a_statement_of_the_database_that_takes_too_long_is_ended(world: World) -> None:
+    clock = ManualClock(step=6.0)
+    limit = _Limit(replace(world.surroundings(), clock=clock, import_seconds=10), CONTEXT)
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+    with world.database.writing() as db:
+        with pytest.raises(IndexerTimeout):
+            limit.kept(db, lambda: db.execute(endless).fetchone())
+        assert db.execute("SELECT 1").fetchone() == (1,), "the next one has its own time"

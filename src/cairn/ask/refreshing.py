@@ -210,6 +210,7 @@ class _Round:
             shape=PinnedView(self.view).shape,
             snapshot=self.view.manifest.snapshot_id,
             tell=self.watcher.step,
+            import_seconds=codebase.config.semantic.seconds,
             clock=self.clock,
         )
 

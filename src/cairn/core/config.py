@@ -333,6 +333,7 @@ class SemanticConfig:
     trusted_roots: tuple[str, ...] = ()
     seconds: int = limits.INDEXER_SECONDS
     memory_mib: int = limits.INDEXER_MEMORY_MIB
+    disk_mib: int = limits.INDEXER_DISK_MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -587,6 +588,7 @@ _USER_KEYS: Tables = {
         "trusted_roots": list_of(folder),
         "seconds": from_one_to(limits.MAX_INDEXER_SECONDS),
         "memory_mib": from_one_to(limits.MAX_INDEXER_MEMORY_MIB),
+        "disk_mib": from_one_to(limits.MAX_INDEXER_DISK_MIB),
     },
     "engine": {"kind": one_of(*ENGINES), "uri": server, "token_env": variable, "allow_secrets": boolean},
     "limits": _LIMIT_KEYS,

@@ -331,6 +331,10 @@ MAX_INDEXER_SECONDS = 86_400
 MAX_INDEXER_MEMORY_MIB = 1_048_576
 # How often a run is looked at: its memory, and whether it is still wanted.
 INDEXER_LOOK_SECONDS = 0.2
+# What the files of a run may take, in a folder that is removed at its end, and how often that is looked at.
+INDEXER_DISK_MIB = 16_384
+INDEXER_DISK_LOOK_SECONDS = 2.0
+MAX_INDEXER_DISK_MIB = 1_048_576
 # What is kept of what an indexer prints, for the reason when it fails.
 INDEXER_SAID_BYTES = 16 * KIB
 # One that does not say its version in this time is taken for broken.

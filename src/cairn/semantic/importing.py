@@ -113,6 +113,7 @@ def _components(own: Mapping[K, str], leans: Mapping[K, Set[K]]) -> Iterator[lis
 # --- files of the tree ------------------------------------------------------------------------------------------------
 
 
+_ROWS_PER_CHECK = 1_024
 _UNSEEN = FileStat(0, 0, 0, 0)
 
 
@@ -203,7 +204,8 @@ class Indexed:
 class ImportRequest:
     """What is needed to import an index. The index should mention every file that the scope names.
 
-    `shape` tells which lines of a file of the snapshot are code.
+    `shape` tells which lines of a file of the snapshot are code. `check` is called again and again, and raises what is
+    to end the import.
     """
 
     context: Context
@@ -214,6 +216,7 @@ class ImportRequest:
     now: float
     scope: RefreshScope
     shape: Callable[[str], CodeShape | None] = lambda _: None
+    check: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +241,7 @@ def import_index(db: Connection, indexed: Indexed, about: ImportRequest) -> Impo
     place = folder_of(index.metadata.project_root, about.root, about.context)
     changed, foreign, otherwise = [], 0, 0
     for document in index.documents():
+        about.check()
         path = path_of(place, document.path)
         if path is None or not owns(about.context, path) or not _is_indexed(about.pinned, path):
             foreign += 1
@@ -342,7 +346,9 @@ class _ContextWriter:
     def _rows(self, path: str, document: Document, lines: list[bytes]) -> Iterator[_OccurrenceRow]:
         seen = set()
         unseen = len(MARK) if self._about.context.family is Family.TYPESCRIPT and lines[0].startswith(MARK) else 0
-        for written in document.occurrences:
+        for number, written in enumerate(document.occurrences):
+            if number % _ROWS_PER_CHECK == 0:
+                self._about.check()
             if not written.symbol:
                 continue
             span = span_of(written.range, document, lines, unseen)

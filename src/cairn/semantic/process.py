@@ -1,4 +1,4 @@
-"""Run one process of an indexer from start to end: watched, in a process group of its own, never left behind."""
+"""Run one process of an indexer from start to end: watched, below a keeper of its own, never left behind."""
 
 from __future__ import annotations
 
@@ -6,42 +6,27 @@ import contextlib
 import os
 import re
 import resource
+import secrets
 import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cairn.core.clock import Clock
-from cairn.core.limits import INDEXER_LOOK_SECONDS, INDEXER_SAID_BYTES, KIB, MAX_SCIP_BYTES
+from cairn.core.limits import INDEXER_LOOK_SECONDS, INDEXER_SAID_BYTES, KIB, MAX_SCIP_BYTES, MIB
 from cairn.semantic import keeper
 
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-# Positions of the fields behind the name of the program; the name may hold any bytes.
-_SESSION, _RESIDENT = 3, 21
 
 
-def session_bytes(session: int) -> int:
-    """Return the resident memory of all processes of a session; 0 where the kernel does not say."""
-    total = 0
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return 0
-    for name in filter(str.isdigit, names):
-        try:
-            with open(f"/proc/{name}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()
-        except OSError:
-            # The process has ended meanwhile.
-            continue
-        if len(fields) > _RESIDENT and int(fields[_SESSION]) == session:
-            total += int(fields[_RESIDENT]) * _PAGE
-    return total
+def family_bytes(keeper_pid: int) -> int:
+    """Return the resident memory of a keeper and of all processes that it keeps; 0 where the kernel does not say."""
+    return sum(keeper.family(keeper_pid).values()) * _PAGE
 
 
 def machine_bytes() -> int:
@@ -53,6 +38,9 @@ _NICE = 10
 _DYING_SECONDS = 2.0
 _READ_BYTES = 64 * KIB
 _MOST_WORDS = 300
+_MOST_ENVIRON = 2 * MIB
+# What every process of a run has in its environment.
+_MARK = "CAIRN_INDEXER_RUN"
 
 
 class ProcessResult(NamedTuple):
@@ -78,13 +66,14 @@ def run_to_end(
 ) -> ProcessResult:
     """Run a program and return how it ended; no process that it started is left, whatever happens here.
 
-    `look` is called several times a second with the number of the program's session; an exception of `look` ends the
+    `look` is called several times a second with the number of the program's keeper; an exception of `look` ends the
     program.
     """
+    mark = f"{_MARK}={secrets.token_hex(8)}"
     with subprocess.Popen(  # noqa: S603 - a program of the user's, and arguments from the table of indexers
         [sys.executable, "-I", "-S", keeper.__file__, *command],
         cwd=cwd,
-        env=dict(environ),
+        env={**environ, **dict([mark.split("=")])},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -95,8 +84,8 @@ def run_to_end(
             _restrain(child.pid)
             said = _watch(child, look, clock)
         finally:
-            # Also after a normal end: processes that the program left running are in its group.
-            _kill_group(child, clock)
+            # Also after a normal end, which the keeper may have missed when somebody has killed it.
+            _end(child, mark, clock)
         return ProcessResult(child.wait(), said)
 
 
@@ -137,14 +126,35 @@ def _has_ended(child: subprocess.Popen[bytes]) -> bool:
     return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _kill_group(child: subprocess.Popen[bytes], clock: Clock) -> None:
-    """Kill all processes of a group and wait a little for their end; a hanging disk may delay it longer."""
+def _end(child: subprocess.Popen[bytes], mark: str, clock: Clock) -> None:
+    """Kill all that a keeper keeps, then the keeper, and wait a little for their end; a hanging disk may delay it.
+
+    The keeper goes last: as long as it is there, nobody below it finds another parent. Who has killed it before is
+    found by the mark in the environment of what it ran.
+    """
+    until = clock.monotonic() + _DYING_SECONDS
+    while not _has_ended(child) and keeper.end_family(child.pid) and clock.monotonic() < until:
+        clock.sleep(0.01)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
-    until = clock.monotonic() + _DYING_SECONDS
-    while session_bytes(child.pid) and clock.monotonic() < until:
+    while (left := [*_marked(mark)]) and clock.monotonic() < until:
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         clock.sleep(0.01)
+
+
+def _marked(mark: str) -> Iterator[int]:
+    """Yield the processes with this variable in their environment; those of others cannot be read and are not ours."""
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return
+    for name in filter(str.isdigit, names):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+            if mark.encode() in file.read(_MOST_ENVIRON).split(b"\0"):
+                yield int(name)
 
 
 def _restrain(pid: int) -> None:

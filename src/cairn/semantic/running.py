@@ -1,4 +1,4 @@
-"""Run the indexer of a context once, with limits of time and memory, in a process group that can be ended.
+"""Run the indexer of a context once, with limits of time, memory and disk, below a keeper that ends all of it.
 
 The environment of the indexer is made from nothing, and its folder is removed when it has ended. The result is an index
 that mentions some file, or an error that says why there is none.
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.config import SemanticConfig
-from cairn.core.limits import INDEXER_SCRATCH_SECONDS, MAX_SCIP_BYTES, MIB
+from cairn.core.limits import INDEXER_DISK_LOOK_SECONDS, INDEXER_SCRATCH_SECONDS, MAX_SCIP_BYTES, MIB
 from cairn.errors import (
     Cancelled,
     IndexerEmpty,
@@ -29,7 +29,7 @@ from cairn.errors import (
 from cairn.semantic.importing import Indexed
 from cairn.semantic.indexers import BY_FAMILY, OUTPUT, IndexerWork, RunPlan
 from cairn.semantic.model import Context, RefreshScope
-from cairn.semantic.process import ProcessResult, machine_bytes, run_to_end, session_bytes
+from cairn.semantic.process import ProcessResult, family_bytes, machine_bytes, run_to_end
 from cairn.semantic.scip import ScipIndex
 from cairn.semantic.tools import IndexerTool, find_tool
 from cairn.source.root import printable
@@ -38,6 +38,7 @@ from cairn.store import Disk, remove_tree
 SCRATCH = "cache/semantic"
 _MEMORY_SHARE = 0.75
 _HEAP_SHARE = 0.8
+_SELDOM = 10
 
 
 class Beat(NamedTuple):
@@ -78,9 +79,9 @@ class Runner:
                 place = os.path.join(disk.path, folder)
                 work = IndexerWork(self.root, context, files, wanted or files, place, self.environ, self.read)
                 plans = indexer.plans(work)
-                run = _IndexerProcess(tool, work, plans[at], self, until, cancelled)
+                run = _IndexerProcess(tool, work, plans[at], (disk, folder), self, until, cancelled)
                 try:
-                    return run.indexed(disk, folder)
+                    return run.indexed()
                 except IndexerFailed as problem:
                     at += 1
                     if type(problem) is not IndexerFailed or at == len(plans):
@@ -100,6 +101,7 @@ class _IndexerProcess:
         tool: IndexerTool,
         work: IndexerWork,
         plan: RunPlan,
+        place: tuple[Disk, str],
         runner: Runner,
         until: float,
         cancelled: Callable[[], bool],
@@ -109,8 +111,11 @@ class _IndexerProcess:
         self._memory = min(runner.settings.memory_mib * MIB, int(machine_bytes() * _MEMORY_SHARE))
         self._began = runner.clock.monotonic()
         self._peak = 0
+        self._disk, self._folder = place
+        self._measured = self._began
 
-    def indexed(self, disk: Disk, folder: str) -> Indexed:
+    def indexed(self) -> Indexed:
+        disk, folder = self._disk, self._folder
         for name, data in self._plan.given:
             disk.create_bytes(f"{folder}/{name}", data)
         ended = self._ended()
@@ -144,16 +149,28 @@ class _IndexerProcess:
             # The folder is gone, or there are no processes left.
             raise self._failed(IndexerFailed, f"it could not be started: {problem.strerror}") from None
 
-    def _look(self, session: int) -> None:
-        now, used = self._runner.clock.monotonic(), session_bytes(session)
+    def _look(self, keeper: int) -> None:
+        now, used = self._runner.clock.monotonic(), family_bytes(keeper)
         self._peak = max(self._peak, used)
         if used > self._memory:
             raise self._failed(IndexerMemory, f"it took more than {self._memory // MIB:,} MiB of memory")
+        if now >= self._measured:
+            self._measure(now)
         if now > self._until:
             raise self._failed(IndexerTimeout, f"it took longer than {self._runner.settings.seconds:,} seconds")
         if self._cancelled():
             raise Cancelled
         self._runner.tell(Beat(now - self._began, self._peak))
+
+    def _measure(self, now: float) -> None:
+        """Raise `IndexerFailed` when the folder of the run has grown too large."""
+        most = self._runner.settings.disk_mib * MIB
+        if _taken(self._disk, self._folder, most) > most:
+            why = f"it wrote more than {self._runner.settings.disk_mib:,} MiB (`disk_mib` under `[semantic]`)"
+            raise self._failed(IndexerFailed, why)
+        # A folder of very many files is not looked at all the time.
+        took = self._runner.clock.monotonic() - now
+        self._measured = now + took + max(INDEXER_DISK_LOOK_SECONDS, took * _SELDOM)
 
     def _environment(self) -> dict[str, str]:
         given = dict(self._plan.environ)
@@ -180,6 +197,21 @@ def _scratch(home: str, clock: Clock) -> Iterator[tuple[Disk, str]]:
             yield disk, folder
         finally:
             _removed(disk, folder)
+
+
+def _taken(disk: Disk, folder: str, most: int) -> int:
+    """Return the bytes of all files in a folder and below; where that is more than `most`, of as many as show it."""
+    total, pending = 0, [folder]
+    while pending and total <= most:
+        # The indexer is at work there: what goes meanwhile, or may not be opened, takes nothing.
+        with contextlib.suppress(OSError):
+            at = pending.pop()
+            for name, found in disk.usage.stats(at):
+                if found.is_folder:
+                    pending.append(f"{at}/{name}")
+                else:
+                    total += found.size
+    return total
 
 
 def _removed(disk: Disk, folder: str) -> None:

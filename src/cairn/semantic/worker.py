@@ -12,13 +12,18 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
-from cairn.core.limits import JOB_HEARTBEAT_SECONDS
-from cairn.errors import CairnError, SemanticBusy
+from cairn.core.limits import INDEXER_SECONDS, JOB_HEARTBEAT_SECONDS
+from cairn.errors import CairnError, IndexerTimeout, SemanticBusy
 from cairn.semantic import jobs
 from cairn.semantic.database import Connection, SemanticDatabase, stored
 from cairn.semantic.importing import Imported, ImportRequest, ImportSnapshot, Indexed, SeenFile, import_index
+from cairn.semantic.indexers import BY_FAMILY
 from cairn.semantic.model import Context, Job, JobStatus, RefreshScope
 from cairn.semantic.shape import CodeShape
+from cairn.source.root import printable
+
+# Steps of the database's machine between two looks at the clock: some milliseconds.
+_STEPS_PER_CHECK = 100_000
 
 Cancelled = Callable[[], bool]
 """Asked by the indexer's runner again and again, at least every second: whether to stop."""
@@ -42,7 +47,7 @@ class RefreshEnvironment:
 
     `head` reads the commit anew each time (empty: none), `look` the files. `files` returns the files that the context's
     indexer may read: an interface is remembered only for files that did not change while it ran. `shape` tells which
-    lines of a file of the snapshot are code.
+    lines of a file of the snapshot are code. To take in what the indexer has written may take `import_seconds`.
     """
 
     database: SemanticDatabase
@@ -55,6 +60,7 @@ class RefreshEnvironment:
     shape: Callable[[str], CodeShape | None] = lambda _: None
     snapshot: str = ""
     tell: Callable[[RefreshStep, Job], None] = lambda *_: None
+    import_seconds: int = INDEXER_SECONDS
     clock: Clock = SYSTEM_CLOCK
     processes: Processes = SYSTEM_PROCESSES
 
@@ -105,8 +111,11 @@ def _run(at: RefreshEnvironment, held: jobs.Claim, context: Context) -> RefreshR
             else:
                 at.tell(RefreshStep.IMPORTING, held.job)
                 now = at.clock.wall_ns() / 1e9
-                about = ImportRequest(context, at.root, at.pinned, before, after, now, held.job.scope, at.shape)
-                imported = import_index(db, indexed, about)
+                limit = _Limit(at, context)
+                about = ImportRequest(
+                    context, at.root, at.pinned, before, after, now, held.job.scope, at.shape, limit.check
+                )
+                imported = limit.kept(db, lambda: import_index(db, indexed, about))
                 _complete(db, at, held, head)
         ended = jobs.get(db, held.job.id) or replace(held.job, status=JobStatus.SUPERSEDED)
     if imported is not None:
@@ -121,6 +130,35 @@ def _complete(db: Connection, at: RefreshEnvironment, held: jobs.Claim, head: st
         "INSERT OR REPLACE INTO repo_state (id, last_seen_head, last_seen_snapshot, checked_at) VALUES (1, ?, ?, ?)",
         (head, at.snapshot, at.clock.wall_ns() / 1e9),
     )
+
+
+class _Limit:
+    """The time that an import has: an index of a few bytes may ask for hours of work."""
+
+    def __init__(self, at: RefreshEnvironment, context: Context) -> None:
+        self._clock, self._seconds, self._context = at.clock, at.import_seconds, context
+        self._until = at.clock.monotonic() + at.import_seconds
+
+    def check(self) -> None:
+        if self._is_over():
+            why = f"to take in what it wrote took longer than {self._seconds:,} seconds"
+            context = printable(self._context.id.encode())
+            raise IndexerTimeout(indexer=BY_FAMILY[self._context.family].name, context=context, why=why)
+
+    def kept(self, db: Connection, work: Callable[[], Imported]) -> Imported:
+        """Do the work. A single statement of the database that takes too long is ended as well."""
+        db.set_progress_handler(self._is_over, _STEPS_PER_CHECK)
+        try:
+            return work()
+        except Exception:
+            # Where the database was ended, it does not say why.
+            self.check()
+            raise
+        finally:
+            db.set_progress_handler(None, 0)
+
+    def _is_over(self) -> bool:
+        return self._clock.monotonic() > self._until
 
 
 class _Heart:
