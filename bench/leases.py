@@ -110,7 +110,8 @@ class Victim:
         command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *kind, "sh", "-c", run]
         with open(folder / "said", "wb") as said:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=said, start_new_session=True)
-        self.first_look = self.taken_at = 0.0
+        self.first_look = self.last_refused = 0.0
+        self.taken = False
 
     def strike(self) -> None:
         """Kill it, or stop it."""
@@ -123,17 +124,21 @@ class Victim:
         os.kill(inside, signal.SIGKILL if self.killed else signal.SIGSTOP)
         if self.killed:
             self._process.wait()
-        self.first_look = time.monotonic()
 
     def _inside(self) -> int:
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
         return int(children[0])
 
     def look(self, *, forked: bool) -> bool:
-        """Whether somebody has the lease now."""
-        if self.taken_at == 0.0 and (_in_another_process(self.folder) if forked else ask(self.folder, publish=True)):
-            self.taken_at = time.monotonic()
-        return self.taken_at != 0.0
+        """Whether somebody has the lease now. Who is refused was blocked from the first look until this one began."""
+        if self.taken:
+            return True
+        began = time.monotonic()
+        self.taken = _in_another_process(self.folder) if forked else ask(self.folder, publish=True)
+        if not self.taken:
+            self.first_look = self.first_look or time.monotonic()
+            self.last_refused = began
+        return self.taken
 
     def end(self) -> Outcome:
         """Wake a sleeper, and say how it ended."""
@@ -142,7 +147,8 @@ class Victim:
             os.kill(self._inside(), signal.SIGCONT)
             self._process.wait(_LATE_SECONDS)
             said = Path(self.folder, "woke").read_text()
-        return Outcome(self.far, self.killed, self.taken_at - self.first_look, said == "published")
+        blocked = self.last_refused - self.first_look if self.taken else _LATE_SECONDS
+        return Outcome(self.far, self.killed, blocked, said == "published")
 
 
 def attack(count: int, asleep: int, folder: Path) -> list[Outcome]:
@@ -212,7 +218,7 @@ def main() -> None:
                 "underAnotherHostName": sum(one.far for one in outcomes),
                 "blockedSecondsLeast": round(min(blocked), 1),
                 "blockedSecondsMost": round(max(blocked), 1),
-                "blockedTooLong": sum(not 0 < one <= LONGEST for one in blocked),
+                "blockedTooLong": sum(one > LONGEST for one in blocked),
                 "publishedTwice": sum(one.published_twice for one in outcomes),
                 "livingWriterKeptItsLease": watched(folder, TERM + 2 * 10.0),
                 "seconds": round(time.monotonic() - began),

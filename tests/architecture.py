@@ -100,10 +100,11 @@ DOORS = (
         # judged: questions and their answers in a folder that the user names. history: writes, see below.
         # agents/files: settings of coding agents, which `cairn install` edits; each a plain file of the user's own.
         # mcp/stdio: the null device in place of the pipe.
+        # mounts: what the kernel says of file systems.
         # address: the folder of the daemon's socket, whose name may be too long. memory: what the kernel says of it.
         "evaluation/judged.py evaluation/history.py install/files.py daemon/address.py daemon/memory.py"
         " source/beneath.py source/git.py core/config.py syntax/languages/__init__.py answer/envelope.py cli/main.py"
-        " sync/pool.py core/clock.py sync/checkup.py semantic/process.py semantic/keeper.py"
+        " source/mounts.py sync/pool.py core/clock.py sync/checkup.py semantic/process.py semantic/keeper.py"
         " store/disk.py store/fs.py embedding/static.py cli/search.py thin.py mcp/stdio.py",
     ),
     _door(

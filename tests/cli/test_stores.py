@@ -108,14 +108,14 @@ def test_trouble_with_a_store_is_told_below_it(me: Person) -> None:
 def test_a_purge_removes_every_index_and_says_how_much_it_freed(me: Person) -> None:
     me.cairn("index")
     (me.home / "config.toml").write_text("")
-    size = answer_of(me)["totalBytes"] + (me.home / "registry.db").stat().st_size
+    size = answer_of(me)["totalBytes"] + sum((me.home / name).stat().st_size for name in ("registry.db", "reserve"))
     dry = me.cairn("stores", "--purge", "--dry-run")
-    assert dry.stdout.startswith(f"Would remove 1 store, registry.db from {me.home}: ")
+    assert dry.stdout.startswith(f"Would remove 1 store, registry.db, reserve from {me.home}: ")
     assert me.cairn("status").status == 0
     answer = answer_of(me, "--purge", "--yes")
     assert answer["purge"]["freedBytes"] == size
     assert answer["purge"]["dryRun"] is False
-    assert [name.partition("/")[0] for name in answer["purge"]["removed"]] == ["data", "registry.db"]
+    assert [name.partition("/")[0] for name in answer["purge"]["removed"]] == ["data", "registry.db", "reserve"]
     assert os.listdir(me.home) == ["config.toml"]
     assert me.cairn("status").status == 10
 
@@ -152,7 +152,7 @@ def test_at_a_terminal_it_asks_first(me: Person, typed: str, there: bool) -> Non
     finally:
         os.close(ours)
         os.close(theirs)
-    assert "Remove 1 store, registry.db from" in asked
+    assert "Remove 1 store, registry.db, reserve from" in asked
     assert "[y/N]" in asked
     assert found.stdout.startswith("Nothing was removed." if there else "Removed 1 store")
     assert me.cairn("status").status == (0 if there else 10)

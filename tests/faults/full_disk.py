@@ -6,12 +6,19 @@ each sync ended, and what was wrong with the index between them.
 
 `… full_disk relieve FOLDER FREE STEP MOST`: an index with old snapshots. With FREE bytes left sync and compact are
 tried, then `gc`, with STEP bytes more after each refusal; and what it has freed must do for a sync and a merge.
+
+`… full_disk free FOLDER WITHOUT 0 0`: an index with old snapshots on a disk without a byte left, and each command that
+frees space, each on a disk of its own; 1: without a reserve. Said is how it ended, and how much it freed.
+
+`… full_disk first FOLDER SIZE 0 0`: a first index on a disk that is too small for it. Said is how the index, a status
+and a clear ended, and what the disk held before and after them.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -97,6 +104,51 @@ def relieve(folder: str, free: int, step: int, most: int) -> dict[str, object]:
     return {"ended": ended, "refused": refused, "freed": freed, "problems": problems}
 
 
+FREES = (
+    ("gc",),
+    ("clear",),
+    ("gc", "--stores", "--unused-days", "0", "--force"),
+    ("stores", "--purge", "--yes"),
+)
+
+
+def free(folder: str, without: int, _: int, __: int) -> dict[str, object]:
+    """Every command that frees space, where none is left: how it ended, and how many bytes more were free."""
+    owner = Owner(Path(folder), files=40, lines=20)
+    owner.home.mkdir()
+    before, kept = _age(owner), Path(folder) / "kept"
+    if without:
+        (owner.home / "reserve").unlink()
+    shutil.move(owner.home, kept)
+    owner.home.mkdir()
+    ended, problems = [], []
+    for command in FREES:
+        mount(owner.home, _PLENTY)
+        shutil.copytree(kept, owner.home, dirs_exist_ok=True)
+        taken = used(owner.home)
+        mount(owner.home, taken, "remount")
+        if os.statvfs(owner.home).f_bavail:
+            problems.append("the disk is not full")
+        status, out, err = owner.run(*command)
+        ended.append((" ".join(command), status, out + err, taken - used(owner.home)))
+        if command == ("gc",):
+            problems += wrong(owner, before)
+        subprocess.run(["umount", str(owner.home)], check=True)
+    return {"ended": ended, "problems": problems}
+
+
+def first(folder: str, size: int, _: int, __: int) -> dict[str, object]:
+    """A first index that fills its disk, and what is left of it."""
+    owner = Owner(Path(folder), files=40, lines=200)
+    owner.home.mkdir()
+    mount(owner.home, size)
+    owner.write(1)
+    before = used(owner.home)
+    ended = [_ended(owner, "index"), _ended(owner, "status"), _ended(owner, "clear")]
+    held = [before, used(owner.home)]
+    return {"ended": ended, "held": held, "problems": []}
+
+
 def _age(owner: Owner) -> dict[str, bytes]:
     """Many snapshots, all of them old enough to be collected; what the last one holds."""
     with Stage("tests.faults.one_command") as stage:
@@ -115,5 +167,5 @@ def _ended(owner: Owner, name: str) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    scenario = {"grow": grow, "relieve": relieve}[sys.argv[1]]
+    scenario = {"grow": grow, "relieve": relieve, "free": free, "first": first}[sys.argv[1]]
     print(json.dumps(scenario(sys.argv[2], *map(int, sys.argv[3:6]))))

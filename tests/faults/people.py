@@ -22,6 +22,7 @@ class Owner:
 
     def __init__(self, tmp_path: Path, files: int, lines: int = 0) -> None:
         self.tree, self.home = (tmp_path / "tree").resolve(), tmp_path / "home"
+        tmp_path.mkdir(exist_ok=True)
         self.files, self.lines = files, lines
         make_repo(self.tree)
         # A dozen batches: enough to be killed between two of them.

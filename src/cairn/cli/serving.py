@@ -21,7 +21,7 @@ from cairn.cli.index import notes, summary
 from cairn.cli.output import Output, ReaderGone, counted, sized
 from cairn.core.config import DAEMON_OFF, ServeConfig, cairn_home, load_config, read_user_config, user_config_path
 from cairn.core.limits import DAEMON_DRAIN_SECONDS, DAEMON_HELLO_SECONDS, DAEMON_START_SECONDS
-from cairn.core.text import plain
+from cairn.core.text import lasting, plain
 from cairn.daemon.address import dial, peer
 from cairn.daemon.client import Connection, Gone, connect, ensure_daemon, log_of, stop_daemon
 from cairn.daemon.frames import BadFrame, hello, receive, send
@@ -246,7 +246,8 @@ def _how(workspace: WatchedWorkspace, root: str) -> str:
     state = workspace.watching.state()[root]
     if state["mode"] == "watching":
         return "Watching"
-    return f"Changes cannot be heard here ({plain(state['why'] or '')}). Every five minutes Cairn compares"
+    why, period = plain(state["why"] or ""), lasting(state["everySeconds"])
+    return f"Changes cannot be heard here ({why}). Every {period} Cairn compares"
 
 
 class _WatchLines:

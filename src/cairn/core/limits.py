@@ -79,6 +79,8 @@ MAX_WATCHED_FOLDERS = 50_000
 WATCH_DEBOUNCE_MS = 20
 # Everything below a watched root is compared again after this time: not every disk tells what changes on it.
 WATCH_RECONCILE_SECONDS = 300.0
+# Where others change files unheard, everything is compared after this time, and after ten times what that took.
+WATCH_POLL_SECONDS = 5.0
 # Roots that one server watches; more are compared when somebody asks.
 MAX_WATCHED_ROOTS = 32
 # Names that are looked at one by one; when more have changed, the whole tree is as quickly compared.
@@ -110,6 +112,8 @@ WORKER_IDLE_SECONDS = 60.0
 
 # --- store defaults -----------------------------------------------------------------------------------------------
 RETAIN_SNAPSHOTS_MIN = 5
+# Kept in the folder of all stores for what frees room on a disk without a byte left.
+RESERVE_BYTES = 256 * KIB
 RETAIN_SNAPSHOTS_MIN_AGE_SECONDS = 600
 STAGING_TTL_SECONDS = 1_800
 GC_SAFETY_MARGIN_MS = 120_000

@@ -4,6 +4,23 @@ from __future__ import annotations
 
 from cairn.errors.base import CairnError
 
+# --- the promise that some of them make ---------------------------------------------------------------------------
+
+_ANSWERS = ("; the last good snapshot still answers.", "The last good snapshot still answers.")
+_NOTHING = (", and there is no index that answers meanwhile.", "There is no index that answers meanwhile.")
+
+
+def promises_an_answer(problem: CairnError) -> bool:
+    """Return whether an error says that the last good snapshot still answers."""
+    return any(promise in problem.advice for promise in _ANSWERS)
+
+
+def nothing_answers(problem: CairnError) -> None:
+    """Let an error say that nothing answers: there is no snapshot that could."""
+    for promise, truth in zip(_ANSWERS, _NOTHING, strict=True):
+        problem.advice = problem.advice.replace(promise, truth)
+
+
 # --- 70-79: leases and locks --------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from cairn.errors import StoreCorrupt, StoreError, StoreUnreadable
 from cairn.store.disk import Disk
 from cairn.store.format.document import CHUNK_ROWS, MANIFEST, is_store_id, reading_newer
 from cairn.store.format.layout import (
+    DIGESTS,
     GENERATIONS,
     INDEX_STATE,
     LEASE_LOCK,
@@ -46,6 +47,7 @@ from cairn.store.publish import writer
 from cairn.store.publish.generations import published, read_claims
 from cairn.store.publish.lease import MISSED, RunKind, find_lease, is_alive, silence_of
 from cairn.store.read.snapshot import NO_LOCKS, has_locks, is_whole, open_view
+from cairn.store.reserve import Reserve
 from cairn.store.sharing import make_disk, modes_of, open_disk
 from cairn.store.sizes import Measured, Size, parts_of_store, size_of
 from cairn.store.tend.collect import (
@@ -328,6 +330,15 @@ class Notes:
         """Return the listing of the tree that was saved last."""
         return self._fs.read(TREE, MAX_TREE_BYTES)
 
+    def forget(self) -> bool:
+        """Remove the listing of the tree and the remembered digests, which a run makes again; whether any was."""
+        was = False
+        for name in (TREE, DIGESTS):
+            with contextlib.suppress(OSError):
+                self._fs.remove(name)
+                was = True
+        return was
+
     def keep_tree(self, run: str, data: bytes) -> None:
         """Save a listing of the tree; errors of the disk are ignored."""
         with contextlib.suppress(OSError):
@@ -451,6 +462,11 @@ class Home:
     def make_store(self, below: str, *, shared: bool | None = None) -> Disk:
         """Open the disk of a store; a missing store is made. `shared` asks for the store of a group or of one user."""
         return make_disk(self.path, below, shared=shared)
+
+    @property
+    def reserve(self) -> Reserve:
+        """The room that is kept here for what frees room."""
+        return Reserve(self.path)
 
     # --- the registry -------------------------------------------------------------------------------------------------
 

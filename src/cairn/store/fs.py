@@ -237,6 +237,11 @@ _TROUBLE: dict[int, type[StoreError]] = {
 }
 
 
+def is_full(error: BaseException | None) -> bool:
+    """Return whether an error says that the disk has no room left."""
+    return isinstance(error, StoreFull) or (isinstance(error, OSError) and _TROUBLE.get(error.errno or 0) is StoreFull)
+
+
 def store_trouble(path: str, error: OSError) -> StoreError:
     """Return the error that tells a person why the store at this path could not be used."""
     shown = "".join(char if char.isprintable() else f"\\u{{{ord(char):x}}}" for char in path)

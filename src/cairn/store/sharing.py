@@ -18,6 +18,7 @@ from typing import NoReturn
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.limits import MAX_STATE_BYTES
+from cairn.core.mounts import is_foreign
 from cairn.errors import LeaseStuck, SharedUnfit, SharingDiffers, StoreCorrupt, StoreNotOurs
 from cairn.store.disk import Disk, file_system
 from cairn.store.format.document import SHARING as DOCUMENT
@@ -28,13 +29,6 @@ from cairn.store.fs import PRIVATE, SHARED, Fs, Modes, read_whole, remove_file, 
 # --- whether a disk is fit for the store of a group -------------------------------------------------------------------
 
 
-# Names that the kernel gives; `fuse.sshfs` and the like begin with `fuse`. Cluster file systems and the folders that a
-# host lends to its virtual machine are shared between kernels as well.
-_NOT_LOCAL = frozenset({
-    "9p", "acfs", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "drvfs", "fuse", "fuseblk", "gfs", "gfs2",
-    "glusterfs", "gpfs", "lustre", "mfs", "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "prl_fs", "pvfs2", "smb2",
-    "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs",
-})  # fmt: skip
 # The errors of a file system that does not support the call. Every other error (a full disk) says nothing about that.
 _UNKNOWN = frozenset(
     {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.EXDEV, errno.EPERM, errno.ENOLCK, errno.ENOTTY}
@@ -48,7 +42,7 @@ def require_local(kind: str, path: str) -> None:
     """Raise `SharedUnfit` unless a file system of this kind belongs to this machine alone."""
     if not kind:
         raise SharedUnfit(path=path, why="the system does not say what kind of file system it is on")
-    if kind.partition(".")[0] in _NOT_LOCAL:
+    if is_foreign(kind):
         raise SharedUnfit(path=path, why=f"it is on a network or foreign file system ({kind})")
 
 

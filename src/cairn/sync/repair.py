@@ -32,6 +32,7 @@ from cairn.sync.inventory import EMBEDDING_CACHE
 from cairn.sync.memory import load_memory
 from cairn.sync.remote.copy import keep_copy
 from cairn.sync.report import Changes, FailedFile, HealthFinding, RunOptions
+from cairn.sync.room import truthful
 
 # A person decides who may read the store; a repair mends all other errors.
 _NOT_OURS = frozenset({"mode_wrong"})
@@ -193,14 +194,15 @@ class _Work:
 def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[StorePlace, Disk]]:
     """Open the store of the codebase, in whatever state; raises `NotIndexed` when there is none."""
     place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
-    try:
-        disk = place.disk()
-        if disk is None:
-            raise NotIndexed(path=_shown(codebase), why="it was never indexed")
-        with disk:
-            yield place, disk
-    except OSError as problem:
-        raise Store.trouble(place.path, problem) from problem
+    with truthful(place):
+        try:
+            disk = place.disk()
+            if disk is None:
+                raise NotIndexed(path=_shown(codebase), why="it was never indexed")
+            with disk:
+                yield place, disk
+        except OSError as problem:
+            raise Store.trouble(place.path, problem) from problem
 
 
 def _silent(disk: Disk, clock: Clock) -> str:

@@ -17,12 +17,13 @@ from cairn.embedding.choose import choose
 from cairn.errors import NotIndexed, RootNotUtf8
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
-from cairn.store import Disk, Draft, Manifest, RunKind, Store, Tracked
+from cairn.store import Disk, Draft, Home, Manifest, RunKind, Store, Tracked
 from cairn.sync.codebase import Codebase, StorePlace, place_of
 from cairn.sync.memory import is_unchanged, load_memory
 from cairn.sync.proof import ProofReason, examine, judge, refuse_second, told_to_group
 from cairn.sync.remote.copy import attachment, keep_copy
 from cairn.sync.report import Changes, RunOptions, RunReport
+from cairn.sync.room import freeing, truthful
 from cairn.sync.scope import OutOfScope, Scope
 
 TYPE_CHECKING = False
@@ -83,13 +84,26 @@ def reindex(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock
 
 
 def clear(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
-    """Publish an empty snapshot; the older snapshots stay until they are collected."""
+    """Publish an empty snapshot; the older snapshots stay until they are collected.
+
+    Work that was staged and never published goes at once.
+    """
+    place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
+    return freeing(options.home, lambda: _clear(codebase, options, tell, clock), place)
+
+
+def _clear(codebase: Codebase, options: RunOptions, tell: Tell, clock: Clock) -> RunReport:
     from cairn.sync.tracking import note_cleared  # noqa: PLC0415
 
     began = clock.monotonic()
     with _store(codebase, options) as (place, disk):
         newest = Store(disk).newest()
         if newest is None or newest.completion is None:
+            if any(Store(disk).notes.staged()):
+                with Store(disk, place.path).open_writer(
+                    RunKind.CLEAR, clock=clock, wait_seconds=options.wait_seconds, rebuild=True
+                ) as writer:
+                    writer.staging.end()
             return _unchanged(RunKind.CLEAR, newest, clock.monotonic() - began)
         tell(Progress(Phase.PUBLISHING))
         wait = options.wait_seconds
@@ -124,7 +138,8 @@ def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[StorePlace
     place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
     shared = codebase.config.store.shared if options.shared is None else options.shared
     refuse_second(place, codebase.root.path)
-    with place.make_disk(shared=shared) as disk:
+    with truthful(place), place.make_disk(shared=shared) as disk:
+        Home(place.home).reserve.keep()
         try:
             yield place, disk
         except OSError as problem:

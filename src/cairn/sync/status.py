@@ -15,6 +15,7 @@ from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
 from cairn.core.text import lasting
 from cairn.core.types import SkipReason
 from cairn.errors import NoValidSnapshot, StoreCorrupt
+from cairn.source.mounts import unheard_sentence
 from cairn.store import Disk, Fs, Home, Manifest, RunKind, SnapshotView, Store, Tracked, WriterInfo
 from cairn.sync.codebase import Codebase, StorePlace, model_of, place_of
 from cairn.sync.inventory import DiskUse, cache_size, disk_use, free_space
@@ -29,6 +30,7 @@ from cairn.sync.proof import (
     sibling_stores,
     told_to_group,
 )
+from cairn.sync.room import truthful
 
 # --- What a reader finds: the snapshot that would answer, who is writing, and other stores of this root.
 
@@ -70,14 +72,15 @@ def stand(
     A view that the caller has `held` open is not opened again: it is the standing's own while it is of that snapshot.
     Raises what the disk refuses as a store error.
     """
-    try:
-        disk = place.disk()
-        if disk is None:
-            return _nothing(place)
-        with disk:
-            return stand_at(place, disk, snapshot, processes, clock, held)
-    except OSError as problem:
-        raise Store.trouble(place.path, problem) from problem
+    with truthful(place):
+        try:
+            disk = place.disk()
+            if disk is None:
+                return _nothing(place)
+            with disk:
+                return stand_at(place, disk, snapshot, processes, clock, held)
+        except OSError as problem:
+            raise Store.trouble(place.path, problem) from problem
 
 
 def stand_at(
@@ -203,8 +206,10 @@ def look(
             writer = _last_writer(disk, processes, clock)
             warnings = (*status.warnings, *filter(None, [silence_sentence(writer)]))
             status = replace(status, state=standing.state, siblings=siblings, writer=writer, warnings=warnings)
+    warnings = (*status.warnings, *filter(None, [unheard_sentence(place.root)]))
     return replace(
         status,
+        warnings=warnings,
         proof=standing.proof,
         differs=standing.differs,
         failed=standing.failed,
@@ -297,15 +302,16 @@ def open_store(
     place: StorePlace, is_there: Callable[[Disk], bool] = lambda disk: Store(disk).is_created
 ) -> Iterator[Disk | None]:
     """Open the store's disk, None when there is no store; raises what the disk refuses as a store error."""
-    try:
-        disk = place.disk()
-        if disk is None:
-            yield None
-            return
-        with disk:
-            yield disk if is_there(disk) else None
-    except OSError as problem:
-        raise Store.trouble(place.path, problem) from problem
+    with truthful(place):
+        try:
+            disk = place.disk()
+            if disk is None:
+                yield None
+                return
+            with disk:
+                yield disk if is_there(disk) else None
+        except OSError as problem:
+            raise Store.trouble(place.path, problem) from problem
 
 
 def _active(fs: Fs, place: str) -> tuple[Manifest | None, State]:

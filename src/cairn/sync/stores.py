@@ -197,7 +197,7 @@ class StoresCollected:
 
 
 _FOLDERS = ("cache", "logs", "models", "run", "semantic")
-_FILES = ("registry.db", "registry.db-journal", "registry.db-shm", "registry.db-wal")
+_FILES = ("reserve", "registry.db", "registry.db-journal", "registry.db-shm", "registry.db-wal")
 
 
 def purge(

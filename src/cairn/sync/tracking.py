@@ -100,7 +100,20 @@ def _note(place: StorePlace, kind: RunKind, outcome: RunOutcome, code: str | Non
 
 def change(home: str, write: Callable[[Registry], None], clock: Clock = SYSTEM_CLOCK) -> None:
     """Write to the registry, ignoring trouble; a new registry first learns what the stores know."""
-    with contextlib.suppress(*_TROUBLE), Home(home).registry(clock) as (registry, new):
+    try:
+        _change(home, write, clock)
+    except OSError:
+        # That a run failed because its disk is full is to be known all the same: for a moment there is some room.
+        if Home(home).reserve.give_up():
+            with contextlib.suppress(*_TROUBLE):
+                _change(home, write, clock)
+            Home(home).reserve.keep(again=True)
+    except _TROUBLE:
+        return
+
+
+def _change(home: str, write: Callable[[Registry], None], clock: Clock) -> None:
+    with Home(home).registry(clock) as (registry, new):
         if new:
             for entry in from_stores(inventory(home, measured=False).stores, rfc3339(clock.wall_ns())):
                 registry.put(entry)

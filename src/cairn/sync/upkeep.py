@@ -14,9 +14,10 @@ from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.progress import Phase, Progress, Tell
 from cairn.errors import CairnError, NotIndexed
 from cairn.store import Fs, Manifest, Store
-from cairn.sync.codebase import Codebase, place_of
+from cairn.sync.codebase import Codebase, StorePlace, place_of
 from cairn.sync.memory import load_memory, save_memory
 from cairn.sync.remote.copy import NOT_LOOKED_AFTER, Attach, attachment
+from cairn.sync.room import freeing
 from cairn.sync.status import open_store
 
 TYPE_CHECKING = False
@@ -131,8 +132,16 @@ def gc(
 
     A dry run takes no lease and changes nothing; it does not look at staged work.
     """
-    began = clock.monotonic()
     place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
+    if dry_run:
+        return _gc(codebase, place, options, tell, clock, dry_run=True)
+    return freeing(options.home, lambda: _gc(codebase, place, options, tell, clock, dry_run=False), place)
+
+
+def _gc(
+    codebase: Codebase, place: StorePlace, options: RunOptions, tell: Tell, clock: Clock, *, dry_run: bool
+) -> CollectReport:
+    began = clock.monotonic()
     with open_store(place) as disk:
         if disk is None:
             raise NotIndexed(path=codebase.root.path, why="there is nothing to collect")

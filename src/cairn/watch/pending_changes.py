@@ -18,13 +18,15 @@ _FIRST_REST_SECONDS, _LONGEST_REST_SECONDS = 0.5, 60.0
 class PendingChanges:
     """The events of one root. Several threads ask: who waits for events, who searches, and the run that ends.
 
-    `watch` is None where nothing can be heard; `why` says then why, and everything is compared once in a while.
+    `watch` is None where nothing can be heard; `why` says then why, and everything is compared once in a while. That is
+    often where others change the files `unheard`.
     """
 
     def __init__(self, root: str, clock: Clock) -> None:
         self.root = root
         self.watch: Watch | None = None
         self.why = ""
+        self.unheard = False
         self.overflows = 0
         self.last_event_at: str | None = None
         self._clock = clock
@@ -40,7 +42,7 @@ class PendingChanges:
     def listen(self, watch: Watch) -> None:
         """Hear what this one tells from now on; everything is to be compared once."""
         with self._lock:
-            self.watch, self.why = watch, ""
+            self.watch, self.why, self.unheard = watch, "", False
             self._all()
 
     def hear(self) -> None:
@@ -73,9 +75,10 @@ class PendingChanges:
                 self._last = now
                 self._names |= names
 
-    def fail(self, why: str) -> None:
-        """Nothing can be heard, for this reason."""
+    def fail(self, why: str, *, unheard: bool = False) -> None:
+        """Nothing can be heard, for this reason; `unheard`: others change the files."""
         with self._lock:
+            self.unheard = unheard
             self._deaf(why)
 
     def cover(self, folders: frozenset[bytes]) -> None:

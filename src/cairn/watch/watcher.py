@@ -3,7 +3,8 @@
 One thread waits for the events of all roots. A root is subscribed to first, then everything below it is compared once
 (what changed while nobody watched), and from then on what is told: a save costs a look at one file, not at the tree.
 Events are hints. Where some are lost, where a folder or a rule changes, and every five minutes, everything is compared;
-where nothing can be heard, only that is done, and `state` says so. What was cleared is neither watched nor caught up.
+where nothing can be heard, only that is done, and `state` says so. A file system that others can change tells nothing
+of it: there everything is compared every few seconds. What was cleared is neither watched nor caught up.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ from cairn.ask.prepare import may_begin, unwanted, why_not_unasked
 from cairn.ask.runs import Action, Run
 from cairn.ask.workspace import Workspace
 from cairn.core.clock import SYSTEM_CLOCK, Clock
-from cairn.core.limits import MAX_WATCHED_ROOTS, WATCH_RECONCILE_SECONDS
+from cairn.core.limits import MAX_WATCHED_ROOTS, WATCH_POLL_SECONDS, WATCH_RECONCILE_SECONDS
 from cairn.core.types import Root
 from cairn.errors import CairnError, NotIndexed, RootNotFound, StoreBusy, WatchFailed
 from cairn.source.beneath import Tree
 from cairn.source.linked import Linked, linked_files, touched
+from cairn.source.mounts import unheard
 from cairn.source.walk import walk, walk_to
 from cairn.source.watch import Watch, watch_tree
 from cairn.sync.codebase import Codebase, open_codebase
-from cairn.sync.report import Gap
+from cairn.sync.report import Gap, RunReport
 from cairn.sync.scope import Seen
 from cairn.sync.status import State, look
 from cairn.sync.tracking import recent_roots
@@ -45,6 +47,9 @@ _LET_ALONE_SECONDS = 60.0
 _PLACE_SECONDS = 5.0
 # While a first index is made: how soon its end is looked for.
 _AGAIN_SOON_SECONDS = 0.2
+_FOREIGN = "{kind} is a foreign file system: what others change there is not heard"
+# A tenth of the time at most is spent on comparing what cannot be heard.
+_POLL_SHARE = 10.0
 _NOT_WATCHED = "your settings say so (`auto_watch`)"
 # A root that is heard no more may have been replaced by another folder: so soon it is listened to anew.
 _ANEW_SECONDS = 0.5
@@ -73,6 +78,7 @@ class _WatchedRoot:
         self.beginning = beginning
         self.caught_up = threading.Event()
         self.reconcile_at = clock.monotonic() + WATCH_RECONCILE_SECONDS
+        self.took_seconds = 0.0
         self._watching = watching
         # What the step before a search asks.
         self.hear, self.take, self.put_back = self._hear, self.pending.take, self.pending.put_back
@@ -80,6 +86,13 @@ class _WatchedRoot:
     @property
     def waits(self) -> bool:
         return self.pending.waits
+
+    @property
+    def period(self) -> float:
+        """How long after a comparison of everything comes the next."""
+        if not self.pending.unheard:
+            return WATCH_RECONCILE_SECONDS
+        return min(WATCH_RECONCILE_SECONDS, max(WATCH_POLL_SECONDS, _POLL_SHARE * self.took_seconds))
 
     def _hear(self) -> None:
         self._watching.listen_anew(self, self.pending.hear)
@@ -207,7 +220,11 @@ class Watching:
             if not self._has_index(codebase, found):
                 self._leave(root)
                 return
-            if self._listen:
+            kind = unheard(root)
+            if self._listen and kind:
+                found.pending.fail(_FOREIGN.format(kind=kind), unheard=True)
+                found.reconcile_at = self._clock.monotonic() + found.period
+            elif self._listen:
                 found.pending.listen(_watch(codebase, self._clock, self._workspace.runs.remember(root)))
             else:
                 found.pending.fail(_NOT_WATCHED)
@@ -336,7 +353,7 @@ class Watching:
         now, found = self._clock.monotonic(), []
         for one in self._begun():
             if now >= one.reconcile_at:
-                one.reconcile_at = now + WATCH_RECONCILE_SECONDS
+                one.reconcile_at = now + one.period
                 if one.pending.watch is None:
                     # There may be room for it by now. However that goes, everything is compared afterwards.
                     self._begin(one)
@@ -371,6 +388,9 @@ class Watching:
         else:
             if run.error is None:
                 found.pending.done()
+                if isinstance(run.report, RunReport) and not run.report.published:
+                    # It did nothing but compare.
+                    found.took_seconds = self._clock.monotonic() - run.began
             if hinted is None:
                 self._cover(found)
             self._workspace.freshener.unwatch(root)
@@ -423,6 +443,7 @@ def _state(found: _WatchedRoot) -> dict[str, Any]:
     return {
         "mode": mode,
         "why": pending.why or None,
+        "everySeconds": round(found.period, 1),
         "folders": watch.folders if watch is not None else 0,
         "pending": pending.pending,
         "lastEventAt": pending.last_event_at,

@@ -28,7 +28,7 @@ from cairn.store.format.layout import (
 )
 from cairn.store.format.manifest import Manifest
 from cairn.store.format.seal import Remembered, load_digests
-from cairn.store.fs import Fs, replace_file
+from cairn.store.fs import Fs, is_full, replace_file
 from cairn.store.publish.generations import is_published, plant_fence, published, read_claims
 from cairn.store.publish.lease import Lease, RunKind, acquire
 from cairn.store.publish.staging import Batch, BatchWriter, Layer, Staging, staged_records, withdraw
@@ -58,7 +58,7 @@ class Writer(AbstractContextManager["Writer"]):
     `view` is the snapshot that the run builds on (None: the first run), `newest` the highest generation that is taken.
     `adopted` are the batches of earlier runs that were killed, `layers` what this run wants on top of its base; `away`
     is a copy that is kept elsewhere. Leaving the context without a publish withdraws what was put in place and keeps
-    the sealed batches for the next run.
+    the sealed batches for the next run, unless they have filled the disk.
     """
 
     def __init__(self, fs: Fs, lease: Lease, view: SnapshotView | None, newest: int, staging: Staging) -> None:
@@ -110,6 +110,10 @@ class Writer(AbstractContextManager["Writer"]):
                 return
             with contextlib.suppress(OSError):
                 withdraw(self.fs, self.run)
+            if is_full(error):
+                # What filled the disk is given back: whoever makes room need not know of half an index.
+                with contextlib.suppress(OSError):
+                    self.staging.end()
             if isinstance(error, OSError | StoreUnreadable):
                 # Files may be missing because a new holder of the lease tidied them away: then report the lost lease,
                 # and no damage.
