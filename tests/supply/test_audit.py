@@ -1,4 +1,4 @@
-"""The audit of the lock, with programs in place of the one that looks it up: it says what it knows and gates nothing."""
+"""The audit of the lock, with programs in place of the one that looks it up: it reports, and gates nothing."""
 
 from __future__ import annotations
 
