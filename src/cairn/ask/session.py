@@ -32,7 +32,7 @@ from cairn.source.git import unanswered
 from cairn.source.root import path_key, printable, relative_to_root
 from cairn.store import SnapshotView, WriterInfo
 from cairn.sync.codebase import Codebase, open_codebase, place_of
-from cairn.sync.looking import Difference, compare
+from cairn.sync.looking import Compared, Difference, compare
 from cairn.sync.remote.copy import RemoteView
 from cairn.sync.report import Freshness
 from cairn.sync.status import Standing, State, later_warnings, reading, silence_sentence, snapshot_info, stand
@@ -111,7 +111,11 @@ class _Compared:
     began: float
     snapshot: str
     fresh: Freshness
-    difference: Difference | None = None
+    found: Compared | None = None
+
+    @property
+    def difference(self) -> Difference | None:
+        return self.found.difference if self.found is not None else None
 
 
 class _CompareTimeout(Exception):
@@ -234,20 +238,24 @@ class Session(AbstractContextManager["Session"]):
     def _look_at_files(self, view: SnapshotView, until: float) -> _Compared:
         began, checked = self.now(), rfc3339(self.clock.wall_ns())
         snapshot = view.manifest.snapshot_id
+        before = self._compared
+        last = before.found if before is not None and before.snapshot == snapshot else None
 
         def tick() -> None:
             if self.now() > until:
                 raise _CompareTimeout
 
         try:
-            found = compare(self.target.codebase, self._place, view, tick, clock=self.clock)
+            found = compare(self.target.codebase, self._place, view, tick, clock=self.clock, last=last)
         except _CompareTimeout:
             return _Compared(began, snapshot, Freshness("unfinished"))
         except CairnError as problem:
             return _Compared(began, snapshot, Freshness("unfinished", trouble=problem.code))
         except OSError:
             return _Compared(began, snapshot, Freshness("unfinished", trouble=SourceError.code))
-        return _Compared(began, snapshot, Freshness("synced", found.total, checked, snapshot=snapshot), found)
+        return _Compared(
+            began, snapshot, Freshness("synced", found.difference.total, checked, snapshot=snapshot), found
+        )
 
     def _cover(self, view: SnapshotView, difference: Difference) -> None:
         """Lay what differs over the snapshot; what is laid over it already is not read again."""

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cairn.core.clock import Clock, wall_seconds
 from cairn.core.types import Candidate, ChangeSet, ReadOutcome, StoredFile, WalkResult
+from cairn.errors import GitFailed
 from cairn.source.beneath import Tree
 from cairn.source.changes import NO_HINTS, Read, detect, git_hints
 from cairn.source.git import Git
-from cairn.source.listing import file_stats
+from cairn.source.listing import ListingRecorder, file_stats
 from cairn.source.root import path_key
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
 from cairn.store import Manifest, SnapshotView
 from cairn.sync.codebase import Codebase, StorePlace
-from cairn.sync.memory import TreeMemory, is_unchanged, load_memory
+from cairn.sync.memory import TreeMemory, is_unchanged, links_of, load_memory, rules_of
 
 Tick = Callable[[], None]
 """Called again and again while files are compared; it may raise to end the comparison."""
@@ -46,12 +48,29 @@ class Difference:
 NO_DIFFERENCE = Difference()
 
 
-def compare(codebase: Codebase, place: StorePlace, view: SnapshotView, tick: Tick, *, clock: Clock) -> Difference:
+class Compared(NamedTuple):
+    """The result of a comparison, and the tree that it has seen: while that is as it was, so is the difference."""
+
+    difference: Difference
+    seen: TreeMemory | None = None
+
+
+def compare(
+    codebase: Codebase,
+    place: StorePlace,
+    view: SnapshotView,
+    tick: Tick,
+    *,
+    clock: Clock,
+    last: Compared | None = None,
+) -> Compared:
     """Compare all files with the snapshot of a view, as they are after this call began.
 
-    Most comparisons find nothing and read names and stat tuples only. Raises an `OSError` or a `SourceError` when the
-    tree cannot be looked at, and whatever `tick` raises.
+    Most comparisons find nothing, or what the `last` one has found, and read names and stat tuples only. Raises an
+    `OSError` or a `SourceError` when the tree cannot be looked at, and whatever `tick` raises.
     """
+    if last is not None and is_unchanged(codebase, view.manifest, last.seen, clock, tick):
+        return last
     disk = place.disk()
     if disk is None:
         memory = None
@@ -59,9 +78,11 @@ def compare(codebase: Codebase, place: StorePlace, view: SnapshotView, tick: Tic
         with disk:
             memory = load_memory(disk)
     if is_unchanged(codebase, view.manifest, memory, clock, tick):
-        return NO_DIFFERENCE
+        return Compared(NO_DIFFERENCE)
+    began_ns, head = clock.wall_ns(), _head(codebase, clock)
+    recorder = ListingRecorder()
     with Tree(codebase.root) as tree:
-        walked = walk(tree, codebase.config, tracked=codebase.tracked, progress=lambda _: tick())
+        walked = walk(tree, codebase.config, tracked=codebase.tracked, progress=lambda _: tick(), recorder=recorder)
         known = view.records()
         recall_touched(known, walked.candidates, lambda: memory, view.manifest)
         most = codebase.config.limits.max_file_bytes
@@ -71,7 +92,21 @@ def compare(codebase: Codebase, place: StorePlace, view: SnapshotView, tick: Tic
             return read_stable(tree, candidate, max_bytes=most, clock=clock)
 
         changes = changes_since(codebase, view.manifest, walked, known, read, clock=clock)
-    return _difference(changes, known)
+    found = _difference(changes, known)
+    if found.unknown or not found.total:
+        # What finds nothing is remembered with the store, by the next run.
+        return Compared(found)
+    rules, links = rules_of(codebase.config), links_of(walked.skips)
+    seen = TreeMemory(view.manifest.snapshot_id, began_ns, head, rules, links, recorder.listing())
+    return Compared(found, seen)
+
+
+def _head(codebase: Codebase, clock: Clock) -> str | None:
+    try:
+        return Git(codebase.root, clock=clock).head()
+    except GitFailed:
+        # Then nothing is ever taken for unchanged.
+        return None
 
 
 def _difference(changes: ChangeSet, known: dict[str, StoredFile]) -> Difference:
