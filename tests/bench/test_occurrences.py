@@ -26,7 +26,11 @@ def told(graph: Graph, found: Recall) -> list[str]:
     return lines
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+FAST = LANGUAGES[::5]
+EACH = [pytest.param(language, marks=[] if language in FAST else [pytest.mark.long]) for language in LANGUAGES]
+
+
+@pytest.mark.parametrize("language", EACH)
 def test_every_place_of_every_name_is_found_in_the_traps_of_a_language(language: str) -> None:
     kept = (trap for trap in traps(language) if trap.title not in LEXED_OTHERWISE)
     tree = {f"{number}/{path}": text for number, trap in enumerate(kept) for path, text in trap.tree.items()}
