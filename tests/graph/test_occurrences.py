@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from cairn.engine.local import LocalEngine
+from cairn.graph.occurrences import files_with
 from cairn.graph.scopes import Tier
 from cairn.graph.uses import Uses, uses_of
 from tests.graph.trees import graph_of
@@ -127,3 +129,27 @@ def test_a_file_of_another_family_holds_no_use() -> None:
 def test_the_line_and_the_column_are_those_of_the_name() -> None:
     found = told({"a.py": "def take(): ...\n\nx = 'é', take\n"}, "a.py", "take")
     assert [(use.line, use.column, use.text) for use in found.uses] == [(3, 10, "x = 'é', take")]
+
+
+@pytest.mark.parametrize(
+    "name", ["take", "takeOne", "take_one", "TAKE_ONE", "HTTPServer2", "x", "is_it", "_own", "a1b2c3d4e5f6g7", "the"]
+)
+def test_the_words_of_the_index_leave_no_file_out_that_holds_a_name(name: str) -> None:
+    around = (
+        "{}",
+        "({})",
+        "a-{}",
+        "{}-1",
+        "1-{}",
+        "x.{}-y",
+        "{}-other-words",
+        "${}",
+        "\u00e9 {}",
+        "\u4e2d{}\u4e2d",
+        f"{'long-' * 20}{{}}",
+    )
+    tree = {f"f{number}.py": f"x = 1\n# {text.format(name)}\n" for number, text in enumerate(around)}
+    with graph_of(tree | {"other.py": "other = 1\n"}) as graph:
+        found = files_with(LocalEngine(graph.view), name)
+        assert found is None or found >= tree.keys()
+        assert found is None or len(name) < 4 or "other.py" not in found

@@ -135,11 +135,24 @@ class Texts:
                 done += len(places)
         return tally
 
-    def matching(self, wanted: Wanted, is_asked: Callable[[str], bool]) -> list[tuple[int, int]]:
-        """Return the files with a match among those whose path is asked for, in order, each with its matches."""
-        chosen = np.fromiter(map(is_asked, self.paths), np.bool_, len(self))
+    def matching(
+        self, wanted: Wanted, is_asked: Callable[[str], bool], among: Iterable[str] | None = None
+    ) -> list[tuple[int, int]]:
+        """Return the files with a match among those whose path is asked for, in order, each with its matches.
+
+        With `among` only these files are read.
+        """
+        if among is None:
+            chosen = np.fromiter(map(is_asked, self.paths), np.bool_, len(self))
+        else:
+            chosen = np.zeros(len(self), np.bool_)
+            chosen[[self._places[path] for path in among if path in self._places and is_asked(path)]] = True
         matches = self.tally(wanted, chosen, lambda _: None).matches
         return [(place, int(matches[place])) for place in np.flatnonzero(matches).tolist()]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {path: place for place, path in enumerate(self.paths)}
 
     def lines(self, wanted: Wanted, place: int) -> Iterator[LineSpans]:
         """Yield the lines of a file on which a match begins, in order, each with the matches that begin there."""

@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
+from cairn.core.tokens import terms_of
 from cairn.core.types import Reference
+from cairn.engine.local import LocalEngine
 from cairn.engine.scan import Texts
 from cairn.graph.facts import Facts
 from cairn.graph.importers import import_end
@@ -26,6 +30,7 @@ VALUE, READ, WRITE, CALL, STRING = "value", "read", "write", "call", "string"
 written, a call that the parser did not see, and a string that is just the name."""
 
 _LOOK = 200
+_IN_WORDS = ("{}", "{}-1", "i-{}", "some-{}", "{}-some")
 _MOST_QUIET = 2_000
 _MEMBER = re.compile(r"(?:\.|::|\?\.|&\.)\s*$")
 _RECEIVER = re.compile(r"[\w$@]+(?:(?:\.|::|\?\.|&\.)[\w$]+)*$")
@@ -67,6 +72,7 @@ class Occurrences:
         self._names = names
         self._view = names.view
         self._texts: Texts | None = None
+        self._words: LocalEngine | None = None
         # The comments and strings of a file, found as far as a question needed them.
         self._quiet = lru_cache(_MOST_QUIET)(self._quiet_of)
 
@@ -83,9 +89,11 @@ class Occurrences:
         `used` are the uses of the name that the index knows, where the caller has them already.
         """
         texts = self._texts = self._texts or Texts(self._view)
+        self._words = self._words or LocalEngine(self._view)
         wanted = compiled(name, case=Case.SENSITIVE, word=True)
         known = self._known(name, self._view.references_named(name) if used is None else used)
-        files = sorted(texts.matching(wanted, is_asked), key=lambda file: (texts.paths[file[0]] not in near, file))
+        files = texts.matching(wanted, is_asked, files_with(self._words, name))
+        files.sort(key=lambda file: (texts.paths[file[0]] not in near, file))
         found: list[FoundPlace] = []
         mentions = left = looked_at = 0
         for file, matches in files:
@@ -150,6 +158,22 @@ class Occurrences:
             else:
                 found.append(_place(facts, name, at, line, at - begins))
         return found, mentions
+
+
+def files_with(words: LocalEngine, name: str) -> set[str] | None:
+    """Return the files that may hold a name, by the words of the index; None where these do not tell.
+
+    Beside a hyphen, as in `a-name`, a name is a part of a word. Only terms that it has alone and in such words count.
+    """
+    known = set.intersection(*(set(terms_of(word.format(name))) for word in _IN_WORDS))
+    if not known or not name.isascii():
+        return None
+    held: set[int] | None = None
+    for match in words.matches(sorted(known)):
+        rows = [each.rows for each in match.values()]
+        files = set(words.file_of_row[np.concatenate(rows)].tolist()) if rows else set()
+        held = files if held is None else held & files
+    return {words.paths[file] for file in held or ()}
 
 
 def imported_at(facts: Facts, name: str) -> Iterator[int]:
