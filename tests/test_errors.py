@@ -28,8 +28,8 @@ BANDS: dict[type[CairnError] | tuple[type[CairnError], ...], frozenset[int] | ra
     errors.EmbeddingFailed: range(50, 53),
     errors.EngineError: range(53, 60),
     errors.LeaseError: range(70, 80),
-    errors.StoreError: frozenset({*range(80, 90), 95, 96, 97}),
-    errors.StoreUnreadable: frozenset({*range(90, 95), 98, 99}),
+    errors.StoreError: frozenset({*range(80, 90), *range(95, 99)}),
+    errors.StoreUnreadable: frozenset({*range(90, 95), 99}),
 }
 
 

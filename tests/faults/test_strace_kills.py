@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -162,3 +165,31 @@ def test_a_disk_that_fails_before_the_claim_is_named_as_the_reason(
 def test_a_disk_that_fails_at_any_call_costs_no_snapshot(stage: Stage, tmp_path: Path, error: str, status: int) -> None:
     for point in points_of(stage, a_snapshot, tmp_path):
         fail_at(stage, tmp_path, point, error, status)
+
+
+# --- file systems that lack something ---------------------------------------------------------------------------------
+
+LACKING = {
+    "link,linkat": ("EPERM", "give a file a second name"),
+    "flock": ("EOPNOTSUPP", "lock a file"),
+    "rename,renameat,renameat2": ("EINVAL", "rename a file over another"),
+}
+
+
+@pytest.mark.parametrize("calls", LACKING)
+def test_the_first_index_on_a_disk_that_lacks_something_ends_with_one_sentence(calls: str, tmp_path: Path) -> None:
+    require_strace()
+    number, what = LACKING[calls]
+    tree, home = tmp_path / "tree", tmp_path / "home"
+    tree.mkdir()
+    (tree / "a.py").write_text("a = 1\n")
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CAIRN_HOME": str(home)}
+    command = [sys.executable, "-m", "cairn", "index", "--offline"]
+    strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={calls}", "-e", f"inject={calls}:error={number}"]
+    for _ in range(2):
+        done = subprocess.run([*strace, *command], cwd=tree, env=environ, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (98, ""), done
+        assert f"cannot hold an index: its file system cannot {what}." in done.stderr
+        assert "CAIRN_HOME" in done.stderr
+    done = subprocess.run(command, cwd=tree, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, "what was tried is in nobody's way"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cairn.errors import LeaseStuck, SharedUnfit
+from cairn.errors import DiskUnfit, LeaseStuck, SharedUnfit
 from cairn.store import sharing as capability
 from cairn.store.disk import Disk
 from cairn.store.format.layout import LEASE_LOCK, create_store
@@ -95,10 +95,6 @@ def test_every_run_that_writes_to_a_groups_store_tries_its_disk_before_it_takes_
         pass
     first = {call.path: at for at, call in reversed(list(enumerate(fs.calls)))}
     assert first[CLAIM] < first["locks/writer_lease.json"]
-    own = TracingDisk(MemoryDisk())
-    with open_writer(own, "here", RunKind.SYNC):
-        pass
-    assert not {call.path for call in own.calls} & set(NAMES)
 
 
 def test_the_real_disk_passes_and_a_run_on_it_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -180,6 +176,38 @@ def test_what_a_disk_does_wrong_is_named_and_nothing_is_written(why: str, lackin
     assert everything(disk) == before
 
 
+def test_before_the_first_index_the_disk_of_one_user_is_tried_and_later_no_more() -> None:
+    disk = MemoryDisk()
+    own = TracingDisk(disk)
+    with open_writer(own, "here", RunKind.CREATE):
+        pass
+    first = {call.path: at for at, call in reversed(list(enumerate(own.calls)))}
+    assert first[CLAIM] < first["locks/writer_lease.json"]
+    made = MemoryDisk()
+    save(made, {"a.py": b"a = 1\n"})
+    for kind in (RunKind.SYNC, RunKind.REINDEX):
+        own = TracingDisk(made)
+        with open_writer(own, "here", kind):
+            pass
+        assert not {call.path for call in own.calls} & set(NAMES)
+    own = TracingDisk(MemoryDisk())
+    # What frees room needs no room to begin.
+    with open_writer(own, "here", RunKind.CLEAR):
+        pass
+    assert not {call.path for call in own.calls} & set(NAMES)
+
+
+@pytest.mark.parametrize(("why", "lacking"), LACKING, ids=[kind.__name__ for _, kind in LACKING])
+def test_a_disk_that_does_wrong_is_refused_in_one_sentence_before_the_first_index(
+    why: str, lacking: Callable[[Fs], Fs]
+) -> None:
+    fs = lacking(MemoryDisk())
+    for _ in range(2):
+        with pytest.raises(DiskUnfit, match=f"^The folder here cannot hold an index: its file system {why}") as told:
+            open_writer(fs, "here", RunKind.CREATE)
+        assert "CAIRN_HOME" in told.value.advice
+
+
 STEPS = {
     "lock": "lock a file",
     "create_bytes": "create a file exclusively",
@@ -199,6 +227,10 @@ def test_a_disk_that_does_not_know_a_step_is_named_by_it(what: str, number: int)
 
     with pytest.raises(SharedUnfit, match=f"cannot {STEPS[what]}"):
         require_capable(TracingDisk(shared_store(), fail), "here")
+    own = MemoryDisk()
+    create_store(own)
+    with pytest.raises(DiskUnfit, match=f"cannot {STEPS[what]}"):
+        require_capable(TracingDisk(own, fail), "here")
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EACCES, errno.EMFILE])

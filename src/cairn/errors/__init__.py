@@ -99,6 +99,7 @@ The tree, each error with its exit status:
             SharingDiffers 95
             SharedUnfit 96
             SharedMismatch 97
+            DiskUnfit 98
         StoreUnreadable 99
             NoValidSnapshot 90
             StoreCorrupt 91
@@ -197,6 +198,7 @@ from cairn.errors.source import (
     WatchFailed,
 )
 from cairn.errors.stores import (
+    DiskUnfit,
     FilesFailed,
     Incompatible,
     IndexDrifted,
@@ -239,6 +241,7 @@ __all__ = [
     "DaemonFailed",
     "DaemonRunning",
     "DeadlinePassed",
+    "DiskUnfit",
     "EmbeddingFailed",
     "EmbeddingModelChangedError",
     "EngineDamaged",

@@ -249,6 +249,16 @@ class SharingDiffers(StoreError):
     exit_status = 95
 
 
+class DiskUnfit(StoreError):
+    """The folder {path} cannot hold an index: {why}.
+
+    Name a folder on another disk in CAIRN_HOME, best a local one.
+    """
+
+    code = "disk_unfit"
+    exit_status = 98
+
+
 class SharedUnfit(StoreError):
     """The folder {path} cannot hold a store for a group: {why}.
 

@@ -19,7 +19,7 @@ from typing import NoReturn
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.limits import MAX_STATE_BYTES
 from cairn.core.mounts import is_foreign
-from cairn.errors import LeaseStuck, SharedUnfit, SharingDiffers, StoreCorrupt, StoreNotOurs
+from cairn.errors import DiskUnfit, LeaseStuck, SharedUnfit, SharingDiffers, StoreCorrupt, StoreNotOurs
 from cairn.store.disk import Disk, file_system
 from cairn.store.format.document import SHARING as DOCUMENT
 from cairn.store.format.document import seal, unseal
@@ -47,18 +47,23 @@ def require_local(kind: str, path: str) -> None:
 
 
 def require_capable(fs: Fs, path: str) -> None:
-    """Raise `SharedUnfit`, naming what is missing, unless the disk can do what the store of a group relies on.
+    """Raise `SharedUnfit`, or `DiskUnfit` for a store of one user, unless the disk can do what a store relies on.
 
     The attempt takes a lock, creates a guard exclusively, writes, syncs and reads bytes, swaps a pointer and claims a
     name. It works in the store itself and touches nothing else there.
     """
     with contextlib.ExitStack() as stack:
-        with _tried(path, "lock a file"):
+        with _tried(fs, path, "lock a file"):
             try:
                 # Every attempt uses the same file names, so two attempts must not run at once.
                 stack.enter_context(fs.lock(LEASE_LOCK, exclusive=True, timeout=_LOCK_SECONDS))
             except TimeoutError:
                 raise LeaseStuck(why="which one is not known") from None
+            except OSError:
+                # That something was planted there says nothing about the disk; whoever takes the lease is told.
+                if not stat.S_ISREG(fs.stat(LEASE_LOCK).mode):
+                    return
+                raise
         _require_lock(fs, path)
         try:
             _clear(fs)
@@ -67,36 +72,39 @@ def require_capable(fs: Fs, path: str) -> None:
             # A name that is left here is removed by the next attempt.
             with contextlib.suppress(OSError):
                 _clear(fs)
+                if not fs.modes.shared:
+                    # No later run tries again, so none would remove what a power cut brings back.
+                    fs.sync_folder("")
 
 
 def _try_all(fs: Fs, path: str) -> None:
-    with _tried(path, "create a file exclusively"):
+    with _tried(fs, path, "create a file exclusively"):
         fs.create_bytes(GUARD, b"")
         with contextlib.suppress(FileExistsError):
             fs.create_bytes(GUARD, b"")
-            _lacks(path, "create a file exclusively")
+            _lacks(fs, path, "create a file exclusively")
     old, new = os.urandom(32), os.urandom(32)
-    with _tried(path, "sync a file"):
+    with _tried(fs, path, "sync a file"):
         for name, data in ((POINTER, old), (TEMP, new)):
             fs.create_bytes(name, data)
             fs.sync_file(name)
             if fs.read(name, 64) != data:
-                _lacks(path, "give back what was written")
-    with _tried(path, "rename a file over another"):
+                _lacks(fs, path, "give back what was written")
+    with _tried(fs, path, "rename a file over another"):
         fs.swap(TEMP, POINTER)
         if fs.read(POINTER, 64) != new or TEMP in fs.list_folder(""):
-            _lacks(path, "rename a file over another")
+            _lacks(fs, path, "rename a file over another")
         fs.sync_folder("")
-    with _tried(path, "give a file a second name"):
+    with _tried(fs, path, "give a file a second name"):
         fs.claim(POINTER, CLAIM)
         with contextlib.suppress(FileExistsError):
             fs.claim(GUARD, CLAIM)
-            _lacks(path, "give a file a second name once")
+            _lacks(fs, path, "give a file a second name once")
 
 
 def _require_lock(fs: Fs, path: str) -> None:
     with contextlib.suppress(TimeoutError), fs.lock(LEASE_LOCK, exclusive=True, timeout=0):
-        _lacks(path, "keep others out of a locked file")
+        _lacks(fs, path, "keep others out of a locked file")
 
 
 def _clear(fs: Fs) -> None:
@@ -105,17 +113,17 @@ def _clear(fs: Fs) -> None:
 
 
 @contextlib.contextmanager
-def _tried(path: str, what: str) -> Iterator[None]:
+def _tried(fs: Fs, path: str, what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         if error.errno not in _UNKNOWN:
             raise
-        _lacks(path, what)
+        _lacks(fs, path, what)
 
 
-def _lacks(path: str, what: str) -> NoReturn:
-    raise SharedUnfit(path=path, why=f"its file system cannot {what}")
+def _lacks(fs: Fs, path: str, what: str) -> NoReturn:
+    raise (SharedUnfit if fs.modes.shared else DiskUnfit)(path=path, why=f"its file system cannot {what}")
 
 
 _DIGEST = "sharing_sha256"

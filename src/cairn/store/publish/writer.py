@@ -120,6 +120,7 @@ class Writer(AbstractContextManager["Writer"]):
                 self.lease.require_ours()
 
 
+_FIRST = (RunKind.CREATE, RunKind.REINDEX, RunKind.SYNC)
 Attach = Callable[[Writer], AbstractContextManager[Away | None]]
 
 
@@ -147,7 +148,8 @@ def open_writer(
     """
     if not is_created(fs):
         create_store(fs)
-    if fs.modes.shared:
+    # What a disk can do is tried before the first index there, in the store of a group before each run.
+    if fs.modes.shared or (kind in _FIRST and not read_claims(fs).newest):
         require_capable(fs, place)
     run = snapshot_id(clock.wall_ns(), secrets.token_bytes(RANDOM_BYTES))
     with ExitStack() as stack:
