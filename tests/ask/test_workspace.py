@@ -164,10 +164,10 @@ def test_many_threads_ask_many_codebases_and_each_gets_its_own_answer(tmp_path: 
 
 def test_settings_that_change_are_in_force_at_the_next_question(indexed: Agent) -> None:
     assert indexed.ask("find_symbol", name="Lease")["status"] == "ok"
-    (indexed.tree / ".cairn.toml").write_text("[limits]\nmax_file_bytes = 1000\n")
+    indexed.settings("[limits]\nmax_file_bytes = 1000\n")
     # Another limit is another index, and there is none of that kind yet.
     assert indexed.ask("find_symbol", name="Lease")["status"] == "requires_reindex"
-    (indexed.tree / ".cairn.toml").unlink()
+    indexed.settings("")
     assert indexed.ask("find_symbol", name="Lease")["status"] == "ok"
 
 

@@ -60,7 +60,7 @@ def test_an_index_that_is_lost_is_listed_told_and_never_made_by_the_way(me: Pers
 @conforms("001.ST2", "001.PREC")
 def test_an_index_of_other_settings_is_told_alike_by_status_and_search(me: Person) -> None:
     assert me.cairn("index").status == 0
-    (me.tree / ".cairn.toml").write_text("[limits]\nmax_file_bytes = 1000\n")
+    (me.home / "config.toml").write_text("[limits]\nmax_file_bytes = 1000\n")
     status, search = answer_of(me, "status"), json.loads(me.cairn("search", "lease", "--json").stdout)
     for answer in (status, search):
         assert answer["status"] == answer["reason"] == "requires_reindex"

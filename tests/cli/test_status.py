@@ -113,7 +113,7 @@ def test_a_damaged_store_is_told_with_its_own_exit_status(me: Person) -> None:
 
 def test_an_index_under_other_settings_is_mentioned(me: Person) -> None:
     me.cairn("index")
-    (me.tree / ".cairn.toml").write_text("[limits]\nmax_file_bytes = 1000\n")
+    (me.home / "config.toml").write_text("[limits]\nmax_file_bytes = 1000\n")
     found = me.cairn("status")
     assert found.status == 12
     assert "1 other index of this folder" in found.stderr

@@ -171,7 +171,7 @@ def test_dots_in_strings_comments_and_numbers_are_no_deep_keys():
         ("include = ['a']", "there is no table called 'include' (did you mean index?)"),
         ("[indx]", "there is no table called 'indx' (did you mean index?)"),
         ("[index]\nexlude = []", "there is no key in [index] called 'exlude' (did you mean exclude?)"),
-        ("[zzz]", "there is no table called 'zzz' (known are index, limits, query)"),
+        ("[zzz]", "there is no table called 'zzz' (known are embedding, index, limits, query)"),
         ("index = 3", "index must be a table, written as [index]"),
         ("[[index]]", "index must be a table, written as [index]"),
         ("[index]\nuntracked = 1", "[index] untracked must be true or false"),
@@ -427,7 +427,9 @@ def test_half_an_order_for_a_remote_model_is_refused(changed: dict[str, str | No
 
 
 @conforms("003.CFG1", "003.CFG2")
-@pytest.mark.parametrize("text", ["[embedding]", remote().decode(), "[embedding]\nmodel = 'm'", "[index]\nmodel = 'm'"])
+@pytest.mark.parametrize(
+    "text", [remote().decode(), "[embedding]\nmodel = 'm'", "[embedding]\nkey_env = 'K'", "[index]\nmodel = 'm'"]
+)
 def test_a_repository_has_no_say_in_who_reads_its_text(text: str):
     refused(text)
 

@@ -229,7 +229,7 @@ def test_the_gate_of_what_is_being_indexed(indexed: Agent) -> None:
 
 
 def test_the_gate_of_what_was_indexed_with_other_settings(indexed: Agent) -> None:
-    (indexed.tree / ".cairn.toml").write_text("[limits]\nmax_file_bytes = 1000\n")
+    indexed.settings("[limits]\nmax_file_bytes = 1000\n")
     calls: list[Call] = [*GATED, ("manage_index", {"action": "sync"})]
     answers = asked(indexed.desk, calls)
     assert {(one["status"], one["reason"]) for one in answers} == {("requires_reindex", "requires_reindex")}

@@ -339,12 +339,9 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def settings_change(self) -> None:
-        settings_file = self.agent.tree / ".cairn.toml"
+        """The user's own: what a repository changes is a proposal and moves nothing."""
         self.other = not self.other
-        if self.other:
-            settings_file.write_text("[limits]\nmax_file_bytes = 1000\n")
-        else:
-            settings_file.unlink()
+        self.agent.settings("[limits]\nmax_file_bytes = 1000\n" if self.other else "")
         self.now = Lifecycle(self.agent.ask("index_status")["lifecycle"])
         self.check(wrote=False)
 

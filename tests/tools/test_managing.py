@@ -54,11 +54,10 @@ def test_a_sync_makes_no_index_where_there_is_none_and_says_what_does(agent: Age
 
 @conforms("001.INV4")
 def test_a_sync_builds_nothing_with_other_settings_or_in_the_place_of_what_is_lost(indexed: Agent) -> None:
-    settings = indexed.tree / ".cairn.toml"
-    settings.write_text("[limits]\nmax_file_bytes = 1000\n")
     before = indexed.stored()
+    indexed.settings("[limits]\nmax_file_bytes = 1000\n")
     assert manage(indexed, "sync")["hints"]["recommendedAction"]["args"]["action"] == "reindex"
-    settings.unlink()
+    (indexed.home / "config.toml").unlink()
     [store] = (indexed.home / "data").iterdir()
     store.rename(indexed.home / "away")
     lost = manage(indexed, "sync")

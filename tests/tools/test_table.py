@@ -116,7 +116,7 @@ def test_who_wants_no_answer_while_an_index_catches_up_gets_none(indexed: Agent)
 
 
 def test_an_index_of_other_settings_is_told_by_every_tool_and_nothing_is_built(indexed: Agent) -> None:
-    (indexed.tree / ".cairn.toml").write_text("[limits]\nmax_file_bytes = 1000\n")
+    indexed.settings("[limits]\nmax_file_bytes = 1000\n")
     before = indexed.stored()
     for tool, arguments in QUESTIONS:
         answer = indexed.ask(tool, **arguments)
@@ -168,10 +168,10 @@ def test_the_three_reasons_stand_at_the_three_gates_and_nowhere_else(indexed: Ag
     with indexed.writing(RunKind.REINDEX):
         answer = indexed.ask("find_symbol", name="Lease")
         found[answer["status"]] = answer["reason"]
-    (indexed.tree / ".cairn.toml").write_text("[limits]\nmax_file_bytes = 1000\n")
+    indexed.settings("[limits]\nmax_file_bytes = 1000\n")
     answer = indexed.ask("find_symbol", name="Lease")
     found[answer["status"]] = answer["reason"]
-    (indexed.tree / ".cairn.toml").unlink()
+    indexed.settings("")
     indexed.ask("manage_index", action="clear", force=True)
     answer = indexed.ask("find_symbol", name="Lease")
     found[answer["status"]] = answer["reason"]

@@ -10,7 +10,7 @@ from cairn.ask.whereabouts import state_sentence
 from cairn.core.text import plain
 from cairn.store import WriterInfo
 from cairn.sync.proof import ProofReason
-from cairn.sync.status import State
+from cairn.sync.status import ProposedIndex, State
 
 # The two runs that read every file again; all others look only for changes.
 _FULL_RUNS = frozenset({"create", "reindex"})
@@ -56,6 +56,17 @@ def hints_of(gate: Gate) -> dict[str, Any]:
     return hints | {"next": plain(gate_error(gate, facts.root).advice)}
 
 
+def proposal_hint(proposed: ProposedIndex) -> dict[str, Any]:
+    """Return what a repository's settings ask for, the call that makes it, and how far a run that does so is."""
+    hint: list[tuple[str, Any]] = [
+        ("differs", list(proposed.differs[:MOST_FIELDS])),
+        ("recommendedAction", _call("reindex", proposed.root)),
+    ]
+    if proposed.writer is not None:
+        hint.append(("indexing", indexing_fields(proposed.writer)))
+    return dict(hint)
+
+
 def _call(action: str, root: str) -> dict[str, Any]:
     return {"tool": "manage_index", "args": {"action": action, "path": asked(root)}}
 
@@ -72,4 +83,5 @@ def indexing_fields(writer: WriterInfo | None) -> dict[str, Any]:
         "indexingType": kind,
         "filesToProcess": told.total if told else None,
         "currentFile": told.current_file if told else None,
+        "secondsLeft": writer.seconds_left if writer else None,
     }

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from cairn.answer.envelope import Envelope, asked, cut, fit, ok, tail
-from cairn.answer.gate import PROBE_FAILED, hints_of, indexing_fields
+from cairn.answer.gate import PROBE_FAILED, hints_of, indexing_fields, proposal_hint
 from cairn.ask.gate import NonOkReason, Status
 from cairn.ask.whereabouts import Whereabouts, state_sentence, where
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, EMBED_CACHE_BYTES, MAX_ENVELOPE_BYTES
@@ -153,6 +153,8 @@ def _status_hints(status: StoreStatus, stands: Whereabouts) -> dict[str, Any]:
     if not stands.answers:
         hints = hints_of(stands.gate)
         hints["next"] = stands.advice
+    elif status.proposed is not None:
+        hints["requiresReindex"] = proposal_hint(status.proposed)
     if stands.failed is not None:
         hints = {"lastRun": failed_run(stands)} | hints
     # The last known status stays valid while the store cannot be read.

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from cairn.answer.envelope import Envelope, asked, cut, encode, error, fit
-from cairn.answer.gate import PROBE_FAILED, closed, gate_fields, indexing_fields
+from cairn.answer.gate import PROBE_FAILED, closed, gate_fields, indexing_fields, proposal_hint
 from cairn.ask.gate import Status, first_told
 from cairn.ask.values import Answer, Page, Source
 from cairn.core.limits import (
@@ -107,6 +107,8 @@ def source_hints(sources: Iterable[Source | None]) -> dict[str, Any]:
         # A server that did not answer may hold the copy: look before sending it again.
         action = "cairn engine status" if why is ProofReason.PROBE_FAILED else "cairn engine push"
         hints["engine"] = {"completionProof": why.value, "recommendedAction": action}
+    if proposed := next((one.proposed for one in known if one.proposed is not None), None):
+        hints["requiresReindex"] = proposal_hint(proposed)
     return hints
 
 

@@ -111,6 +111,9 @@ class Freshener:
                     run = run or self._begin(codebase, told)
                 except StoreBusy:
                     return Freshness("skipped_busy")
+            if run.is_beside:
+                # The index that it makes is not the one that answers.
+                return Freshness("skipped_indexing")
             if not wait(run, came + seconds - self._clock.monotonic()):
                 return Freshness("skipped_indexing")
             if own:

@@ -28,6 +28,7 @@ from cairn.graph.uses import Uses
 from cairn.search.types import Hit, SearchRequest
 from cairn.source.root import printable
 from cairn.store import RunKind
+from cairn.sync.codebase import open_codebase
 from cairn.sync.status import look
 
 CLOSED = "This codebase was closed; `cairn.open` opens it again."
@@ -63,6 +64,15 @@ class Code(AbstractContextManager["Code"]):
         """Where the codebase stands: `sync_completed` or `indexed` when its index answers, else what is in the way."""
         session = self._session
         return where(look(session.target.codebase, session.home, clock=session.clock, measured=False)).state.value
+
+    @property
+    def requires_reindex(self) -> tuple[str, ...]:
+        """The settings in which `.cairn.toml` asks for another index than the one that answers; most often none.
+
+        The one from before answers until somebody runs `cairn reindex`.
+        """
+        found = open_codebase(self.root, self._session.environ).proposal
+        return () if found is None else found.differs
 
     # The arguments of a question and their descriptions come from `ask/questions.py`; `python -m tests.docs.tables
     # --write` writes them here. `locals()` in the first line of a body holds all of them.

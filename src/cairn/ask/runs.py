@@ -148,7 +148,13 @@ class Run:
     def is_starting(self) -> bool:
         """Whether the run closes the gate and has not begun to publish; its lease may not be taken yet."""
         told = self.progress
-        return self.action.closes_the_gate and (told is None or told.phase not in _TO_THE_END)
+        closes = self.action.closes_the_gate and not self.is_beside
+        return closes and (told is None or told.phase not in _TO_THE_END)
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether the run makes an index that the repository's settings propose: the one in force goes on to answer."""
+        return self.action.closes_the_gate and self.codebase.proposal is not None
 
 
 def _yield_to_others() -> None:

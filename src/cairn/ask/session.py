@@ -35,7 +35,16 @@ from cairn.sync.codebase import Codebase, open_codebase, place_of
 from cairn.sync.looking import Compared, Difference, compare
 from cairn.sync.remote.copy import RemoteView
 from cairn.sync.report import Freshness
-from cairn.sync.status import Standing, State, later_warnings, reading, silence_sentence, snapshot_info, stand
+from cairn.sync.status import (
+    Standing,
+    State,
+    later_warnings,
+    proposed_index,
+    reading,
+    silence_sentence,
+    snapshot_info,
+    stand,
+)
 from cairn.sync.stores import note_use
 
 NOT_CHECKED = Freshness("not_checked")
@@ -457,6 +466,7 @@ class Session(AbstractContextManager["Session"]):
         view = self._standing.view
         assert view is not None, "an open gate has a snapshot behind it"
         manifest = view.manifest
+        proposed = proposed_index(self.target.codebase, self.home, self.clock)
         return Source(
             snapshot=snapshot_info(manifest, active=True),
             index_fingerprint=manifest.config_fingerprint,
@@ -469,6 +479,7 @@ class Session(AbstractContextManager["Session"]):
             later=(
                 *unanswered(self.target.codebase.root),
                 *self._later,
+                *([] if proposed is None else [proposed.sentence]),
                 *filter(None, [silence_sentence(self._standing.writer)]),
                 *self._remote_said(),
             ),
@@ -476,6 +487,7 @@ class Session(AbstractContextManager["Session"]):
             overlay=self._overlay,
             probe_failed=self.probe_failed or self._remote.probe_failed,
             engine_proof=self._remote.unproven,
+            proposed=proposed,
         )
 
     def _remote_said(self) -> Sequence[str]:

@@ -13,7 +13,7 @@ from cairn.search.types import ChunkSpan, Found, Hit
 from cairn.store import WriterInfo
 from cairn.sync.proof import ProofReason
 from cairn.sync.report import Freshness
-from cairn.sync.status import SnapshotInfo
+from cairn.sync.status import ProposedIndex, SnapshotInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,7 @@ class Source:
     engine_proof: ProofReason | None = None
     working: Mapping[str, str] = field(default_factory=dict)
     overlay: str = ""
+    proposed: ProposedIndex | None = None
 
     @property
     def pages_on(self) -> str:

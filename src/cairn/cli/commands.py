@@ -161,7 +161,9 @@ class _Elsewhere(Surroundings):
         try:
             # A person waits and sees the progress. A folder is indexed for the first time only where the command was
             # typed.
-            policy = replace(policy or AS_IT_IS, create=False, stale_ok=False, rests=False, tell=progress.tell)
+            policy = replace(
+                policy or AS_IT_IS, create=False, stale_ok=False, rests=False, overlay=True, tell=progress.tell
+            )
             patience = Patience(policy.seconds, cancelled=self._cancelled)
             with self._workspace.prepared(target, policy, patience) as session:
                 progress.done()

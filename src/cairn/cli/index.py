@@ -24,6 +24,7 @@ from cairn.source.walk import CAIRNIGNORE, GITIGNORE, walk_to
 from cairn.sync.codebase import open_codebase
 from cairn.sync.pool import extract_all
 from cairn.sync.report import FailedFile, RunOptions, RunReport
+from cairn.sync.status import proposed_index
 from cairn.sync.survey import Survey, survey
 
 # --- `cairn files`: the eligible files, and what is left out and why.
@@ -235,6 +236,12 @@ def run_index(options: argparse.Namespace, output: Output) -> int:
     codebase = open_codebase(options.root, os.environ, shared=shared)
     from cairn.sync import run as engine  # noqa: PLC0415
 
+    command, warnings = options.command, codebase.config.warnings
+    if codebase.proposal is not None and command == "sync" and codebase.config.index.auto_reindex:
+        command = "reindex"
+    proposed = proposed_index(codebase, cairn_home(os.environ)) if command in ("sync", "clear") else None
+    if proposed is not None:
+        warnings = (*warnings, proposed.sentence)
     runs: dict[str, Callable[..., RunReport]] = {
         "index": engine.index,
         "sync": engine.sync,
@@ -248,16 +255,16 @@ def run_index(options: argparse.Namespace, output: Output) -> int:
     )
     progress = output.progress()
     try:
-        report = runs[options.command](codebase, settings, progress.tell)
+        report = runs[command](codebase, settings, progress.tell)
     finally:
         progress.done()
     if options.json:
         from cairn.answer.runs import run_envelope  # noqa: PLC0415
 
-        output.line(run_envelope(options.root, codebase.root.path, report, warnings=codebase.config.warnings).to_json())
+        output.line(run_envelope(options.root, codebase.root.path, report, warnings=warnings).to_json())
         return 0
     output.line(summary(report, options.command))
-    notes(report, codebase.config.warnings, output)
+    notes(report, warnings, output)
     return 0
 
 

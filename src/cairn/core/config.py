@@ -225,8 +225,8 @@ class IndexConfig:
     `include` narrows (empty: everything), `exclude` takes away and wins; neither can bring back what an ignore rule,
     a secret name, the size limit or the border of the root leaves out. `types` are extensions of data files that are
     switched on. `collisions` and `allow_sensitive`, the files that are no secrets whatever their names say, are the
-    user's choice alone, and so is `ask_above`: a folder with more files than that is indexed only when somebody asks
-    for it.
+    user's choice alone, and so are `ask_above` (a folder with more files than that is indexed only when somebody asks
+    for it) and `auto_reindex` (servers take up by themselves what a repository's settings propose).
     """
 
     include: tuple[str, ...] = ()
@@ -237,6 +237,7 @@ class IndexConfig:
     submodules: str = "skip"
     allow_sensitive: tuple[str, ...] = ()
     ask_above: int = limits.AUTO_INDEX_FILES
+    auto_reindex: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +251,7 @@ class LimitConfig:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingConfig:
-    """Who makes the vectors: the bundled model, or a server that the user names. Never the repository's choice.
+    """Who makes the vectors: the bundled model, or a server that the user names. A repository may name one of these.
 
     `url` is the whole address that texts are sent to. The key itself is in no file: `key_env` names the environment
     variable that holds it.
@@ -383,7 +384,7 @@ def load_config(
     return Config(
         index=index,
         limits=replace(LimitConfig(), **lowered),
-        embedding=_embedding(user_file, user.get("embedding", {})),
+        embedding=_embedding(user_file, user.get("embedding", {}), repo.get("embedding", {}).get("model")),
         query=replace(QueryConfig(), **repo.get("query", {})),
         search=replace(SearchConfig(), **user.get("search", {})),
         store=replace(StoreConfig(), **user.get("store", {})),
@@ -397,13 +398,30 @@ def load_config(
     )
 
 
-def _embedding(file: str, given: Mapping[str, Any]) -> EmbeddingConfig:
-    """Return the model that the user asks for; refuses a half-written choice instead of filling it in silently."""
-    if given and "provider" not in given:
+def _embedding(file: str, given: Mapping[str, Any], wanted: str | None) -> EmbeddingConfig:
+    """Return the model that the user asks for, or the one of the user's that the repository names (`wanted`).
+
+    Refuses a half-written choice instead of filling it in silently, and a name that the user's settings do not list.
+    """
+    own = {key: value for key, value in given.items() if key != "models"}
+    if own and "provider" not in own:
         raise ConfigError(file=file, why='[embedding] needs provider = "http" or provider = "bundled"')
+    usual = _model(file, "[embedding]", own)
+    listed = {PROVIDERS[0]: EmbeddingConfig()} | ({usual.model: usual} if usual.model else {})
+    for name, keys in given.get("models", ()):
+        listed[name] = _model(file, f"[embedding.models.{name}]", {"provider": HTTP_PROVIDER, "model": name, **keys})
+    if wanted is None:
+        return usual
+    if wanted not in listed:
+        why = f"[embedding] model names {shown(wanted)}, which your own settings do not list"
+        raise ConfigError(file=REPO_CONFIG_NAME, why=why)
+    return listed[wanted]
+
+
+def _model(file: str, table: str, given: Mapping[str, Any]) -> EmbeddingConfig:
     missing = [key for key in ("url", "model", "dimension") if key not in given]
     if given.get("provider") == HTTP_PROVIDER and missing:
-        raise ConfigError(file=file, why=f'[embedding] with provider = "http" needs {" and ".join(missing)}')
+        raise ConfigError(file=file, why=f'{table} with provider = "http" needs {" and ".join(missing)}')
     return replace(EmbeddingConfig(), **given)
 
 
@@ -550,6 +568,39 @@ _LIMIT_KEYS: Mapping[str, Check | str] = {
     "max_chunks_per_file": at_most(limits.MAX_CHUNKS_PER_FILE),
     "max_bytes_per_batch": at_most(limits.MAX_BYTES_PER_BATCH),
 }
+_MODEL_KEYS: Mapping[str, Check] = {
+    "url": url,
+    "model": model_name,
+    "dimension": from_one_to(limits.MAX_EMBED_DIMENSION),
+    "key_env": variable,
+    "query_prefix": prefix,
+    "document_prefix": prefix,
+    "max_tokens": from_one_to(limits.MAX_EMBED_TOKENS),
+    "batch": from_one_to(limits.MAX_EMBED_BATCH),
+}
+
+
+def models(value: object) -> tuple[tuple[str, Mapping[str, object]], ...]:
+    """Check a table of further models on servers: the name that a repository may give, and the keys of each."""
+    if not isinstance(value, dict) or not all(isinstance(keys, dict) for keys in value.values()):
+        raise Bad("must be a table of models, each written as [embedding.models.NAME]")
+    if len(value) > limits.MAX_CONFIG_MODELS:
+        raise Bad(f"has {len(value)} entries; at most {limits.MAX_CONFIG_MODELS} are allowed")
+    return tuple((str(model_name(name)), _keys_of_model(name, keys)) for name, keys in sorted(value.items()))
+
+
+def _keys_of_model(name: str, keys: Mapping[str, object]) -> Mapping[str, object]:
+    found = {}
+    for key, value in keys.items():
+        if key not in _MODEL_KEYS:
+            raise Bad(f"holds {shown(name)} with a key {shown(key)}; known are {', '.join(sorted(_MODEL_KEYS))}")
+        try:
+            found[key] = _MODEL_KEYS[key](value)
+        except Bad as bad:
+            raise Bad(f"holds {shown(name)}, whose {key} {bad}") from None
+    return found
+
+
 _REPO_ONLY = f"belongs in {REPO_CONFIG_NAME}, so that everyone who indexes the repository gets the same index"
 _USER_ONLY = f"is for each user to decide: set it in your own {USER_CONFIG_NAME}"
 _REPO_KEYS: Tables = {
@@ -560,11 +611,13 @@ _REPO_KEYS: Tables = {
         "untracked": boolean,
         "collisions": _USER_ONLY,
         "ask_above": _USER_ONLY,
+        "auto_reindex": _USER_ONLY,
         "submodules": one_of("skip"),
         "allow_sensitive": _USER_ONLY,
     },
     "limits": _LIMIT_KEYS,
     "query": {"scope": one_of(*SCOPES)},
+    "embedding": {"model": model_name},
 }
 _USER_KEYS: Tables = {
     "index": {
@@ -572,6 +625,7 @@ _USER_KEYS: Tables = {
         "collisions": collisions,
         "allow_sensitive": list_of(path_glob),
         "ask_above": from_one_to(limits.MAX_ASK_ABOVE),
+        "auto_reindex": boolean,
     },
     "search": {"auto_index": boolean, "catchup_reads": one_of(*CATCHUP_READS)},
     "serve": {
@@ -592,15 +646,5 @@ _USER_KEYS: Tables = {
     },
     "engine": {"kind": one_of(*ENGINES), "uri": server, "token_env": variable, "allow_secrets": boolean},
     "limits": _LIMIT_KEYS,
-    "embedding": {
-        "provider": one_of(*PROVIDERS),
-        "url": url,
-        "model": model_name,
-        "dimension": from_one_to(limits.MAX_EMBED_DIMENSION),
-        "key_env": variable,
-        "query_prefix": prefix,
-        "document_prefix": prefix,
-        "max_tokens": from_one_to(limits.MAX_EMBED_TOKENS),
-        "batch": from_one_to(limits.MAX_EMBED_BATCH),
-    },
+    "embedding": {"provider": one_of(*PROVIDERS), **_MODEL_KEYS, "models": models},
 }

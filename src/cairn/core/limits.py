@@ -18,6 +18,7 @@ MAX_LINK_HOPS = 32
 # Repository config and ignore files are hostile input: what exceeds these is refused or cut, never believed.
 MAX_CONFIG_BYTES = 64 * KIB
 MAX_CONFIG_GLOBS = 200
+MAX_CONFIG_MODELS = 20
 MAX_IGNORE_BYTES = 64 * KIB
 MAX_IGNORE_PATTERNS = 10_000
 MAX_PATTERN_BYTES = 1 * KIB

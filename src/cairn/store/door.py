@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
+from math import ceil
 
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
 from cairn.core.limits import LEASE_TTL_MS, MAX_STATE_BYTES, MAX_TREE_BYTES
@@ -39,7 +41,9 @@ from cairn.store.format.side_files import (
     forget_progress,
     last_used,
     load_progress,
+    load_settings,
     save_progress,
+    save_settings,
     touch_used,
 )
 from cairn.store.fs import Fs, Modes, remove_tree, replace_file, store_trouble
@@ -94,6 +98,15 @@ class WriterInfo:
     released: bool = False
     silent_seconds: float = 0.0
     term_seconds: float = LEASE_TTL_MS / 1_000
+
+    @property
+    def seconds_left(self) -> int | None:
+        """About how long the run still takes, by how long it took for what is done; None while nothing says so."""
+        told = self.progress
+        if told is None or not told.done or not told.total:
+            return None
+        began, now = (datetime.fromisoformat(when).timestamp() for when in (self.started_at, told.updated_at))
+        return ceil((now - began) * (told.total - told.done) / told.done) if now > began else None
 
     @property
     def is_silent(self) -> bool:
@@ -325,6 +338,23 @@ class Notes:
     def forget_progress(self) -> None:
         """Remove the saved progress, because the run is over."""
         forget_progress(self._fs)
+
+    @property
+    def was_published(self) -> bool:
+        """Whether a snapshot was ever published here, whole or not, with or without files."""
+        try:
+            self._fs.stat(POINTER)
+        except FileNotFoundError:
+            return is_created(self._fs) and next(published(self._fs, read_claims(self._fs), []), None) is not None
+        return True
+
+    def settings(self) -> bytes:
+        """Return the settings file of the repository that the rows follow; empty when there was none, or no note."""
+        return load_settings(self._fs)
+
+    def keep_settings(self, data: bytes) -> None:
+        """Save the settings file of the repository that the rows follow; errors of the disk are ignored."""
+        save_settings(self._fs, data)
 
     def tree(self) -> bytes:
         """Return the listing of the tree that was saved last."""

@@ -2,34 +2,62 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from cairn.core.config import REPO_CONFIG_NAME, Config, cairn_home, load_config, read_user_config, user_config_path
-from cairn.core.fingerprint import EmbeddingIdentity, IndexFingerprint, IndexParts, index_fingerprint
+from cairn.core.fingerprint import (
+    EmbeddingIdentity,
+    IndexFingerprint,
+    IndexParts,
+    explain_mismatch,
+    index_fingerprint,
+)
 from cairn.core.limits import MAX_CONFIG_BYTES
 from cairn.core.tokens import TOKENIZER_VERSION
 from cairn.core.types import Root
 from cairn.embedding.choose import identity_of
-from cairn.errors import ConfigUnreadable
+from cairn.errors import ConfigError, ConfigUnreadable, StoreError, StoreUnreadable
 from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.programs import bar_programs_of
 from cairn.source.root import find_root, store_id
-from cairn.store import Disk, Home
+from cairn.store import Disk, Home, Store
 from cairn.syntax.identity import CHUNKER_VERSION, EXTRACTOR_VERSION
 from cairn.syntax.languages import identities
 
 
+class Proposal(NamedTuple):
+    """The settings that a repository asks for while its index still follows others, and the fields that differ."""
+
+    config: Config
+    tracked: frozenset[bytes] | None
+    file: bytes
+    differs: tuple[str, ...]
+
+
 class Codebase(NamedTuple):
-    """A root with its settings; `tracked` holds git's files only when untracked files are to be left out, else None."""
+    """A root with the settings in force: those of its index, where the repository has since asked for others.
+
+    `tracked` holds git's files only when untracked files are to be left out, else None. `file` is the settings file of
+    the repository that the rows of the index follow, `proposal` what it asks for now and nobody has taken up yet.
+    """
 
     root: Root
     config: Config
     tracked: frozenset[bytes] | None
+    file: bytes = b""
+    proposal: Proposal | None = None
+
+    @property
+    def proposed(self) -> Codebase:
+        """The codebase with the settings that the repository asks for: what an explicit run makes an index of."""
+        found = self.proposal
+        return self if found is None else Codebase(self.root, found.config, found.tracked, found.file)
 
 
 def open_codebase(
@@ -51,18 +79,69 @@ def codebase_at(root: Root, environ: Mapping[str, str], *, shared: bool = False,
         shared = Home(home).shared
     user = read_user_config(environ)
     with Tree(root) as tree:
-        config = load_config(
-            _repository_config(tree),
-            user.data,
-            user_file=user_config_path(environ),
-            user_alone=user.alone,
-            shared=shared,
-        )
+        data = _repository_config(tree)
+    own = user_config_path(environ)
+
+    def settings(file: bytes | None) -> Config:
+        return load_config(file, user.data, user_file=own, user_alone=user.alone, shared=shared)
+
     root = replace(root, of_group=shared)
+    config = settings(data)
+    wanted = Codebase(root, config, _tracked(root, config, asked=with_tracked), data or b"")
+    return _in_force(wanted, home, settings, with_tracked=with_tracked)
+
+
+def _tracked(root: Root, config: Config, *, asked: bool) -> frozenset[bytes] | None:
     # Without git no file is tracked, so `untracked = false` would empty the index: the setting is ignored there.
-    wanted = with_tracked and root.is_git and not config.index.untracked
-    tracked = Git(root).tracked() if wanted else None
-    return Codebase(root, config, tracked)
+    return Git(root).tracked() if asked and root.is_git and not config.index.untracked else None
+
+
+def _in_force(wanted: Codebase, home: str, settings: Callable[[bytes], Config], *, with_tracked: bool) -> Codebase:
+    """Return the codebase with the settings that its index follows, until somebody makes one by those wanted now.
+
+    That is so only where the repository's file alone makes the difference: with what it said when the index was made
+    and the user's own settings of today, just this index is the right one. What decides which files are in, and how
+    answers are ranked, is always what is wanted now.
+    """
+    place = place_of(wanted, home)
+    # Ids of snapshots are in order of time.
+    found: list[tuple[str, Codebase]] = []
+    if place.was_published:
+        return wanted
+    try:
+        siblings = sibling_stores(place)
+    except OSError as problem:
+        raise Store.trouble(place.path, problem) from None
+    for below in siblings:
+        # Unreadable: of a later version, or damaged, or what it follows is no settings any more.
+        with contextlib.suppress(FileNotFoundError, StoreUnreadable, ConfigError), Home(home).disk(below) as disk:
+            manifest = Store(disk).newest()
+            if manifest is not None and manifest.completion is not None:
+                file = Store(disk).notes.settings()
+                before = _as_before(wanted, file, settings(file), with_tracked=with_tracked)
+                at = place_of(before, home)
+                if at.store_id == os.path.basename(below):
+                    differs = tuple(one.name for one in explain_mismatch(at.fingerprint, place.fingerprint))
+                    asks = Proposal(wanted.config, wanted.tracked, wanted.file, differs)
+                    found.append((manifest.snapshot_id, before._replace(proposal=asks)))
+    return max(found, key=lambda one: one[0], default=("", wanted))[1]
+
+
+def _as_before(wanted: Codebase, file: bytes, then: Config, *, with_tracked: bool) -> Codebase:
+    """Return the codebase with what decides the meaning of rows from `then`, and all else, the model too, as wanted."""
+    now = wanted.config
+    config = replace(
+        now,
+        index=replace(
+            now.index, types=then.index.types, untracked=then.index.untracked, submodules=then.index.submodules
+        ),
+        limits=replace(
+            now.limits,
+            max_file_bytes=then.limits.max_file_bytes,
+            max_chunks_per_file=then.limits.max_chunks_per_file,
+        ),
+    )
+    return Codebase(wanted.root, config, _tracked(wanted.root, config, asked=with_tracked), file)
 
 
 def _repository_config(tree: Tree) -> bytes | None:
@@ -83,6 +162,11 @@ def _repository_config(tree: Tree) -> bytes | None:
 # --- The place of a store: its name follows from the root and from everything that gives its rows their meaning.
 
 
+# The places that were seen to hold an index, by this process: the last ones.
+_PUBLISHED: dict[str, bool] = {}
+_MOST_REMEMBERED = 1_000
+
+
 class StorePlace(NamedTuple):
     """The place of a codebase's store, whether or not the store exists, and what the store is named after."""
 
@@ -99,6 +183,31 @@ class StorePlace(NamedTuple):
     @property
     def _below(self) -> str:
         return f"data/{self.store_id}"
+
+    @property
+    def was_published(self) -> bool:
+        """Whether an index was ever published here; raises a store error where that can be neither read nor remembered.
+
+        What is published stays so. A disk that fails says nothing about it, and must not look like other settings.
+        """
+        try:
+            disk = self.disk()
+            if disk is None:
+                return False
+            with disk:
+                found = Store(disk).notes.was_published
+        except StoreUnreadable:
+            return True
+        except (StoreError, OSError) as problem:
+            if self.path in _PUBLISHED:
+                return True
+            raise (Store.trouble(self.path, problem) if isinstance(problem, OSError) else problem) from None
+        if found:
+            _PUBLISHED.pop(self.path, None)
+            _PUBLISHED[self.path] = True
+            while len(_PUBLISHED) > _MOST_REMEMBERED:
+                del _PUBLISHED[next(iter(_PUBLISHED))]
+        return found
 
     def disk(self) -> Disk | None:
         """Open the store's disk; None when there is no store yet."""
@@ -127,6 +236,18 @@ def place_of(codebase: Codebase, home: str, embedding: EmbeddingIdentity | None 
     )
     fingerprint = index_fingerprint(codebase.config, parts)
     return StorePlace(home, store_id(codebase.root, fingerprint.digest), fingerprint, codebase.root.path)
+
+
+def sibling_stores(place: StorePlace) -> list[str]:
+    """Return the other stores of this root, by their paths below home; a store's name ends in its fingerprint."""
+    prefix = place.store_id.rpartition("__")[0] + "__"
+    data, own = os.path.split(os.path.relpath(place.path, place.home))
+    try:
+        with Home(place.home).disk(data) as folder:
+            names = folder.list_folder("")
+    except FileNotFoundError:
+        return []
+    return [f"{data}/{name}" for name in names if name.startswith(prefix) and name != own]
 
 
 def model_of(fields: tuple[tuple[str, str], ...]) -> str | None:

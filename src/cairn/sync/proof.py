@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from cairn.core.fingerprint import IndexFingerprint, explain_mismatch
+from cairn.core.fingerprint import FieldDifference, IndexFingerprint, explain_mismatch
 from cairn.errors import Incompatible, NoValidSnapshot, SharedMismatch, StoreError, StoreUnreadable
 from cairn.source.root import printable
 from cairn.store import Disk, Fs, Home, Manifest, SnapshotView, Store
-from cairn.sync.codebase import StorePlace, model_of
+from cairn.sync.codebase import StorePlace, model_of, sibling_stores
 
 TYPE_CHECKING = False
+
+
+Differences = tuple[FieldDifference, ...]
 
 
 class Examined(NamedTuple):
@@ -106,25 +109,23 @@ def same_place(marked: str, root: str) -> bool:
 # --- other stores of the same root ------------------------------------------------------------------------------------
 
 
-def sibling_stores(place: StorePlace) -> list[str]:
-    """Return the other stores of this root, by their paths below home; a store's name ends in its fingerprint."""
-    prefix = place.store_id.rpartition("__")[0] + "__"
-    data, own = os.path.split(os.path.relpath(place.path, place.home))
-    try:
-        with Home(place.home).disk(data) as folder:
-            names = folder.list_folder("")
-    except FileNotFoundError:
-        return []
-    return [f"{data}/{name}" for name in names if name.startswith(prefix) and name != own]
-
-
 def differing(place: StorePlace) -> tuple[str, ...]:
     """Return the fields in which the newest other index of this root differs; empty when there is none."""
-    found: list[tuple[str, tuple[str, ...]]] = []
+    return tuple(field.name for field in _of_the_newest(place))
+
+
+def _of_the_newest(place: StorePlace) -> Differences:
+    found: list[tuple[str, Differences]] = []
     for below in sibling_stores(place):
         with suppress(FileNotFoundError), Home(place.home).disk(below) as disk:
             found += _difference(disk, place.fingerprint)
-    return max(found, default=("", ()))[1]
+    return max(found, key=lambda one: one[0], default=("", ()))[1]
+
+
+def chosen_otherwise(place: StorePlace) -> tuple[str, ...]:
+    """Return the fields of `differing` when one of them was somebody's choice; empty when an upgrade explains all."""
+    found = _of_the_newest(place)
+    return tuple(field.name for field in found) if not all(field.ours for field in found) else ()
 
 
 class OtherModel(NamedTuple):
@@ -158,29 +159,29 @@ def _is_complete(disk: Disk | None) -> bool:
         return newest is not None and newest.completion is not None
 
 
-def _difference(disk: Disk, wanted: IndexFingerprint) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _difference(disk: Disk, wanted: IndexFingerprint) -> Iterator[tuple[str, Differences]]:
     """Yield when the newest snapshot of another store was made, and the fields in which it differs."""
     try:
         manifest = Store(disk).newest()
     except Incompatible:
         # A later version of Cairn wrote this index: it exists, and this version cannot read it.
-        yield "", ("schemaVersion",)
+        yield "", (FieldDifference("schemaVersion", None, None, ours=True),)
         return
     if manifest is not None and manifest.completion is not None:
-        yield manifest.created_at, _of_its_languages(disk, differences(manifest, wanted))
+        yield manifest.created_at, _of_its_languages(disk, _fields(manifest, wanted))
 
 
-def _of_its_languages(disk: Disk, differs: tuple[str, ...]) -> tuple[str, ...]:
+def _of_its_languages(disk: Disk, differs: Differences) -> Differences:
     """Return the differences, without the grammars of languages of which the index holds no file."""
-    if not any(name.startswith(_GRAMMAR) for name in differs):
+    if not any(field.name.startswith(_GRAMMAR) for field in differs):
         return differs
     with suppress(OSError, StoreError, StoreUnreadable):
         view = Store(disk).view()
         if view is not None:
             with view:
                 here = {f"{_GRAMMAR}{record.language}" for record in view.records().values()}
-            kept = tuple(name for name in differs if not name.startswith(_GRAMMAR) or name in here)
-            return kept or (_OTHER_GRAMMARS,)
+            kept = tuple(one for one in differs if not one.name.startswith(_GRAMMAR) or one.name in here)
+            return kept or (FieldDifference(_OTHER_GRAMMARS, None, None, ours=True),)
     return differs
 
 
@@ -190,8 +191,11 @@ _OTHER_GRAMMARS = "grammars of languages that it holds no file of"
 
 def differences(manifest: Manifest, wanted: IndexFingerprint) -> tuple[str, ...]:
     """Return the names of the fields in which a snapshot's fingerprint differs from the wanted one."""
-    before = IndexFingerprint(manifest.config_fields, manifest.config_fingerprint)
-    return tuple(field.name for field in explain_mismatch(before, wanted))
+    return tuple(field.name for field in _fields(manifest, wanted))
+
+
+def _fields(manifest: Manifest, wanted: IndexFingerprint) -> Differences:
+    return explain_mismatch(IndexFingerprint(manifest.config_fields, manifest.config_fingerprint), wanted)
 
 
 class ProofOutcome(StrEnum):

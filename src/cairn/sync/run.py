@@ -14,13 +14,13 @@ from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.core.progress import Phase, Progress, Tell
 from cairn.core.types import SkipReason
 from cairn.embedding.choose import choose
-from cairn.errors import NotIndexed, RootNotUtf8
+from cairn.errors import NotIndexed, RequiresReindex, RootNotUtf8
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.store import Disk, Draft, Home, Manifest, RunKind, Store, Tracked
 from cairn.sync.codebase import Codebase, StorePlace, place_of
 from cairn.sync.memory import is_unchanged, load_memory
-from cairn.sync.proof import ProofReason, examine, judge, refuse_second, told_to_group
+from cairn.sync.proof import ProofReason, chosen_otherwise, examine, judge, refuse_second, told_to_group
 from cairn.sync.remote.copy import attachment, keep_copy
 from cairn.sync.report import Changes, RunOptions, RunReport
 from cairn.sync.room import freeing, truthful
@@ -39,8 +39,9 @@ STALE_LOCAL = (
 
 
 def index(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
-    """Create the index; an index that is proven is left as it is, and nothing is written."""
+    """Create the index that the settings ask for; one that is proven is left as it is, and nothing is written."""
     began = clock.monotonic()
+    codebase = codebase.proposed
     with _store(codebase, options) as (place, disk):
         proven, warnings = _proven(disk, place)
         if proven is not None:
@@ -51,7 +52,10 @@ def index(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock =
 
 
 def sync(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
-    """Catch up with the tree, or create the index the first time; raises `NotIndexed` when it was cleared."""
+    """Catch up with the tree, or create the index the first time.
+
+    Raises `NotIndexed` when it was cleared, and `RequiresReindex` when there is one by settings that somebody changed.
+    """
     began = clock.monotonic()
     with _store(codebase, options) as (place, disk):
         tell(Progress(Phase.WALKING))
@@ -71,6 +75,9 @@ def sync(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = 
         if _is_cleared(newest, place):
             # The user emptied this index on purpose: only an explicit index or reindex fills it again.
             raise NotIndexed(path=codebase.root.path, why="it was cleared")
+        if newest is None and (differs := chosen_otherwise(place)):
+            # An index by other settings is for somebody to replace, and a sync is done unasked.
+            raise RequiresReindex(path=codebase.root.path, differs=", ".join(differs))
         # A snapshot that is not proven for this root is nothing to build on.
         kind = RunKind.SYNC if newest is not None and judge(newest, place).is_valid else RunKind.CREATE
         report = _catch_up(disk, codebase, place, options, tell, kind, clock)
@@ -78,7 +85,11 @@ def sync(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = 
 
 
 def reindex(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
-    """Build the whole index anew beside the old one, which stays published until the new one is."""
+    """Build the whole index anew beside the old one, which stays published until the new one is.
+
+    This is how settings that a repository proposes are taken up.
+    """
+    codebase = codebase.proposed
     with _store(codebase, options) as (place, disk):
         return _catch_up(disk, codebase, place, options, tell, RunKind.REINDEX, clock)
 
@@ -142,6 +153,7 @@ def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[StorePlace
         Home(place.home).reserve.keep()
         try:
             yield place, disk
+            Store(disk).notes.keep_settings(codebase.file)
         except OSError as problem:
             raise Store.trouble(place.path, problem) from problem
 

@@ -7,17 +7,18 @@ about itself: a killed run would block everyone for ever.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
+from cairn.core.config import REPO_CONFIG_NAME
 from cairn.core.text import lasting
 from cairn.core.types import SkipReason
-from cairn.errors import NoValidSnapshot, StoreCorrupt
+from cairn.errors import NoValidSnapshot, StoreCorrupt, StoreError
 from cairn.source.mounts import unheard_sentence
 from cairn.store import Disk, Fs, Home, Manifest, RunKind, SnapshotView, Store, Tracked, WriterInfo
-from cairn.sync.codebase import Codebase, StorePlace, model_of, place_of
+from cairn.sync.codebase import Codebase, StorePlace, model_of, place_of, sibling_stores
 from cairn.sync.inventory import DiskUse, cache_size, disk_use, free_space
 from cairn.sync.proof import (
     PROVEN,
@@ -27,7 +28,6 @@ from cairn.sync.proof import (
     ProofOutcome,
     differing,
     examine,
-    sibling_stores,
     told_to_group,
 )
 from cairn.sync.room import truthful
@@ -139,6 +139,41 @@ def _nothing(place: StorePlace) -> Standing:
     return Standing(State.NOT_INDEXED, failed=known.failed, stale=known.claims_index, tracked=known)
 
 
+@dataclass(frozen=True, slots=True)
+class ProposedIndex:
+    """An index that a repository's settings ask for and nobody has made: in which fields it differs from the one there.
+
+    `writer` is the run that makes it, if one is at work.
+    """
+
+    root: str
+    differs: tuple[str, ...]
+    writer: WriterInfo | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What to know of it: one line for everybody."""
+        shown = ", ".join(self.differs[:_MOST_FIELDS])
+        until = "until that is made" if self.writer is not None else "until somebody runs `cairn reindex`"
+        return (
+            f"{REPO_CONFIG_NAME} asks for another index (it differs in {shown}); the one from before answers {until}."
+        )
+
+
+def proposed_index(codebase: Codebase, home: str, clock: Clock = SYSTEM_CLOCK) -> ProposedIndex | None:
+    """Return the index that the repository's settings ask for, while another one is in force; else None."""
+    if codebase.proposal is None:
+        return None
+    writer = None
+    with suppress(OSError, StoreError), open_store(place_of(codebase.proposed, home)) as disk:
+        holder = None if disk is None else Store(disk).holder(SYSTEM_PROCESSES, clock)
+        writer = holder if holder is not None and holder.alive else None
+    return ProposedIndex(codebase.root.path, codebase.proposal.differs, writer)
+
+
+_MOST_FIELDS = 5
+
+
 class State(StrEnum):
     """Where a store stands. `indexing`: a live run has no older snapshot to answer from, or was told to distrust it.
 
@@ -206,10 +241,12 @@ def look(
             writer = _last_writer(disk, processes, clock)
             warnings = (*status.warnings, *filter(None, [silence_sentence(writer)]))
             status = replace(status, state=standing.state, siblings=siblings, writer=writer, warnings=warnings)
-    warnings = (*status.warnings, *filter(None, [unheard_sentence(place.root)]))
+    proposed = proposed_index(codebase, home, clock)
+    said = [unheard_sentence(place.root), None if proposed is None else proposed.sentence]
     return replace(
         status,
-        warnings=warnings,
+        proposed=proposed,
+        warnings=(*status.warnings, *filter(None, said)),
         proof=standing.proof,
         differs=standing.differs,
         failed=standing.failed,
@@ -377,3 +414,4 @@ class StoreStatus:
     strict: bool = False
     tracked: Tracked | None = None
     probe_failed: bool = False
+    proposed: ProposedIndex | None = None

@@ -92,7 +92,7 @@ def _refused(workspace: Workspace, target: Target) -> Envelope | None:
     writer = run.writer if run is not None else status.writer
     if writer is None or not writer.alive:
         return None
-    if run.is_starting if run is not None else writer.kind in (Action.CREATE, Action.REINDEX):
+    if (run.is_starting or run.is_beside) if run is not None else writer.kind in (Action.CREATE, Action.REINDEX):
         return _standing(workspace, target)
     return _busy(workspace, target, StoreBusy(kind=writer.kind, pid=writer.pid))
 

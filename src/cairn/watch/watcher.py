@@ -24,13 +24,13 @@ from cairn.ask.workspace import Workspace
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.limits import MAX_WATCHED_ROOTS, WATCH_POLL_SECONDS, WATCH_RECONCILE_SECONDS
 from cairn.core.types import Root
-from cairn.errors import CairnError, NotIndexed, RootNotFound, StoreBusy, WatchFailed
+from cairn.errors import CairnError, Cancelled, NotIndexed, RootNotFound, StoreBusy, WatchFailed
 from cairn.source.beneath import Tree
 from cairn.source.linked import Linked, linked_files, touched
 from cairn.source.mounts import unheard
 from cairn.source.walk import walk, walk_to
 from cairn.source.watch import Watch, watch_tree
-from cairn.sync.codebase import Codebase, open_codebase
+from cairn.sync.codebase import Codebase, Proposal, open_codebase
 from cairn.sync.report import Gap, RunReport
 from cairn.sync.scope import Seen
 from cairn.sync.status import State, look
@@ -79,6 +79,8 @@ class _WatchedRoot:
         self.caught_up = threading.Event()
         self.reconcile_at = clock.monotonic() + WATCH_RECONCILE_SECONDS
         self.took_seconds = 0.0
+        # What the repository's settings propose and was taken up unasked, well or not: each only once.
+        self.taken_up: Proposal | None = None
         self._watching = watching
         # What the step before a search asks.
         self.hear, self.take, self.put_back = self._hear, self.pending.take, self.pending.put_back
@@ -365,6 +367,9 @@ class Watching:
         return found
 
     def _start(self, found: _WatchedRoot) -> None:
+        if self._workspace.runs.active(found.pending.root) is not None:
+            found.pending.wait(_AGAIN_SECONDS)
+            return
         try:
             codebase = open_codebase(found.pending.root, self._workspace.pool.environ)
         except RootNotFound:
@@ -375,9 +380,26 @@ class Watching:
             # Its settings cannot be read: that may pass.
             found.put_back(frozenset())
             return
+        if codebase.config.index.auto_reindex and codebase.proposal not in (None, found.taken_up):
+            self._take_up(found, codebase)
+            return
         gentle = found.beginning is Beginning.RECENT and not found.caught_up.is_set()
         if self._workspace.freshener.start(codebase, found, gentle=gentle) is None:
             found.pending.wait(_AGAIN_SECONDS)
+
+    def _take_up(self, found: _WatchedRoot, codebase: Codebase) -> None:
+        """Make the index that the repository's settings propose beside the one in force, as the user has allowed."""
+
+        def told(run: Run) -> None:
+            self._told(run)
+            # Everything is compared with whichever index is in force then.
+            found.pending.want_all()
+            self._loop.wake()
+
+        with contextlib.suppress(StoreBusy, Cancelled):
+            self._workspace.runs.start(Action.REINDEX, codebase, gentle=True, then=told)
+            found.taken_up = codebase.proposal
+        found.pending.wait(_AGAIN_SECONDS)
 
     def ended(self, found: _WatchedRoot, run: Run, hinted: Hinted) -> None:
         """A run of this root is over; from now on, however it went, only what is told is compared."""
@@ -393,6 +415,9 @@ class Watching:
                     found.took_seconds = self._clock.monotonic() - run.began
             if hinted is None:
                 self._cover(found)
+            if run.codebase.config.index.auto_reindex and run.codebase.proposal not in (None, found.taken_up):
+                # Somebody's question has taken what was told of the settings.
+                found.pending.want_all()
             self._workspace.freshener.unwatch(root)
             with self._lock:
                 if self._roots.get(root) is found and found.pending.watch is not None:

@@ -11,7 +11,8 @@ locks/                              writer_lease.json, lease_guard.lock, lease.f
                                     lease_seen.K.json for each clock on which somebody waits for a lease
 quarantine/RUN/                     what a repair put aside, at the path that it had
 sharing.json                        only in the store of a group, and says so
-index_state.json, digests.json, tree.bin, last_used, progress.json      side files: each can be thrown away
+index_state.json, digests.json, tree.bin, last_used, progress.json,
+settings.toml                                                           side files: each can be thrown away
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ DIGESTS = "digests.json"
 TREE = "tree.bin"
 LAST_USED = "last_used"
 PROGRESS = "progress.json"
-SIDE_FILES = (INDEX_STATE, DIGESTS, TREE, LAST_USED, PROGRESS)
+SETTINGS = "settings.toml"
+SIDE_FILES = (INDEX_STATE, DIGESTS, TREE, LAST_USED, PROGRESS, SETTINGS)
 
 SNAPSHOTS, SEGMENTS, GENERATIONS, STAGING, LOCKS = FOLDERS = "snapshots", "segments", "generations", "staging", "locks"
 LEASE_LOCK, READERS_LOCK, COMPACT_LOCK = "locks/lease.flock", "locks/readers.lock", "locks/compact.flock"

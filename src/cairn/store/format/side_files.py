@@ -1,4 +1,4 @@
-"""Write and read three side files of a store: `index_state.json`, `progress.json` and `last_used`.
+"""Write and read four side files of a store: `index_state.json`, `progress.json`, `last_used` and `settings.toml`.
 
 Each can be thrown away and made again. The index state says nothing that the active manifest does not say. Its unknown
 fields are ignored (the digest covers them): a later writer may add what an older reader can do without.
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from cairn.core.clock import Clock, rfc3339
-from cairn.core.limits import LAST_USED_SECONDS, MAX_STATE_BYTES
+from cairn.core.limits import LAST_USED_SECONDS, MAX_CONFIG_BYTES, MAX_STATE_BYTES
 from cairn.errors import StoreUnreadable
 from cairn.store.format.document import (
     INDEX_STATE,
@@ -25,7 +25,15 @@ from cairn.store.format.document import (
     seal,
     unseal,
 )
-from cairn.store.format.layout import LAST_USED, PROGRESS, RANDOM_BYTES, is_snapshot_id, snapshot_id, temp_path
+from cairn.store.format.layout import (
+    LAST_USED,
+    PROGRESS,
+    RANDOM_BYTES,
+    SETTINGS,
+    is_snapshot_id,
+    snapshot_id,
+    temp_path,
+)
 from cairn.store.format.manifest import GitState, Manifest
 from cairn.store.format.tombstones import is_path_key
 from cairn.store.fs import Fs, read_whole, remove_file, replace_file
@@ -117,6 +125,27 @@ def touch_used(fs: Fs, clock: Clock) -> None:
         # is killed here.
         temp = temp_path(LAST_USED, snapshot_id(now, secrets.token_bytes(RANDOM_BYTES)))
         replace_file(fs, LAST_USED, temp, f"{rfc3339(now)}\n".encode(), safe=False)
+
+
+# --- settings.toml: what the repository asked for when the index was made, so that a later wish is known as one ------
+
+
+def load_settings(fs: Fs) -> bytes:
+    """Return the settings file of the repository that the rows follow; empty without one, or when it is not known."""
+    try:
+        return fs.read(SETTINGS, MAX_CONFIG_BYTES)
+    except OSError:
+        return b""
+
+
+def save_settings(fs: Fs, data: bytes) -> None:
+    """Save these bytes unless they are there already; errors are ignored."""
+    if data == load_settings(fs):
+        return
+    with contextlib.suppress(OSError):
+        # As above: no run has this name.
+        temp = temp_path(SETTINGS, snapshot_id(0, secrets.token_bytes(RANDOM_BYTES)))
+        replace_file(fs, SETTINGS, temp, data, safe=False)
 
 
 OK, DEGRADED = "ok", "degraded"
