@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
 from cairn.core.tokens import terms_of
 from cairn.core.types import Reference
 from cairn.engine.local import LocalEngine
@@ -170,8 +168,7 @@ def files_with(words: LocalEngine, name: str) -> set[str] | None:
         return None
     held: set[int] | None = None
     for match in words.matches(sorted(known)):
-        rows = [each.rows for each in match.values()]
-        files = set(words.file_of_row[np.concatenate(rows)].tolist()) if rows else set()
+        files = {file for each in match.values() for file in words.file_of_row[each.rows].tolist()}
         held = files if held is None else held & files
     return {words.paths[file] for file in held or ()}
 
