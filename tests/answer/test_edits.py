@@ -17,7 +17,8 @@ from cairn.errors import NotFound
 from cairn.semantic.ambiguity import Ambiguity, AmbiguitySource, MeaningCandidate
 from cairn.semantic.editing import Decision, EditReach, GateFile, MutationGate, Verdict, Witness
 from cairn.semantic.model import FULL, Certainty, FactFreshness, FileState, Job, JobStatus
-from cairn.semantic.rename import FileEdit, RenamePlan
+from cairn.semantic.patch import Replacement
+from cairn.semantic.plan import FileEdit, RenamePlan
 from cairn.sync.status import State
 from tests.answer.test_envelope import valid
 from tests.answer.test_runs import WRITER
@@ -58,8 +59,14 @@ DIRTY = GateFile(
     witness=Witness(("It has changed since it was indexed.",), "Job 7 waits and will refresh it.", JOB),
 )
 OUTSIDE = replace(DIRTY, path="c.txt", context=None, reach=EditReach.NONE, witness=Witness((), "No context holds it."))
+EDITED = FileEdit("a.py", "0" * 64, (Replacement(1, 0, 4, b"read"), Replacement(2, 0, 4, b"read")))
 PLAN = RenamePlan(
-    "load", "read", MutationGate((CLEAN,)), (FileEdit("a.py", 2),), b"--- a/a.py\n+++ b/a.py\n", mentions=("n.py",)
+    "load",
+    "read",
+    MutationGate((CLEAN,)),
+    (EDITED,),
+    b"--- a/a.py\n+++ b/a.py\n",
+    mentions=("n.py",),
 )
 BLOCKED = replace(PLAN, gate=MutationGate((CLEAN, DIRTY)), patch=b"", questions=(UNKNOWN,), open=(UNKNOWN,))
 EXAMPLES = {

@@ -17,7 +17,7 @@ from cairn.semantic import jobs
 from cairn.semantic.ambiguity import AmbiguitySource
 from cairn.semantic.editing import ACCEPT, Decision, EditReach, MutationGate, Verdict
 from cairn.semantic.model import FULL, Certainty, FactFreshness
-from cairn.semantic.rename import RenamePlan
+from cairn.semantic.plan import RenamePlan
 from tests.answer.test_envelope import valid
 from tests.conformance import conforms
 from tests.semantic.worlds import TREE, World

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from cairn.core.types import Shorthand
 from cairn.errors import UsageError
-from cairn.semantic.ambiguity import MOST_OF_A_KIND, AmbiguitySource
+from cairn.semantic.ambiguity import MOST_OF_A_KIND, SENTENCES, AmbiguitySource
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.editing import FileStateService, Verdict
 from cairn.semantic.model import Family
-from cairn.semantic.rename import RenamePlan, Replacement, checked_name, file_patch, plan_rename
+from cairn.semantic.patch import Replacement, file_patch
+from cairn.semantic.plan import RenamePlan
+from cairn.semantic.rename import checked_name, plan_rename
 from cairn.syntax.occurrences import places_of_name
 from tests.conformance import conforms
 from tests.semantic.small_indexer import Memory, refresh
@@ -163,6 +165,16 @@ def test_an_alias_stays_and_what_it_stands_for_is_renamed(database: SemanticData
     )
     assert b"+from lib import welcome as hi" in plan.patch
     assert b"-hi()" not in plan.patch
+    assert plan.against == ()
+    hashes = {path: file.content_hash for path in TREE if (file := Memory(TREE).now(path))}
+    assert {one.path: one.content_hash for one in plan.edits} == hashes
+
+
+def test_what_stands_against_a_plan_is_a_list_of_places_with_reasons(database: SemanticDatabase) -> None:
+    tree = TREE | {"app.py": TREE["app.py"] + b"def f(o):\n    o.greet\n"}
+    refresh(database, Memory(tree))
+    (one,) = planned(database, memory=Memory(tree)).against
+    assert one == ("app.py", 5, SENTENCES[AmbiguitySource.UNRESOLVED_USE])
 
 
 def test_comments_and_texts_with_the_name_stay_and_are_counted(database: SemanticDatabase) -> None:

@@ -16,7 +16,7 @@ from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.core.text import plain
 from cairn.semantic.ambiguity import SENTENCES, Ambiguity
 from cairn.semantic.editing import Decision, GateFile, MutationGate, Verdict
-from cairn.semantic.rename import RenamePlan
+from cairn.semantic.plan import RenamePlan
 
 CONTEXTS = "cairn.contexts/1"
 _MOST_HOLES = 100

@@ -39,7 +39,8 @@ from cairn.semantic.editing import (
     verdict_of,
 )
 from cairn.semantic.model import Certainty, FactFreshness, FileState, family_of
-from cairn.semantic.rename import RenamePlan, checked_name, plan_rename
+from cairn.semantic.plan import RenamePlan
+from cairn.semantic.rename import checked_name, plan_rename
 from cairn.semantic.state import state_of
 from cairn.source.beneath import Tree
 from cairn.source.fresh import DiskState, disk_state, spellings

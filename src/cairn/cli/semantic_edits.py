@@ -25,7 +25,7 @@ from cairn.core.limits import MAX_ENVELOPE_BYTES
 from cairn.core.text import plain
 from cairn.semantic.ambiguity import SENTENCES, Ambiguity
 from cairn.semantic.editing import ACCEPT, Decision, GateFile, MutationGate, Verdict
-from cairn.semantic.rename import RenamePlan
+from cairn.semantic.plan import RenamePlan
 
 # --- `cairn semantic decide SIGNATURE CHOICE…`: keep a decision about an ambiguity.
 

@@ -236,6 +236,11 @@ class FileStateService:
             self._ambiguous[path] = ambiguities(evidence) if evidence is not None else ()
         return self._ambiguous[path]
 
+    def hash_of(self, path: str) -> str:
+        """Return the hash of a file in the snapshot; empty when the snapshot does not hold it."""
+        is_now = self._pinned.now(path)
+        return is_now.content_hash if is_now else ""
+
     def evidence(self, path: str) -> AmbiguityEvidence | None:
         """Return what the detectors need to know of a file; None when no indexer or no parser understands it."""
         family, syntax = family_of(path), self.facts.syntax(path)
@@ -253,9 +258,7 @@ class FileStateService:
     def inputs(self, one: Ambiguity) -> Inputs:
         """Return the inputs of a decision about an ambiguity, with the hash of every file that may be meant."""
         paths = sorted({one.path, *(candidate.path for candidate in one.candidates)})
-        now = {path: self._pinned.now(path) for path in paths}
-        hashes = tuple((path, is_now.content_hash if is_now else "") for path, is_now in now.items())
-        return Inputs(one.signature, self._head, hashes)
+        return Inputs(one.signature, self._head, tuple((path, self.hash_of(path)) for path in paths))
 
     def decided(self, one: Ambiguity) -> Decision | None:
         """Return the decision that somebody made about exactly this ambiguity; None when there is none."""

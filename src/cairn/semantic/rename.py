@@ -8,153 +8,19 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 from cairn.core.tokens import whole_name
 from cairn.core.types import NamePlace, Shorthand
 from cairn.errors import UsageError
 from cairn.semantic.ambiguity import Ambiguity, AmbiguitySource, MeaningCandidate
-from cairn.semantic.editing import ACCEPT, Decision, FileStateService, MutationGate, Verdict
+from cairn.semantic.editing import ACCEPT, FileStateService, Verdict
 from cairn.semantic.model import FactFreshness, Family, Occurrence, OccurrenceRole
+from cairn.semantic.patch import EditRule, Replacement, file_patch
 from cairn.semantic.places import spot
-
-# --- patches ----------------------------------------------------------------------------------------------------------
-
-
-_AROUND = 3
-_NO_NEWLINE = b"\\ No newline at end of file\n"
-_PLAIN = frozenset(range(0x20, 0x7F)) - set(b'"\\')
-_ESCAPES = {0x07: b"a", 0x08: b"b", 0x09: b"t", 0x0A: b"n", 0x0B: b"v", 0x0C: b"f", 0x0D: b"r", 0x22: b'"', 0x5C: b"\\"}
-
-
-class Replacement(NamedTuple):
-    """New bytes for a half-open range of columns of one line (lines from 1)."""
-
-    line: int
-    start: int
-    end: int
-    new: bytes
-
-
-def file_patch(path: str, old: bytes, replacements: Iterable[Replacement]) -> bytes:
-    """Return the patch of one file, empty when nothing changes; raises ValueError when replacements overlap."""
-    lines = old.split(b"\n")
-    ends_whole = lines[-1] == b""
-    if ends_whole:
-        lines.pop()
-    changed = _changed(lines, replacements)
-    if not changed:
-        return b""
-    before, after = _name(b"a/", path), _name(b"b/", path)
-    parts = [b"diff --git %s %s\n--- %s\n+++ %s\n" % (before, after, _field(before), _field(after))]
-    for first, last in _spans(sorted(changed), len(lines)):
-        parts.append(b"@@ -%d,%d +%d,%d @@\n" % (first, last - first + 1, first, last - first + 1))
-        parts += _hunk(lines, changed, first, last, ends_whole=ends_whole)
-    return b"".join(parts)
-
-
-def _changed(lines: Sequence[bytes], replacements: Iterable[Replacement]) -> dict[int, bytes]:
-    """Return the new lines by number."""
-    changed: dict[int, bytes] = {}
-    before: tuple[int, int] | None = None
-    # From the end of each line, so that earlier columns stay valid.
-    for line, start, end, new in sorted(replacements, reverse=True):
-        if not 1 <= line <= len(lines) or not 0 <= start <= end <= len(lines[line - 1]) or b"\n" in new:
-            raise ValueError("a replacement is not on its line")
-        if before is not None and before[0] == line and end > before[1]:
-            raise ValueError("two replacements touch the same bytes")
-        before = line, start
-        text = changed.get(line, lines[line - 1])
-        changed[line] = text[:start] + new + text[end:]
-    return {line: text for line, text in changed.items() if text != lines[line - 1]}
-
-
-def _spans(numbers: Sequence[int], last: int) -> list[tuple[int, int]]:
-    """Return the ranges of lines to show, with the lines around them; ranges that meet are joined."""
-    spans: list[tuple[int, int]] = []
-    for number in numbers:
-        first, end = max(1, number - _AROUND), min(last, number + _AROUND)
-        if spans and first <= spans[-1][1] + 1:
-            first = spans.pop()[0]
-        spans.append((first, end))
-    return spans
-
-
-def _hunk(lines: Sequence[bytes], changed: dict[int, bytes], first: int, last: int, *, ends_whole: bool) -> list[bytes]:
-    shown: list[bytes] = []
-    removed: list[bytes] = []
-    added: list[bytes] = []
-    for number in range(first, last + 1):
-        end = b"\n" if ends_whole or number < len(lines) else b"\n" + _NO_NEWLINE
-        text = lines[number - 1]
-        if number in changed:
-            removed.append(b"-" + text + end)
-            added.append(b"+" + changed[number] + end)
-            continue
-        shown += [*removed, *added, b" " + text + end]
-        removed, added = [], []
-    return [*shown, *removed, *added]
-
-
-def _name(prefix: bytes, path: str) -> bytes:
-    """Return a path as git writes it: in quotes and with escapes when it is not plain."""
-    raw = prefix + path.encode("utf-8", "surrogateescape")
-    if all(byte in _PLAIN for byte in raw):
-        return raw
-    return b'"' + b"".join(_escaped(byte) for byte in raw) + b'"'
-
-
-def _field(name: bytes) -> bytes:
-    """Return a name for a header line of a patch; a tab follows a name with a space in it."""
-    return name + b"\t" if b" " in name and not name.startswith(b'"') else name
-
-
-def _escaped(byte: int) -> bytes:
-    if byte in _PLAIN:
-        return bytes([byte])
-    return b"\\" + _ESCAPES[byte] if byte in _ESCAPES else b"\\%03o" % byte
-
+from cairn.semantic.plan import FileEdit, RenamePlan
 
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
-_ORDER = tuple(Verdict)
-
-
-@dataclass(frozen=True, slots=True)
-class FileEdit:
-    """A file that the patch changes, and at how many places."""
-
-    path: str
-    places: int
-
-
-@dataclass(frozen=True, slots=True)
-class RenamePlan:
-    """What a rename would change, and whether it may. `patch` is empty unless the verdict is automatic.
-
-    `questions` are the ambiguities of the name and `open` the undecided ones; ambiguities of a file are in the gate.
-    `mentions` are clean files with the name but without the symbol: other symbols, comments, texts. `outside` are
-    symbols of other projects that this one implements, whose name it has to keep. `left` counts the places in changed
-    files that keep the name: comments, and texts such as those in `__all__`; no code.
-    """
-
-    old: str
-    new: str
-    gate: MutationGate
-    edits: tuple[FileEdit, ...]
-    patch: bytes = b""
-    questions: tuple[Ambiguity, ...] = ()
-    open: tuple[Ambiguity, ...] = ()
-    decided: tuple[Decision, ...] = ()
-    mentions: tuple[str, ...] = ()
-    outside: tuple[str, ...] = ()
-    left: int = 0
-
-    @property
-    def verdict(self) -> Verdict:
-        """The worst verdict of the files, of the questions about the name, and of the symbols outside."""
-        own = Verdict.BLOCKED if self.outside else Verdict.NEEDS_DECISION if self.open else Verdict.AUTOMATIC
-        return max(own, self.gate.verdict, key=_ORDER.index)
 
 
 def checked_name(family: Family | None, old: str, new: str) -> None:
@@ -198,7 +64,7 @@ def plan_rename(
         old,
         new,
         service.gate([*edits, *(path for path, clean in fresh.items() if not clean and path not in edits)]),
-        tuple(FileEdit(path, len(places)) for path, places in edits.items()),
+        tuple(FileEdit(path, service.hash_of(path), tuple(sorted(places))) for path, places in edits.items()),
         questions=tuple(decisions),
         open=tuple(one for one, decision in decisions.items() if decision is None),
         decided=tuple(decision for decision in decisions.values() if decision is not None),
@@ -307,7 +173,8 @@ def _on_line(service: FileStateService, one: Ambiguity, new: str, code: _Code) -
         if at[0] == one.line and _is_unknown(service, one.path, at, shorthand):
             is_property = shorthand is not Shorthand.OBJECT
             text = new.encode() if shorthand is Shorthand.NONE else _apart(one.name, new, is_property=is_property)
-            yield Replacement(*at, at[1] + len(one.name.encode("utf-8", "surrogateescape")), text)
+            end = at[1] + len(one.name.encode("utf-8", "surrogateescape"))
+            yield Replacement(*at, end, text, EditRule.DECISION)
 
 
 def _taken(service: FileStateService, path: str, new: str) -> Iterator[Ambiguity]:
