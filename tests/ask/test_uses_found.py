@@ -69,10 +69,10 @@ def test_a_macro_of_c_is_used_where_it_is_read(tmp_path: Path) -> None:
     ]
 
 
-def test_a_field_is_used_where_it_is_read_and_written(tmp_path: Path) -> None:
+def test_a_field_is_used_where_it_is_read_and_then_where_it_is_written(tmp_path: Path) -> None:
     assert rows(told(tmp_path, SERVER, "client.flags")) == [
-        ("networking.c", 6, "write", "likely"),
         ("tls.c", 4, "read", "likely"),
+        ("networking.c", 6, "write", "likely"),
     ]
 
 

@@ -298,10 +298,8 @@ def test_what_cannot_be_answered_is_told_in_one_sentence_with_the_nearest_names(
     assert said("staal") == (15, missing, ["Lease.steal (method)", "Twin.steal (method)"])
     blank = "cairn: No definition stands on line 2 of src/app.py.\n  The nearest ones are listed.\n"
     assert said("src/app.py:2") == (15, blank, ["run (function)"])
-    beyond = (
-        "cairn: src/app.py has 7 lines in the index, and no such one.\n  `cairn sync` brings the index up to date.\n"
-    )
-    assert said("src/app.py:70") == (15, beyond, [])
+    beyond = blank.replace("line 2 of src/app.py", "line 70 of src/app.py, which has 7 lines in the index")
+    assert said("src/app.py:70") == (15, beyond, ["run (function)"])
     gone = "cairn: There is no file {0} in the index, and none on disk.\n  The nearest one is {1}.\n"
     assert said("src/apq.py:2") == (15, gone.format("src/apq.py", "src/app.py"), [])
     assert said("lib/app.py:2") == (15, gone.format("lib/app.py", "src/app.py"), [])

@@ -16,7 +16,6 @@ from cairn.ask.questions import GRAPH, MAP, REFS
 from cairn.ask.session import Session
 from cairn.ask.structure import (
     Asked,
-    beyond,
     file_asked_for,
     has_changed,
     named,
@@ -334,19 +333,18 @@ def _on_line(session: Session, searcher: Searcher, asked: Asked) -> Definition |
 
 
 def _no_definition(session: Session, searcher: Searcher, asked: Asked, file: StoredFile, line: int) -> Miss:
-    """Return why no definition is around a line: the file has changed or ends before; else the nearest ones."""
+    """Return that a file has changed, or that no definition is around a line of it, with the nearest ones."""
     if moved := has_changed(session, asked, file):
         return moved
     text = bytes(searcher.view.text(file.key) or b"")
     lines = text.count(b"\n") + (not text.endswith(b"\n") and bool(text))
-    if line > lines:
-        return beyond(file.key, lines)
+    has = f", which has {lines:,} line{'' if lines == 1 else 's'} in the index" if line > lines else ""
 
     def far(one: Definition) -> int:
         return min(abs(one.start_line - line), abs(one.end_line - line))
 
     near = sorted(outline(searcher.view, file, (1, None)).definitions, key=far)[:_MOST_NEAR]
-    problem = f"No definition stands on line {line} of {_shown(file.key)}."
+    problem = f"No definition stands on line {line} of {_shown(file.key)}{has}."
     advice = "The nearest ones are listed" if near else "`cairn outline` lists what a file defines"
     return Miss(NotFound(problem=problem, advice=advice), tuple(near))
 
