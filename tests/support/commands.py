@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import NamedTuple, NoReturn, TextIO, cast
+from types import ModuleType
+from typing import Any, NamedTuple, NoReturn, TextIO, cast
 
 import cairn.cli.main  # noqa: F401 - what a fork need not load again
 from cairn import thin
+from cairn.sync import pool
 
 
 class Typed(NamedTuple):
@@ -80,7 +85,8 @@ def _become(
 ) -> NoReturn:
     status = 70
     # Kept until the end: one that goes closes its number, which is another file by then.
-    _before = sys.stdin, sys.stdout, sys.stderr
+    _before = sys.stdin, sys.stdout, sys.stderr, pool._SPARES
+    gc.freeze()
     try:
         # The first three numbers may be free in a worker of pytest-xdist, so that one of these is among them.
         null = os.open(os.devnull, os.O_RDONLY)
@@ -91,6 +97,7 @@ def _become(
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
+        _forget_what_ran_before()
         sys.argv = argv
         sys.stdin, sys.stdout, sys.stderr = (
             open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
@@ -109,6 +116,26 @@ def _become(
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+
+
+def _forget_what_ran_before() -> None:
+    """Let this fork begin as a process does: what earlier tests left in memory is not its own.
+
+    A tracker of resources that was started before has the number of a file that is closed, or another one by now. A
+    worker that waits for the next call is a child of somebody else. What modules note is about codebases of other tests.
+    """
+    resource_tracker._resource_tracker.__init__()  # type: ignore[misc] # there is no other way to forget the first one
+    pool._SPARES = pool._Spares()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("cairn."):
+            for notes in notes_of(module).values():
+                notes.clear()
+
+
+def notes_of(module: ModuleType) -> dict[str, dict[Any, Any]]:
+    """Return what a module notes while it runs: its private dictionaries that are no constants, by their names."""
+    named = vars(module).items()
+    return {name: value for name, value in named if type(value) is dict and re.fullmatch("_[a-z][a-z_]*", name)}
 
 
 class Person:
