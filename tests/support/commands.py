@@ -122,7 +122,7 @@ def _forget_what_ran_before() -> None:
     """Let this fork begin as a process does: what earlier tests left in memory is not its own.
 
     A tracker of resources that was started before has the number of a file that is closed, or another one by now. A
-    worker that waits for the next call is a child of somebody else. What modules note is about codebases of other tests.
+    worker that waits for the next call is a child of somebody else. Modules note things about codebases of other tests.
     """
     resource_tracker._resource_tracker.__init__()  # type: ignore[misc] # there is no other way to forget the first one
     pool._SPARES = pool._Spares()
