@@ -38,9 +38,14 @@ def ask(*arguments: str) -> Typed:
 
 
 def disk(home: Path) -> dict[str, tuple[object, ...]]:
-    """Everything about every name, and every byte, but when it was last read."""
+    """Everything below a home about every name, and every byte, but when it was last read.
+
+    The registry is left out, and with it the times of the home itself: that a run failed is remembered there.
+    """
     found = {}
-    for path in (home, *sorted(home.rglob("*"))):
+    for path in sorted(home.rglob("*")):
+        if path.parent == home and path.name.startswith("registry.db"):
+            continue
         at = path.lstat()
         data = path.read_bytes() if stat.S_ISREG(at.st_mode) else b""
         found[str(path)] = (*at[:7], at.st_mtime_ns, at.st_ctime_ns, hashlib.sha256(data).hexdigest())

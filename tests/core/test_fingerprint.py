@@ -88,9 +88,13 @@ def test_every_index_setting_is_in_the_fingerprint_of_the_index_or_of_the_ignore
     asking = dataclasses.replace(NO_CONFIG, index=dataclasses.replace(index, ask_above=7))
     assert digest(asking) == digest()
     assert ignore_fingerprint([], asking) == ignore_fingerprint([], NO_CONFIG)
+    # Nor does it who takes up what a repository proposes.
+    taking = dataclasses.replace(NO_CONFIG, index=dataclasses.replace(index, auto_reindex=True))
+    assert digest(taking) == digest()
+    assert ignore_fingerprint([], taking) == ignore_fingerprint([], NO_CONFIG)
     # A setting that is added later must be put into one of the two, and into this test.
     assert {field.name for field in dataclasses.fields(index)} == {
-        *("ask_above", "collisions", "submodules", "untracked", "types"),
+        *("ask_above", "auto_reindex", "collisions", "submodules", "untracked", "types"),
         *("include", "exclude", "allow_sensitive"),
     }
 

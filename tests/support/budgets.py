@@ -38,6 +38,7 @@ BUDGETS: Mapping[str, tuple[float, float]] = {
     "semantic": (15, 300),
     "source": (15, 300),
     "store": (45, 300),
+    "supply": (3, 300),
     "support": (2, 300),
     "sync": (70, 300),
     "syntax": (15, 300),

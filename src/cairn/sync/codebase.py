@@ -101,20 +101,21 @@ def _in_force(wanted: Codebase, home: str, settings: Callable[[bytes], Config], 
 
     That is so only where the repository's file alone makes the difference: with what it said when the index was made
     and the user's own settings of today, just this index is the right one. What decides which files are in, and how
-    answers are ranked, is always what is wanted now.
+    answers are ranked, is always what is wanted now. A disk that fails decides nothing here: whoever opens the index
+    wanted meets the same trouble, and says so.
     """
     place = place_of(wanted, home)
     # Ids of snapshots are in order of time.
     found: list[tuple[str, Codebase]] = []
-    if place.was_published:
+    if place.may_be_published:
         return wanted
-    try:
+    siblings: list[str] = []
+    with contextlib.suppress(OSError):
         siblings = sibling_stores(place)
-    except OSError as problem:
-        raise Store.trouble(place.path, problem) from None
     for below in siblings:
         # Unreadable: of a later version, or damaged, or what it follows is no settings any more.
-        with contextlib.suppress(FileNotFoundError, StoreUnreadable, ConfigError), Home(home).disk(below) as disk:
+        trouble = (OSError, StoreError, StoreUnreadable, ConfigError)
+        with contextlib.suppress(*trouble), Home(home).disk(below) as disk:
             manifest = Store(disk).newest()
             if manifest is not None and manifest.completion is not None:
                 file = Store(disk).notes.settings()
@@ -162,11 +163,6 @@ def _repository_config(tree: Tree) -> bytes | None:
 # --- The place of a store: its name follows from the root and from everything that gives its rows their meaning.
 
 
-# The places that were seen to hold an index, by this process: the last ones.
-_PUBLISHED: dict[str, bool] = {}
-_MOST_REMEMBERED = 1_000
-
-
 class StorePlace(NamedTuple):
     """The place of a codebase's store, whether or not the store exists, and what the store is named after."""
 
@@ -185,29 +181,16 @@ class StorePlace(NamedTuple):
         return f"data/{self.store_id}"
 
     @property
-    def was_published(self) -> bool:
-        """Whether an index was ever published here; raises a store error where that can be neither read nor remembered.
-
-        What is published stays so. A disk that fails says nothing about it, and must not look like other settings.
-        """
+    def may_be_published(self) -> bool:
+        """Whether an index was ever published here; where a disk fails it seems so, as that must not look like none."""
         try:
             disk = self.disk()
             if disk is None:
                 return False
             with disk:
-                found = Store(disk).notes.was_published
-        except StoreUnreadable:
+                return Store(disk).notes.was_published
+        except (OSError, StoreError, StoreUnreadable):
             return True
-        except (StoreError, OSError) as problem:
-            if self.path in _PUBLISHED:
-                return True
-            raise (Store.trouble(self.path, problem) if isinstance(problem, OSError) else problem) from None
-        if found:
-            _PUBLISHED.pop(self.path, None)
-            _PUBLISHED[self.path] = True
-            while len(_PUBLISHED) > _MOST_REMEMBERED:
-                del _PUBLISHED[next(iter(_PUBLISHED))]
-        return found
 
     def disk(self) -> Disk | None:
         """Open the store's disk; None when there is no store yet."""

@@ -20,6 +20,7 @@ from cairn.errors import StoreUnreadable
 from cairn.store.format.layout import (
     POINTER,
     RANDOM_BYTES,
+    SNAPSHOTS,
     create_store,
     encode_pointer,
     is_created,
@@ -148,8 +149,8 @@ def open_writer(
     """
     if not is_created(fs):
         create_store(fs)
-    # What a disk can do is tried before the first index there, in the store of a group before each run.
-    if fs.modes.shared or (kind in _FIRST and not read_claims(fs).newest):
+    # What a disk can do is tried until a run has written its snapshot there, in the store of a group before each run.
+    if fs.modes.shared or (kind in _FIRST and not fs.list_folder(SNAPSHOTS)):
         require_capable(fs, place)
     run = snapshot_id(clock.wall_ns(), secrets.token_bytes(RANDOM_BYTES))
     with ExitStack() as stack:
