@@ -272,6 +272,21 @@ def test_the_reader_of_a_pipe_may_leave_early(tmp_path: Path) -> None:
         assert (process.wait(PATIENCE), said) == (0, b"")
 
 
+@pytest.mark.parametrize("gone", [True, False])
+def test_notes_that_nobody_can_read_change_nothing_of_the_answer(gone: bool) -> None:
+    notes = os.open("/dev/full", os.O_WRONLY)
+    if gone:
+        reader, writer = os.pipe()
+        os.close(reader)
+        os.dup2(writer, notes)
+        os.close(writer)
+    with daemon(says({"err": "half way\n"}, {"out": "found\n"}, {"err": "a note\n"}, {"out": "more\n"}, {"exit": 3})):
+        command = [sys.executable, "-m", "cairn", *ASK]
+        found = subprocess.run(command, stdout=subprocess.PIPE, stderr=notes, text=True, check=False)
+    os.close(notes)
+    assert (found.returncode, found.stdout) == (3, "found\nmore\n")
+
+
 def test_the_script_that_is_installed_is_this_one() -> None:
     top = Path(__file__).resolve().parent.parent
     settings = tomllib.loads((top / "pyproject.toml").read_text("utf-8"))

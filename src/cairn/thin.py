@@ -33,6 +33,13 @@ class Trouble(Exception):
 def main() -> int:
     """Run the command line; the exit status."""
     _have_streams()
+    try:
+        return _run()
+    finally:
+        _let_notes_go()
+
+
+def _run() -> int:
     arguments = sys.argv[1:]
     if _may_ask(arguments):
         try:
@@ -66,9 +73,9 @@ def _starved(problem: Exception) -> int:
         if told is None:
             raise problem
         shown = OutOfMemory(why=told)
-        sys.stderr.write(f"cairn: {shown.sentence}\n  {shown.advice}\n")
+        _let_notes_go(f"cairn: {shown.sentence}\n  {shown.advice}\n")
     except MemoryError:
-        sys.stderr.write("cairn: There was not enough memory for this command.\n")
+        _let_notes_go("cairn: There was not enough memory for this command.\n")
     return 1
 
 
@@ -84,9 +91,18 @@ def _have_streams() -> None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
+def _let_notes_go(text: str = "") -> None:
+    """Write the text and what is still held back of the notes, nowhere when nobody can read them: no failure."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
 def _stopped() -> int:
     """Say that the person has stopped the command; the exit status for that."""
-    sys.stderr.write(
+    _let_notes_go(
         "cairn: Stopped by you.\n"
         "  Nothing is lost: what had been published stays. Run the command again when you like.\n"
     )
@@ -172,8 +188,11 @@ def _write(pieces: list[tuple[str, str]]) -> None:
         stream = sys.stdout if name == "out" else sys.stderr
         # A terminal that is not UTF-8 must show an escape, never end the command.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-        stream.write(text)
-        stream.flush()
+        if name == "out":
+            stream.write(text)
+            stream.flush()
+        else:
+            _let_notes_go(text)
 
 
 # --- the wire ---------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def me(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
 
 @contextmanager
 def sink(kind: str) -> Iterator[int]:
-    """What stands in the place of standard output."""
+    """What stands in the place of a standard stream."""
     if kind == "closed":
         yield CLOSED
         return
@@ -54,6 +54,11 @@ def sink(kind: str) -> Iterator[int]:
 def written_to(me: Person, kind: str, *arguments: str) -> Typed:
     with sink(kind) as out:
         return typed(arguments, me.tree, me.environment, out)
+
+
+def noted_to(me: Person, kind: str, *arguments: str) -> Typed:
+    with sink(kind) as err:
+        return typed(arguments, me.tree, me.environment, None, err)
 
 
 def test_the_lines_are_those_of_every_command() -> None:
@@ -122,14 +127,36 @@ def test_a_watch_that_nobody_reads_any_more_ends(me: Person) -> None:
 
 
 def test_notes_that_nobody_can_read_stop_no_run(me: Person) -> None:
-    (me.tree / "src" / "late.py").write_text("def later(): ...\n")
-    reader, writer = os.pipe()
-    os.close(reader)
-    command = [sys.executable, "-m", "cairn", "index", "-v", "--offline"]
-    done = subprocess.run(command, cwd=me.tree, env=me.environment, stdout=subprocess.PIPE, stderr=writer, check=False)
-    os.close(writer)
-    assert done.returncode == 0
-    assert "later" in me.cairn("symbol", "later", "--no-sync", "--offline").stdout
+    me.cairn("index", "--offline")
+    # A rule that is too long is told in a note of every run that reads it.
+    rules = me.tree / "src" / ".gitignore"
+    rules.write_text("x" * 5000 + "\n")
+    assert "is not used" in me.cairn("sync", "--offline").stderr
+    for number, kind in enumerate(("gone", "closed", "full")):
+        (me.tree / "src" / f"late{number}.py").write_text(f"def later{number}(): ...\n")
+        done = noted_to(me, kind, "sync", "--offline")
+        assert (done.status, "1 added" in done.stdout) == (0, True), (kind, done)
+        assert f"late{number}.py" in me.cairn("symbol", f"later{number}", "--no-sync", "--offline").stdout
+    rules.unlink()
+
+
+def test_an_answer_does_not_depend_on_who_reads_the_notes(me: Person) -> None:
+    me.cairn("index", "--offline")
+    for line in ("search lease --no-sync", "symbol nothing --no-sync", "read no.py"):
+        told = me.cairn(*line.split(), "--offline")
+        assert told.stderr, "no note, no case"
+        for kind in ("gone", "closed", "full"):
+            assert noted_to(me, kind, *line.split(), "--offline")[:2] == told[:2], (line, kind)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("line", LINES)
+def test_every_command_ends_as_ever_where_its_notes_cannot_be_written(me: Person, line: str) -> None:
+    for kind in ("gone", "closed", "full"):
+        me.cairn("index", "--offline")
+        told = me.cairn(*line.split(), "--offline")
+        me.cairn("index", "--offline")
+        assert noted_to(me, kind, *line.split(), "--offline").status == told.status, kind
 
 
 # --- too little memory ------------------------------------------------------------------------------------------------

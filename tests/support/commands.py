@@ -35,10 +35,14 @@ CLOSED = -1
 
 
 def typed(
-    arguments: Sequence[str], folder: str | Path, environment: Mapping[str, str], out: int | None = None
+    arguments: Sequence[str],
+    folder: str | Path,
+    environment: Mapping[str, str],
+    out: int | None = None,
+    err: int | None = None,
 ) -> Typed:
-    """What `python -m cairn` does there; `out` is a descriptor that it has for its standard output, or `CLOSED`."""
-    done = forked(thin.main, ["-m", "cairn", *arguments], folder, environment, out)
+    """What `python -m cairn` does there; `out` and `err` are descriptors of its standard streams, or `CLOSED`."""
+    done = forked(thin.main, ["-m", "cairn", *arguments], folder, environment, out, err)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 
@@ -49,12 +53,13 @@ def forked(
     folder: str | Path,
     environment: Mapping[str, str],
     out: int | None = None,
+    err: int | None = None,
 ) -> Typed:
     """What Python prints there with these arguments, in a process of its own.
 
     `act` does what they say: called in a fork of this process, it need not load again what is loaded here.
     """
-    if "grpc" in sys.modules and out is None:
+    if "grpc" in sys.modules and out is err is None:
         # Its threads do not survive a fork.
         command = [sys.executable, *python]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -66,7 +71,8 @@ def forked(
             pid = os.fork()
         if pid == 0:
             written = stdout.fileno() if out is None else out
-            _become(act, [*python[1:]], folder, environment, written, stderr.fileno())
+            noted = stderr.fileno() if err is None else err
+            _become(act, [*python[1:]], folder, environment, written, noted)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         said = []
         for stream in (stdout, stderr):
@@ -90,7 +96,8 @@ def _become(
     try:
         # The first three numbers may be free in a worker of pytest-xdist, so that one of these is among them.
         null = os.open(os.devnull, os.O_RDONLY)
-        files = [fcntl.fcntl(file, fcntl.F_DUPFD, 3) for file in (null, null if stdout == CLOSED else stdout, stderr)]
+        wanted = (null, *(null if file == CLOSED else file for file in (stdout, stderr)))
+        files = [fcntl.fcntl(file, fcntl.F_DUPFD, 3) for file in wanted]
         for number, file in enumerate(files):
             os.dup2(file, number)
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
@@ -106,6 +113,9 @@ def _become(
         if stdout == CLOSED:
             os.close(1)
             sys.stdout = cast("TextIO", None)
+        if stderr == CLOSED:
+            os.close(2)
+            sys.stderr = cast("TextIO", None)
         warnings.resetwarnings()
         status = act()
     except SystemExit as left:
@@ -113,8 +123,12 @@ def _become(
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except OSError:
+                # So ends Python where it cannot write what it holds back.
+                status = 120
         os._exit(status)
 
 
