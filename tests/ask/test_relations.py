@@ -178,7 +178,11 @@ def test_asked_for_exactly_a_name_of_several_lists_them_and_each_can_be_picked(s
         ),
         ("tool", "unsupported", "Cairn knows no uses of what toml defines, such as the"),
         ("src/lease.py:5", "not_found", "No definition stands on line 5 of src/lease.py."),
-        ("src/lease.py:999999999", "not_found", "No definition stands on line 999999999 of src/lease.py, which has 6 lines"),
+        (
+            "src/lease.py:999999999",
+            "not_found",
+            "No definition stands on line 999999999 of src/lease.py, which has 6 lines",
+        ),
         ("gone.py:3", "not_found", "There is no file gone.py in the index, and none on disk."),
         ("build/made.py:1", "not_found", "build/made.py is left out of the index (ignored)."),
         ("src:1", "not_found", "src is a folder."),
