@@ -43,8 +43,8 @@ class Traced(NamedTuple):
 
     @property
     def claimed(self) -> bool:
-        """Whether it got so far as to win its number."""
-        return re.search(r"^\d+ +link(at)?\(.*= 0$", self.log, re.MULTILINE) is not None
+        """Whether it got so far as to win its number; the name that is given to try out the disk is none."""
+        return re.search(r"^\d+ +link(at)?\((?!.*\"try\.claim\").*= 0$", self.log, re.MULTILINE) is not None
 
     @property
     def points(self) -> list[Point]:
