@@ -185,6 +185,27 @@ def test_a_method_with_the_name_of_one_of_rspec_is_not_guessed_in_the_tests(tmp_
     assert (uses.proven, uses.likely, uses.name_only) == (0, 0, 3)
 
 
+def test_words_of_a_text_that_ends_with_a_word_are_no_uses_and_those_of_a_list_may_be(tmp_path: Path) -> None:
+    text = """\
+class Page
+  def to(addr); end
+
+  def go
+    warn <<~EOM, to(1)
+      Add them to your bundle with: # "
+    EOM
+    %w[to from].each { |name| send name }
+    to 2 if name =~ /to it/
+  end
+end
+"""
+    assert rows(told(tmp_path, {"page.rb": text}, "Page.to")) == [
+        ("page.rb", 5, "call", "proven"),
+        ("page.rb", 9, "call", "proven"),
+        ("page.rb", 8, "string", "name_only"),
+    ]
+
+
 def test_a_comment_before_a_call_hides_nothing(tmp_path: Path) -> None:
     files = {
         "urls.py": "def set_urlconf(name): ...\n",

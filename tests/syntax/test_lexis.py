@@ -11,6 +11,13 @@ from cairn.syntax.lexis import Quiet
 SAMPLES = {
     "bash": r"""code=$code # note
 echo 'text # text' "text ${code}" ${#code} code#code
+code <<EOF | code # note
+text "text # text ${code} text
+EOF
+code <<-'END' <<< code
+	text 'text
+	END
+code
 """,
     "c": r"""int code = '"'; /* note " */ code("text // text\" text"); // note
 code++;
@@ -55,6 +62,13 @@ note ]] code('text')
     "php": r"""<?php code('text # text'); # note
 #[code]
 code("text $code text"); // note
+code(<<<'SQL'
+text ' text // text
+  SQL, code);
+code(<<<HTML
+text {$code} text
+HTML);
+code();
 """,
     "python": r"""code = f'text {code} text'  # note
 '''text
@@ -66,6 +80,20 @@ code("text $code text"); // note
 note
 =end
 code('text')
+code(<<~ONE, <<-'TWO', code) # note
+text #{code} "text
+  # text
+  ONE
+text TWO text
+TWO
+code << code
+code = <<-SQL.code if code =~ /text "text/
+ONE text
+SQL
+code(%q(text 'text), %w[text text], code % (code)) / code
+code(%(text "text))
+__END__
+note
 """,
     "rust": r"""fn code<'a>() { code(r#"text " // text"#); code(r"text\"); } // note
 /* note */ code('"')
@@ -116,6 +144,14 @@ def test_comments_are_blanked_and_nothing_moves() -> None:
     quiet = Quiet(text, traits_of("python").lexis)
     assert quiet.without_comments(0, len(text)) == b"for x in y:        \n    f('# no')\n"
     assert quiet.without_comments(14, 18) == b"    "
+
+
+def test_a_text_of_lines_needs_its_last_line_and_a_hostile_file_does_not_look_for_thousands() -> None:
+    lexis = traits_of("ruby").lexis
+    quiet = Quiet(b"a = <<NONE\nb # c\n", lexis)
+    assert (quiet.string(11), quiet.is_comment(15)) == (None, True)
+    hostile = b"".join(b"a <<A%d\n" % number for number in range(20_000)) + b"A1\nb # c\n"
+    assert Quiet(hostile, lexis).is_comment(len(hostile) - 2)
 
 
 def test_a_string_that_never_ends_costs_one_line() -> None:

@@ -148,7 +148,7 @@ class Occurrences:
                 continue
             string = quiet.string(at)
             if string is not None:
-                if _is_name(facts.text[slice(*string)]):
+                if _is_name(facts.text[slice(*string)], facts.traits.lexis.lists):
                     use = Reference(STRING, name, "", at, line, at - begins, facts.around(at))
                     found.append(FoundPlace(path, use, is_key=True))
                 else:
@@ -181,7 +181,10 @@ def imported_at(facts: Facts, name: str) -> Iterator[int]:
             yield from (each.start_byte + at for at in words(text, name.encode()))
 
 
-def _is_name(string: bytes) -> bool:
+def _is_name(string: bytes, lists: str) -> bool:
+    """Whether a string is just a name, or a list of names as `%w[one two]` of Ruby."""
+    if lists and re.match(lists.encode(), string):
+        return True
     inside = string.strip(b"\"'`")
     return len(inside) <= _LONGEST_STRING and _NAME_IN_STRING.fullmatch(inside) is not None
 

@@ -16,7 +16,8 @@ class Lexis(NamedTuple):
     """What a comment and a string look like in a language, as patterns; `embeds` opens code inside a string.
 
     `letters` are the signs that a name may hold beside letters, digits and the underscore. `directives` finds, in the
-    text of a comment, that compilers or other tools read it.
+    text of a comment, that compilers or other tools read it. `begins_text` is the sign of a text that begins on the
+    next line and ends with a line that holds the word in `ends`, as in `<<EOS`; `lists` opens a list of words.
     """
 
     comments: tuple[str, ...]
@@ -24,6 +25,8 @@ class Lexis(NamedTuple):
     embeds: str = ""
     letters: str = ""
     directives: str = "@"
+    begins_text: str = ""
+    lists: str = ""
 
 
 IN_QUOTES = r'"(?:[^"\\\n]|\\.)*"?'
@@ -60,6 +63,9 @@ class Quiet:
         self._ends: list[int] = []
         self._is_comment: list[bool] = []
         self._read_to = 0
+        # Texts that begin after the line at hand: the byte of their sign, and the pattern of their last line.
+        self._awaited: list[tuple[int, re.Pattern[bytes]]] = []
+        self._signs = 0
 
     def is_comment(self, at: int) -> bool:
         """Whether a byte is in a comment."""
@@ -96,14 +102,53 @@ class Quiet:
         """Find the comments and strings that begin up to a byte, from where the last call ended."""
         if to < self._read_to:
             return
-        for match in _pattern(self._lexis).finditer(self._text, self._read_to):
-            self._starts.append(match.start())
-            self._ends.append(match.end())
-            self._is_comment.append(match.lastgroup == "comment")
-            self._read_to = match.end()
-            if match.start() > to:
+        pattern = _pattern(self._lexis)
+        while self._read_to <= len(self._text):
+            match = pattern.search(self._text, self._read_to)
+            if self._awaited and self._take_text(match.start() if match else len(self._text)):
+                start = self._starts[-1]
+            elif match is None:
+                break
+            elif match.lastgroup == "begins":
+                self._await(match)
+                continue
+            else:
+                start = self._add(match.start(), match.end(), match.lastgroup == "comment")
+            if start > to:
                 return
         self._read_to = len(self._text) + 1
+
+    def _add(self, start: int, end: int, is_comment: bool) -> int:
+        self._starts.append(start)
+        self._ends.append(end)
+        self._is_comment.append(is_comment)
+        self._read_to = max(end, start + 1)
+        return start
+
+    def _await(self, match: re.Match[bytes]) -> None:
+        """Note a text that begins on the next line, if a later line ends it."""
+        self._read_to = match.end()
+        self._signs += 1
+        if self._signs > _MOST_SIGNS:
+            return
+        last = re.compile(rb"^[ \t]*" + re.escape(match["ends"]) + rb"(?=\s*(?:$|[;,)\]}.]))", re.MULTILINE)
+        line = self._text.find(b"\n", match.end())
+        if line >= 0 and last.search(self._text, line + 1):
+            self._awaited.append((match.end(), last))
+
+    def _take_text(self, upcoming: int) -> bool:
+        """Add the first awaited text, if it begins before the comment or string at byte `upcoming`."""
+        after, last = self._awaited[0]
+        line = self._text.find(b"\n", max(after, self._read_to))
+        if line < 0 or upcoming < line:
+            return False
+        del self._awaited[0]
+        end = last.search(self._text, line + 1)
+        self._add(line + 1, end.end() if end else len(self._text), False)
+        # The next text of the same line begins here.
+        self._awaited = [(self._read_to - 1, each) for _, each in self._awaited]
+        self._read_to -= bool(self._awaited)
+        return True
 
     def _is_embedded(self, start: int, at: int) -> bool:
         """Whether code that a string embeds, as `${name}`, holds a byte of the string."""
@@ -123,10 +168,13 @@ class Quiet:
 
 
 _LONGEST_EMBEDDED = 400
+# Each sign looks for its last line in the rest of the file.
+_MOST_SIGNS = 500
 _BLANKED = re.compile(rb"[^\n]")
 
 
 @lru_cache(maxsize=64)
 def _pattern(lexis: Lexis) -> re.Pattern[bytes]:
     comments, strings = ("|".join(each) or r"(?!)" for each in (lexis.comments, lexis.strings))
-    return re.compile(f"(?P<comment>{comments})|(?P<string>{strings})".encode(), re.DOTALL | re.MULTILINE)
+    begins = f"|(?P<begins>{lexis.begins_text})" if lexis.begins_text else ""
+    return re.compile(f"(?P<comment>{comments}){begins}|(?P<string>{strings})".encode(), re.DOTALL | re.MULTILINE)

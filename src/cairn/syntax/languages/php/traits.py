@@ -33,7 +33,12 @@ def php(node: Node, data: bytes) -> Iterator[ImportedName]:
 
 TRAITS = Traits(
     "php",
-    lexis=Lexis((AFTER_SLASHES, BLOCK, r"#(?!\[)[^\n]*"), (OVER_LINES, r"'(?:[^'\\]|\\.)*(?:'|\Z)"), embeds=r"\{?\$"),
+    lexis=Lexis(
+        (AFTER_SLASHES, BLOCK, r"#(?!\[)[^\n]*"),
+        (OVER_LINES, r"'(?:[^'\\]|\\.)*(?:'|\Z)"),
+        embeds=r"\{?\$",
+        begins_text=r"<<<[ \t]*[\"']?(?P<ends>[A-Za-z_]\w*)[\"']?(?=\r?\n)",
+    ),
     function="language_php",
     sigil="$",
     arrows_lead_to_members=True,

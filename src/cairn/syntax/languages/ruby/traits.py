@@ -5,13 +5,23 @@ from __future__ import annotations
 from cairn.syntax.lexis import IN_APOSTROPHES, IN_QUOTES, Lexis
 from cairn.syntax.traits import Traits, words
 
+# A regular expression stands where a value may begin; elsewhere a slash divides.
+_PATTERN = (
+    r"(?:(?<=[=(,:;!&|?{\[\n])|(?<=[=(,:;!&|?{\[~] )|(?<=\b(?:when|then) ))"
+    r"/(?![/*=\s])(?:[^/\\\n]|\\.)+/[imxounse]*"
+)
+_OPENED = r"(?:\((?:[^()\\]|\\.)*\)|\[(?:[^\[\]\\]|\\.)*\]|\{(?:[^{}\\]|\\.)*\}|<[^<>\n]*>|\|[^|\n]*\||![^!\n]*!)"
+_IN_PERCENTS = rf"(?<![\w)\]])%(?:[qQwWiIrsx]|(?=[(\[{{])){_OPENED}"
+
 TRAITS = Traits(
     "ruby",
     lexis=Lexis(
-        (r"#(?!\{)[^\n]*", r"^=begin\b.*?^=end\b[^\n]*"),
-        (IN_QUOTES, IN_APOSTROPHES),
+        (r"#(?!\{)[^\n]*", r"^=begin\b.*?^=end\b[^\n]*", r"^__END__$.*"),
+        (_IN_PERCENTS, _PATTERN, IN_QUOTES, IN_APOSTROPHES),
         embeds=r"#\{",
         directives="@|typed:|#:",
+        begins_text=r"<<(?:[~-][\"'`]?(?=\w)|[\"'`]?(?=[A-Z_]{2}))(?P<ends>[A-Za-z_]\w*)[\"'`]?",
+        lists="%[wWiI]",
     ),
     resolver="ruby",
     constructors=words("initialize"),
