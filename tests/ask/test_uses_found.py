@@ -76,6 +76,45 @@ def test_a_field_is_used_where_it_is_read_and_then_where_it_is_written(tmp_path:
     ]
 
 
+STRUCTS = {
+    "server.h": """\
+typedef struct client { int flags; struct user *user; object *key; struct { int flags; } inner; } client;
+typedef struct user { int flags; } user;
+struct later;
+typedef struct later later_t;
+struct later { int flags; };
+typedef struct { int flags; void *ptr; } object;
+struct server { client *master; int flags; };
+extern struct server server;
+""",
+    "a.c": """\
+#include "server.h"
+void f(client *c, const user *u, int flags) {
+  c->flags |= flags;
+  if (u->flags && c->user->flags) server.master->flags = server.flags;
+  c->key->flags = c->inner.flags;
+}
+void g(int a) { later_t *l = made(a && l); if (a * l) l->flags = unknown->flags; }
+""",
+}
+
+
+def test_a_field_of_one_structure_is_told_from_the_field_of_another_by_what_is_declared(tmp_path: Path) -> None:
+    with opened(tmp_path, indexed(tmp_path, STRUCTS)) as session:
+        for name, places in {
+            "client.flags": [(3, 6), (4, 50)],
+            "user.flags": [(4, 10), (4, 28)],
+            "object.flags": [(5, 11)],
+            "later.flags": [(7, 58)],
+            "server.flags": [(4, 65)],
+        }.items():
+            uses = found(session, name)
+            likely = [(use.line, use.column) for use in uses.uses if use.tier == "likely"]
+            assert sorted(likely) == sorted(places), name
+            # What only has the name comes last, and of that the bare names, which mean no field.
+            assert uses.uses[-1].text.startswith(("void f(", "  c->flags |= flags")), name
+
+
 def test_a_member_of_an_enum_is_used_where_it_is_read(tmp_path: Path) -> None:
     assert rows(told(tmp_path, SERVER, "BLOCKED_LIST")) == [("tls.c", 4, "value", "proven")]
     color = {"c.py": "class Color:\n    RED = 1\n", "d.py": "from c import Color\nprint(Color.RED)\n"}

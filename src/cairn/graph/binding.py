@@ -32,6 +32,17 @@ _TYPED = re.compile(
 )
 _TYPE_LAST = re.compile(rf"\s+\*?{_CLASS}(?=[\s,)])")
 _BEFORE = re.compile(rf"(?:^|[\s(,]){_CLASS}(?:<[^<>\n]{{0,80}}>)?[\s&*]+$")
+# In C and C++ any name before another one may be a type, as in `client *c`, but for these.
+_QUALIFIERS = r"(?:const|struct|union|enum|class|static|register|volatile|extern|typename|mutable|inline|constexpr)"
+_NO_TYPE = (
+    rf"(?!(?:{_QUALIFIERS}|return|else|goto|case|sizeof|throw|new|delete|typedef|using|namespace|auto|do|void)\b)"
+)
+_DECLARED = re.compile(
+    rf"(?:^|[(,;{{}}]|\b{_QUALIFIERS}\b)\s*(?:{_QUALIFIERS}\s+)*{_NO_TYPE}((?:\w+::)*[A-Za-z_]\w*)"
+    # A sign with a blank on either side multiplies, or takes bits apart.
+    r"(?:<[^<>\n]{0,80}>)?(?:\s+[*&]{1,3}|[*&]{1,3}\s+|[*&\s]*[\s*]+(?:const|restrict)\s+|\s+)$"
+)
+_RENAMES = re.compile(rb"typedef\s+(?:(?:const|struct|union|class)\s+)*([A-Za-z_]\w*)")
 _OPENED = re.compile(rf"\bwith\s+{_CLASS}\([^\n]{{0,120}}\)\s+as\s+$")
 # What a smart pointer holds, as in `Arc<T>`, `Arc::new(T::new())` and `std::make_unique<T>()`.
 _HELD = re.compile(rf"(?:::\w+)?\s*[<(]\s*(?:'\w+,\s*)?(?:const\s+)?&?(?:'\w+\s+)?(?:(?:mut|dyn|impl)\s+)*{_CLASS}")
@@ -100,8 +111,11 @@ def _held_before(facts: Facts, line: str) -> str:
 def type_of_variable(facts: Facts, number: int) -> str:
     """Return the class name of a variable at the top of a file, from its declaration; empty when unknown."""
     symbol = facts.symbols[number]
-    found = _types_in(facts, facts.text[symbol.start_byte : symbol.end_byte], symbol.name)
-    return found.pop() if len(found) == 1 else ""
+    found = facts.types_known.get((number, symbol.name))
+    if found is None:
+        found = _types_in(facts, facts.text[symbol.start_byte : symbol.end_byte], symbol.name)
+        facts.types_known[number, symbol.name] = found
+    return next(iter(found)) if len(found) == 1 else ""
 
 
 def _types_in(facts: Facts, text: bytes, name: str, handed_over: bool = True) -> set[str]:
@@ -113,13 +127,15 @@ def _types_in(facts: Facts, text: bytes, name: str, handed_over: bool = True) ->
     found: set[str] = set()
     for count, at in enumerate(words(text, wanted)):
         if count >= _MOST_PLACES:
-            return set()
+            # What declares a value stands before most of its uses.
+            break
         end = at + len(wanted)
         after = text[end : end + _LOOK].decode("utf-8", "replace")
         before = text[max(0, at - _LOOK) : at].decode("utf-8", "replace")
         line = before.rpartition("\n")[2]
         # `Shape one = new Circle()` is a `Shape`: where types come first, the declared type decides.
-        made = _BEFORE.search(line) if facts.traits.type_first else None
+        declared = _DECLARED if facts.traits.includes else _BEFORE
+        made = declared.search(line) if facts.traits.type_first else None
         made = made or _MADE.match(after) or _TYPED.match(after) or _OPENED.search(line)
         if made is None and facts.traits.type_last:
             made = _TYPE_LAST.match(after)
@@ -142,6 +158,8 @@ _MAKES = re.compile(r"(?:new\s+)?([\w$.]+)(?:<[^()]*>)?\(.*\)")
 _QUALIFIED = re.compile(rb"(?:\w+::)+$")
 _LONGEST_PATH = 200
 _TWO = 2
+_MOST_FIELDS = 5
+_VALUES = FIELDS | {"variable", "constant"}
 
 
 class Binder:
@@ -218,37 +236,53 @@ class Binder:
             guessed = type_of_value(facts, receiver, reference)
             if guessed:
                 return self._guess(facts, guessed, reference)
-            return self._on_field(facts, parts, reference) or value
+            return self._on_fields(facts, parts, reference) or value
         found = tuple(sorted({each for place in value.places for each in self.names.member(place, name, set())}))
         if found:
             return self.scopes.sure(found, certain=value.tier is Tier.PROVEN) or UNBOUND
         guessed = type_of_value(facts, receiver, reference)
         return self._guess(facts, guessed, reference) if guessed else self._on_variable(value.places, reference)
 
-    def _on_field(self, facts: Facts, parts: list[str], reference: Reference) -> Bound | None:
-        """Bind a member of a field of the own class, as `self.field`, by the class that its declaration names."""
-        if len(parts) != _TWO or not self._is_own(facts, parts[0], reference.scope):
+    def _on_fields(self, facts: Facts, parts: list[str], reference: Reference) -> Bound | None:
+        """Bind a member of a field, as in `self.field` and `value.field.field`, by the classes that are declared."""
+        if len(parts) < _TWO or len(parts) > _MOST_FIELDS:
             return None
-        around = self.scopes.class_around(facts, reference.scope)
-        found: set[Place] = set()
-        for place in self.names.member(around, parts[1], set()) if around is not None else ():
-            there = self.names.facts(place.path)
-            if self.scopes.kind_of(place) in ("field", "property") and (
-                guessed := type_of_variable(there, place.number)
-            ):
-                scope = there.symbols[place.number].parent
-                found.update(self._guess(there, guessed, reference._replace(scope=scope)).places)
+        holders = self._classes_of(facts, parts[0], reference)
+        for name in parts[1:]:
+            fields = {each for holder in holders for each in self.names.member(holder, name, set())}
+            holders = {each for field in sorted(fields) for each in self._classes_in(field, reference)}
+            if not holders:
+                return None
+        found = {each for holder in holders for each in self.names.member(holder, reference.name, set())}
         return self.scopes.sure(tuple(sorted(found)), certain=False)
 
+    def _classes_of(self, facts: Facts, name: str, reference: Reference) -> set[Place]:
+        """Return the classes that the value of a bare name may have."""
+        if self._is_own(facts, name, reference.scope):
+            around = self.scopes.class_around(facts, reference.scope)
+            return set() if around is None else {around}
+        if guessed := type_of_value(facts, name, reference):
+            return self._classes_named(facts, guessed, reference)
+        if not facts.traits.includes:
+            return set()
+        value = self._value(facts, [name], reference)
+        return {each for place in value.places for each in self._classes_in(place, reference)}
+
+    def _classes_in(self, place: Place, reference: Reference) -> set[Place]:
+        """Return the classes that the declaration of a field or a variable names, or that it holds itself."""
+        if place.number < 0 or self.scopes.kind_of(place) not in _VALUES | CLASSES:
+            return set()
+        facts = self.names.facts(place.path)
+        # In C a field may be a structure without a name.
+        held = {place} if facts.traits.includes else set()
+        guessed = type_of_variable(facts, place.number) if self.scopes.kind_of(place) in _VALUES else ""
+        scope = facts.symbols[place.number].parent
+        return held | self._classes_named(facts, guessed, reference._replace(scope=scope)) if guessed else held
+
     def _on_variable(self, places: tuple[Place, ...], reference: Reference) -> Bound:
-        """Bind a member of a variable at the top of a file, by the class that the variable's declaration names."""
-        found: set[Place] = set()
-        for place in places:
-            if self.scopes.kind_of(place) in ("variable", "constant"):
-                facts = self.names.facts(place.path)
-                guessed = type_of_variable(facts, place.number)
-                if guessed:
-                    found.update(self._guess(facts, guessed, reference._replace(scope=-1)).places)
+        """Bind a member of a variable or a field, by the class that its declaration names."""
+        holders = {holder for place in places for holder in self._classes_in(place, reference)}
+        found = {each for holder in holders for each in self.names.member(holder, reference.name, set())}
         return self.scopes.sure(tuple(sorted(found)), certain=False) or UNBOUND
 
     def _value(self, facts: Facts, parts: list[str], reference: Reference, kind: str = "value") -> Bound:
@@ -274,10 +308,42 @@ class Binder:
         if value.elsewhere:
             # The text around the value is no proof, and what its type holds may be in the snapshot.
             return FOREIGN
-        places = [place for place in value.places if place.number >= 0]
-        classes = [place for place in places if self.names.facts(place.path).symbols[place.number].kind in CLASSES]
+        classes = self._classes_at(value.places, reference)
         found = {each for place in classes for each in self.names.member(place, reference.name, set())}
         return self.scopes.sure(tuple(sorted(found)), certain=False) or UNBOUND
+
+    def _classes_named(self, facts: Facts, type_name: str, reference: Reference) -> set[Place]:
+        """Return the classes that a guessed name may mean at the place of a use."""
+        if not _PATH.fullmatch(type_name):
+            return set()
+        return self._classes_at(self._value(facts, _STEPS.split(type_name), reference, "type").places, reference)
+
+    def _classes_at(self, places: tuple[Place, ...], reference: Reference) -> set[Place]:
+        """Return the classes among definitions; a `typedef` of C stands for the class that it names."""
+        found = {place for place in places if place.number >= 0 and self.scopes.kind_of(place) in CLASSES}
+        for place in sorted(found):
+            facts = self.names.facts(place.path)
+            symbol = facts.symbols[place.number]
+            if symbol.kind != "type" or not facts.traits.includes:
+                continue
+            if symbol.start_byte == symbol.name_byte:
+                # In `typedef struct { … } name` the structure stands before its name.
+                found |= self._just_before(facts, place)
+            renamed = _RENAMES.match(facts.text, symbol.start_byte)
+            if renamed and (name := renamed[1].decode()) != symbol.name:
+                value = self._value(facts, [name], reference._replace(scope=symbol.parent), "type")
+                found |= {each for each in value.places if self.scopes.kind_of(each) in CLASSES}
+        return found
+
+    def _just_before(self, facts: Facts, place: Place) -> set[Place]:
+        """Return the structure of C that ends just before the name of a type, with no other statement between them."""
+        at = facts.symbols[place.number].start_byte
+        for number in range(place.number - 1, -1, -1):
+            symbol = facts.symbols[number]
+            if symbol.kind in CLASSES and symbol.end_byte <= at and symbol.start_byte < symbol.name_byte:
+                between = facts.text[symbol.end_byte : at]
+                return {Place(facts.path, number)} if len(between) < _LOOK and b";" not in between else set()
+        return set()
 
     def _by_path(self, facts: Facts, parts: list[str], within: tuple[str, ...]) -> Bound:
         """Bind a path of modules, such as `crate::a::b`."""

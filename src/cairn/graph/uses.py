@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cairn.core.limits import MAX_SHOWN_LINE_CHARS
-from cairn.graph.facts import Place
+from cairn.graph.facts import FIELDS, Place
 from cairn.graph.heirs import IMPLEMENTATION, OVERRIDE, Heir, Heirs
 from cairn.graph.importers import ImportSite, name_in_list
 from cairn.graph.outline import Definition, definition_of
@@ -43,6 +43,8 @@ class UseRole(StrEnum):
 
 
 _PLACE_OF_ROLE = {role.value: place for place, role in enumerate(UseRole)}
+# Kinds that code names behind a value, where members need one.
+_OF_VALUES = FIELDS | {"method"}
 _SURE_ENOUGH = {
     Tier.PROVEN: (Tier.PROVEN,),
     Tier.LIKELY: (Tier.PROVEN, Tier.LIKELY),
@@ -145,7 +147,9 @@ def uses_of(
     listed += [(heir.tier, heir.site) for heir in _heirs(graph, place, roles) if heir.tier in sure_enough]
     each_role = Counter(_role(site) for _, site in listed)
     listed = [each for each in listed if not roles or _role(each[1]) in roles]
-    listed.sort(key=_order)
+    wanted = graph.names.facts(place.path)
+    is_member = wanted.symbols[place.number].kind in _OF_VALUES and not wanted.traits.bare_members
+    listed.sort(key=lambda each: _order(*each, is_member=is_member))
     return Uses(
         definitions=_definitions(graph, place, found),
         uses=tuple(_use(graph, tier, site, found.semantic) for tier, site in listed[offset : offset + limit]),
@@ -174,13 +178,16 @@ def _heirs(graph: Graph, place: Place, roles: Collection[str]) -> list[Heir]:
     return [each for each in Heirs(graph).of(place) if each.site.kind in roles]
 
 
-def _order(each: tuple[Tier, Site | ImportSite]) -> tuple[int, bool, int, str, int]:
-    """Return what a use is sorted by: sure uses, imports, the others; of each the tests last, then by role."""
-    tier, site = each
+def _order(tier: Tier, site: Site | ImportSite, *, is_member: bool) -> tuple[int, bool, bool, int, str, int]:
+    """Return what a use is sorted by: sure uses, imports, the others; of each the tests last, then by role.
+
+    Of what only has the name of a member, the members of any value come before bare names.
+    """
     if isinstance(site, ImportSite):
-        return 1, is_test(site.path), 0, site.path, site.imported.start_byte
+        return 1, False, is_test(site.path), 0, site.path, site.imported.start_byte
     part = 2 if tier is Tier.NAME_ONLY else 0
-    return part, is_test(site.path), _PLACE_OF_ROLE[site.kind], site.path, site.start_byte
+    is_bare = part > 0 and is_member and not site.receiver
+    return part, is_bare, is_test(site.path), _PLACE_OF_ROLE[site.kind], site.path, site.start_byte
 
 
 def _tier_of(graph: Graph, site: ImportSite) -> Tier:
