@@ -86,6 +86,8 @@ struct later { int flags; };
 typedef struct { int flags; void *ptr; } object;
 struct server { client *master; int flags; };
 extern struct server server;
+struct place { int flags; };
+struct user place;
 """,
     "a.c": """\
 #include "server.h"
@@ -95,6 +97,7 @@ void f(client *c, const user *u, int flags) {
   c->key->flags = c->inner.flags;
 }
 void g(int a) { later_t *l = made(a && l); if (a * l) l->flags = unknown->flags; }
+void g(void) { place.flags = 1; }
 """,
 }
 
@@ -103,14 +106,15 @@ def test_a_field_of_one_structure_is_told_from_the_field_of_another_by_what_is_d
     with opened(tmp_path, indexed(tmp_path, STRUCTS)) as session:
         for name, places in {
             "client.flags": [(3, 6), (4, 50)],
-            "user.flags": [(4, 10), (4, 28)],
+            "user.flags": [(4, 10), (4, 28), (8, 22)],
+            "place.flags": [],
             "object.flags": [(5, 11)],
             "later.flags": [(7, 58)],
             "server.flags": [(4, 65)],
         }.items():
             uses = found(session, name)
-            likely = [(use.line, use.column) for use in uses.uses if use.tier == "likely"]
-            assert sorted(likely) == sorted(places), name
+            sure = [(use.line, use.column, use.tier) for use in uses.uses if use.tier != "name_only"]
+            assert sorted(sure) == sorted((*place, "likely") for place in places), name
             # What only has the name comes last, and of that the bare names, which mean no field.
             assert uses.uses[-1].text.startswith(("void f(", "  c->flags |= flags")), name
 

@@ -232,6 +232,10 @@ class Binder:
         value = self._value(facts, parts, reference)
         if value.elsewhere:
             return value
+        if traits.includes and facts.text[reference.start_byte - 1 : reference.start_byte] in (b".", b">"):
+            # In C `name.field` names a value, and a structure may have the name of the value.
+            value = value._replace(places=tuple(each for each in value.places if not self._is_structure(each)))
+            return self._on_fields(facts, parts, reference) or self._on_variable(value.places, reference)
         if not value.places:
             guessed = type_of_value(facts, receiver, reference)
             if guessed:
@@ -243,9 +247,12 @@ class Binder:
         guessed = type_of_value(facts, receiver, reference)
         return self._guess(facts, guessed, reference) if guessed else self._on_variable(value.places, reference)
 
+    def _is_structure(self, place: Place) -> bool:
+        return place.number >= 0 and self.scopes.kind_of(place) in CLASSES
+
     def _on_fields(self, facts: Facts, parts: list[str], reference: Reference) -> Bound | None:
         """Bind a member of a field, as in `self.field` and `value.field.field`, by the classes that are declared."""
-        if len(parts) < _TWO or len(parts) > _MOST_FIELDS:
+        if len(parts) > _MOST_FIELDS:
             return None
         holders = self._classes_of(facts, parts[0], reference)
         for name in parts[1:]:
@@ -266,18 +273,22 @@ class Binder:
         if not facts.traits.includes:
             return set()
         value = self._value(facts, [name], reference)
-        return {each for place in value.places for each in self._classes_in(place, reference)}
+        values = (place for place in value.places if not self._is_structure(place))
+        return {each for place in values for each in self._classes_in(place, reference)}
 
     def _classes_in(self, place: Place, reference: Reference) -> set[Place]:
         """Return the classes that the declaration of a field or a variable names, or that it holds itself."""
         if place.number < 0 or self.scopes.kind_of(place) not in _VALUES | CLASSES:
             return set()
         facts = self.names.facts(place.path)
-        # In C a field may be a structure without a name.
-        held = {place} if facts.traits.includes else set()
+        # In C a field or a variable may be a structure without a name.
+        held = {place} if facts.traits.includes and facts.holds_some(place.number) else set()
         guessed = type_of_variable(facts, place.number) if self.scopes.kind_of(place) in _VALUES else ""
-        scope = facts.symbols[place.number].parent
-        return held | self._classes_named(facts, guessed, reference._replace(scope=scope)) if guessed else held
+        if not guessed:
+            return held
+        inside = self._classes_named(facts, guessed, reference._replace(scope=facts.symbols[place.number].parent))
+        # In `struct client { struct user *user; }` the name of the type is the name of the field too.
+        return held | (inside or self._classes_named(facts, guessed, reference._replace(scope=-1)))
 
     def _on_variable(self, places: tuple[Place, ...], reference: Reference) -> Bound:
         """Bind a member of a variable or a field, by the class that its declaration names."""
