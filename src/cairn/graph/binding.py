@@ -282,7 +282,7 @@ class Binder:
             return set()
         facts = self.names.facts(place.path)
         # In C a field or a variable may be a structure without a name.
-        held = {place} if facts.traits.includes and facts.holds_some(place.number) else set()
+        held = {place} if facts.traits.includes and _holds_some(facts, place.number) else set()
         guessed = type_of_variable(facts, place.number) if self.scopes.kind_of(place) in _VALUES else ""
         if not guessed:
             return held
@@ -378,6 +378,11 @@ class Binder:
         if not lost_in or reference.scope < 0:
             return False
         return lost_in in facts.text[facts.symbols[reference.scope].name_byte : reference.start_byte]
+
+
+def _holds_some(facts: Facts, number: int) -> bool:
+    """Whether a definition has others inside."""
+    return number + 1 < len(facts.symbols) and facts.symbols[number + 1].parent == number
 
 
 def _names_before(facts: Facts, reference: Reference) -> list[str]:

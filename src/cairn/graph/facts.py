@@ -161,10 +161,6 @@ class Facts:
             around = self.symbols[around].parent
         return around
 
-    def holds_some(self, number: int) -> bool:
-        """Whether a definition has others inside."""
-        return number + 1 < len(self.symbols) and self.symbols[number + 1].parent == number
-
     @cached_property
     def _starts(self) -> list[int]:
         return [symbol.start_byte for symbol in self.symbols]
