@@ -36,10 +36,11 @@ IGNORING: dict[str, Hides] = {
     "/a.py\n": lambda path: path == "a.py",
     "deep/\n": lambda path: "deep" in path.split("/")[:-1],
 }
-BELOW_PKG: dict[str, Hides] = {
+# The same of the file in a folder, of paths below that folder. It is written in one, and goes where that is moved.
+BELOW: dict[str, Hides] = {
     "": lambda _: False,
-    "c.py\n": lambda path: path.startswith("pkg/") and path.endswith("/c.py"),
-    "/b.py\n": lambda path: path == "pkg/b.py",
+    "c.py\n": lambda path: path.split("/")[-1] == "c.py",
+    "/b.py\n": lambda path: path == "b.py",
 }
 # What decides before git: a path is left out (True), taken in (False), or left to git (None).
 FIRST: dict[str, Callable[[str], bool | None]] = {
@@ -154,12 +155,19 @@ class Tree:
                 if b"\0" not in data:
                     everything[path.relative_to(self.folder).as_posix()] = data.decode()
         hides = IGNORING[everything.get(".gitignore", "")]
-        below = BELOW_PKG[everything.get("pkg/.gitignore", "")]
+        below = {
+            key.removesuffix(".gitignore"): BELOW[text]
+            for key, text in everything.items()
+            if key.endswith("/.gitignore")
+        }
         first = FIRST[everything.get(".cairnignore", "")]
         files = {}
         for key, text in everything.items():
             decided = first(key)
-            if not (hides(key) or below(key) if decided is None else decided):
+            if decided is None:
+                within = (hide(key.removeprefix(at)) for at, hide in below.items() if key.startswith(at))
+                decided = hides(key) or any(within)
+            if not decided:
                 files[key] = text
         return Truth(files, everything)
 
@@ -363,7 +371,7 @@ class Tree:
 
     def _rules(self) -> str:
         name, texts = self.chance.choice(
-            [(".gitignore", list(IGNORING)), ("pkg/.gitignore", list(BELOW_PKG)), (".cairnignore", list(FIRST))]
+            [(".gitignore", list(IGNORING)), ("pkg/.gitignore", list(BELOW)), (".cairnignore", list(FIRST))]
         )
         path, text = self.folder / name, self.chance.choice(texts)
         if not text and self.chance.random() < 0.5:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench.oracle import LIES, Settings, main, run
 from bench.oracle_questions import BROKEN, KINDS, LIED, REFUSED, RIGHT, UNSAID, WARNED, judged, question
-from bench.oracle_tree import NAMES, Tree, Truth
+from bench.oracle_tree import FIRST, NAMES, Tree, Truth
 
 from cairn.tools.table import TOOLS
 from tests.lengths import at_length
@@ -96,3 +97,46 @@ def test_the_same_seed_lives_the_same_life(tmp_path: Path) -> None:
         lives.append(tree.truth().everything)
     assert lives[0] == lives[1]
     assert lives[0].keys() - set(NAMES) <= {".gitignore", ".cairnignore", "pkg/.gitignore"} | lives[1].keys()
+
+
+def left_to_git(tree: Tree, truth: Truth) -> set[str]:
+    """The files that git leaves out by the rules in the tree, of those about which nothing decides before git."""
+    first = FIRST[truth.everything.get(".cairnignore", "")]
+    open_ones = [path for path in truth.everything if first(path) is None]
+    done = subprocess.run(
+        ["git", "check-ignore", "--no-index", "-z", "--stdin"],
+        cwd=tree.folder,
+        input="\0".join(open_ones).encode(),
+        capture_output=True,
+        check=False,
+    )
+    assert done.stderr == b""
+    return set(done.stdout.decode().split("\0")) - {""}
+
+
+def agrees_with_git(tree: Tree) -> bool:
+    truth = tree.truth()
+    first = FIRST[truth.everything.get(".cairnignore", "")]
+    left_out = {path for path in truth.everything.keys() - truth.files.keys() if first(path) is None}
+    return left_out == left_to_git(tree, truth)
+
+
+def test_the_truth_about_rules_is_that_of_git_wherever_a_folder_is_moved(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, random.Random(1))
+    (tree.folder / ".gitignore").write_text("deep/\n")
+    (tree.folder / "pkg" / ".gitignore").write_text("/b.py\n")
+    for name in ("pkg/b.py", "pkg/deep/b.py", "lib/b.py"):
+        (tree.folder / name).parent.mkdir(exist_ok=True)
+        (tree.folder / name).write_text(ONE)
+    assert agrees_with_git(tree)
+    (tree.folder / "pkg").rename(tree.folder / "moved")
+    assert agrees_with_git(tree)
+    assert {"lib/b.py"} == {path for path in tree.truth().files if path.endswith("/b.py")}
+
+
+@pytest.mark.long
+def test_the_truth_about_rules_is_that_of_git_in_a_whole_life(tmp_path: Path) -> None:
+    tree = Tree(tmp_path, random.Random(1601))
+    for _ in range(at_length(1_000)):
+        tree.step()
+        assert agrees_with_git(tree), tree.done
