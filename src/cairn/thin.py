@@ -24,6 +24,8 @@ _HELLO_SECONDS = 1.0
 _QUIET_SECONDS = 2.0
 _MOST_BYTES = 10 << 20
 _MOST_ADDRESS = 107
+# The address space that numpy takes with one thread, and some more.
+_NUMPY_TAKES = 96 << 20
 
 
 class Trouble(Exception):
@@ -55,6 +57,7 @@ def _run() -> int:
 def run_here() -> int:
     """Load the whole program and run the command line; Ctrl-C is answered even while it is loaded."""
     try:
+        _look_before_numpy()
         from cairn.cli.main import main as run  # noqa: PLC0415 - loading it takes longer than some people wait
 
         return run()
@@ -62,6 +65,27 @@ def run_here() -> int:
         return _stopped()
     except (MemoryError, ImportError, OSError) as problem:
         return _starved(problem)
+
+
+def _look_before_numpy() -> None:
+    """Where memory is limited, let numpy be loaded only where it fits, and with one thread.
+
+    Its library ends the process, or interrupts it, when it gets no memory; each of its threads takes a share of that.
+    """
+    import resource  # noqa: PLC0415 - the program itself loads it
+
+    if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        sys.meta_path.insert(0, _Room())
+
+
+class _Room:
+    """Finds no module, and raises a `MemoryError` when numpy is looked for where it does not fit."""
+
+    def find_spec(self, name: str, _path: object = None, _target: object = None) -> None:
+        """Tell that others may find it."""
+        if name == "numpy":
+            bytes(_NUMPY_TAKES)
 
 
 def _starved(problem: Exception) -> int:

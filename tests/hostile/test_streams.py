@@ -162,19 +162,43 @@ def test_every_command_ends_as_ever_where_its_notes_cannot_be_written(me: Person
 # --- too little memory ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mib", [28, 60])
-def test_a_command_without_enough_memory_says_so(me: Person, mib: int) -> None:
+def within(me: Person, mib: int, *arguments: str) -> Typed:
+    """What a command does with so much room for all that it loads."""
+
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
 
-    me.cairn("index", "--offline")
-    command = [sys.executable, "-m", "cairn", "search", "lease", "--offline"]
+    command = [sys.executable, "-m", "cairn", *arguments, "--offline"]
     done = subprocess.run(
         command, cwd=me.tree, env=me.environment, capture_output=True, text=True, check=False, preexec_fn=limit
     )
-    assert done.returncode == OutOfMemory.exit_status
-    assert done.stderr.startswith("cairn: There was not enough memory for this command")
+    return Typed(done.returncode, done.stdout, done.stderr)
+
+
+NOT_ENOUGH = "cairn: There was not enough memory for this command"
+
+
+# With the last one Python runs and numpy does not, which without care ends the process with words of its own.
+@pytest.mark.parametrize("mib", [28, 60, 100])
+def test_a_command_without_enough_memory_says_so(me: Person, mib: int) -> None:
+    me.cairn("index", "--offline")
+    done = within(me, mib, "search", "lease")
+    assert done.status == OutOfMemory.exit_status
+    assert done.stderr.startswith(NOT_ENOUGH)
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("line", ["search lease", "sync"])
+def test_with_any_amount_of_memory_a_command_answers_or_says_that_there_is_too_little(me: Person, line: str) -> None:
+    me.cairn("index", "--offline")
+    fitted = []
+    for mib in range(20, 380, 40):
+        (me.tree / "src" / "other.py").write_text(f"x = {mib}\n")
+        done = within(me, mib, *line.split())
+        assert done.status == 0 or done.stderr.startswith(NOT_ENOUGH), (mib, done)
+        fitted.append(done.status == 0)
+    assert (fitted[0], fitted[-1]) == (False, True)
 
 
 def test_what_comes_from_too_little_memory_is_known_by_whatever_it_is_raised_as() -> None:

@@ -18,7 +18,8 @@ _MOST_CAUSES = 16
 def memory_trouble(problem: BaseException) -> str | None:
     """Return why memory was too short, when that is what an exception comes from; None for every other one.
 
-    Few say so themselves: a library that does not fit is an `ImportError`, a thread without a stack a `RuntimeError`.
+    Few say so themselves: a library that does not fit is an `ImportError`, one that fits in half a `SystemError`, and a
+    thread without a stack a `RuntimeError`.
     """
     at: BaseException | None = problem
     for _ in range(_MOST_CAUSES):
@@ -30,6 +31,8 @@ def memory_trouble(problem: BaseException) -> str | None:
         if isinstance(at, OSError) and at.errno == errno.ENOMEM:
             return "the system gave it no more"
         if isinstance(at, ImportError | OSError) and any(words in text for words in _NO_ROOM):
+            return "a library could not be loaded"
+        if isinstance(at, SystemError) and "without exception set" in text and _is_limited():
             return "a library could not be loaded"
         if isinstance(at, RuntimeError) and "can't start new thread" in text and _is_limited():
             return "no other thread could be started"
