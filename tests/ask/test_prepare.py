@@ -75,7 +75,7 @@ def test_a_large_folder_needs_consent(desk: Desk) -> None:
 def test_who_wants_no_folder_indexed_by_the_way_says_so_in_the_settings(desk: Desk) -> None:
     desk.home.mkdir()
     (desk.home / "config.toml").write_text("[search]\nauto_index = false\n")
-    with pytest.raises(NotIndexed, match="leave it to you"):
+    with pytest.raises(NotIndexed, match="auto_index"):
         create(desk.codebase, desk.options(), silent, consent=lambda _: True, environ=HOME, clock=desk.clock)
     assert desk.index().published
 

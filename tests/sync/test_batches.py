@@ -46,13 +46,15 @@ class Run(NamedTuple):
 class Bench:
     """A packer over a disk in memory."""
 
-    def __init__(self, most_bytes: int, model: Model | None = None) -> None:
+    def __init__(self, most_bytes: int, model: Model | None = None, first_bytes: int | None = None) -> None:
         self.disk = MemoryDisk()
         create_store(self.disk)
         self.model = model or Model()
         self.beats = 0
         staging = Staging(self.disk, RUN, Remembered())
-        self.packer = Packer(cast("Writer", Run(self.disk, staging)), self.model, None, most_bytes, "0" * 64, self.beat)
+        writer = cast("Writer", Run(self.disk, staging))
+        first = most_bytes if first_bytes is None else first_bytes
+        self.packer = Packer(writer, self.model, None, most_bytes, first, "0" * 64, self.beat)
 
     def beat(self) -> None:
         self.beats += 1
@@ -88,6 +90,14 @@ def test_no_batch_holds_more_than_it_may_unless_one_file_does(
     assert [len(batch) for batch in found] == batches
     assert [key for batch in found for key in batch] == [f"f{number}.py" for number in range(len(sizes))]
     assert bench.beats
+
+
+def test_the_first_batches_are_small_so_that_something_can_answer_soon(faults: Faults) -> None:
+    faults.limit(batches_module, EMBED_GROUP_BYTES=1)
+    bench = Bench(40, first_bytes=10)
+    for number in range(20):
+        bench.packer.add(facts(f"f{number:02}.py", b"#" * 9 + b"\n"))
+    assert [len(batch) for batch in bench.contents()] == [1, 2, 4, 4, 4, 4, 1]
 
 
 def test_nothing_given_makes_no_batch() -> None:

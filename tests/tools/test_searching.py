@@ -63,7 +63,7 @@ def test_who_waits_for_the_first_build_is_told_how_far_it_is_and_may_leave(agent
     assert agent.ask("search_codebase", query="lease")["status"] == "ok"
 
 
-@pytest.mark.parametrize("case", ["cleared", "settings", "failed"])
+@pytest.mark.parametrize("case", ["cleared", "settings", "too many", "failed"])
 def test_what_is_not_indexed_for_a_reason_is_not_indexed_by_a_search(
     agent: Agent, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
@@ -72,6 +72,9 @@ def test_what_is_not_indexed_for_a_reason_is_not_indexed_by_a_search(
         agent.ask("manage_index", action="clear", force=True)
     if case == "settings":
         agent.settings("[search]\nauto_index = false\n")
+    if case == "too many":
+        (agent.tree / "second.py").write_text("x = 1\n")
+        agent.settings("[index]\nask_above = 1\n")
     if case == "failed":
         monkeypatch.setattr(module, "_ENGINES", {Action.CREATE: lambda *_, **__: 1 // 0})
         assert agent.ask("search_codebase", query="lease")["status"] == "not_indexed"
@@ -79,6 +82,8 @@ def test_what_is_not_indexed_for_a_reason_is_not_indexed_by_a_search(
     monkeypatch.setattr(module, "_ENGINES", {Action.CREATE: lambda *_, **__: began.append(1)})
     answer = agent.ask("search_codebase", query="lease")
     assert (answer["status"], answer["reason"], began) == ("not_indexed", "not_indexed", [])
+    call = answer["hints"]["recommendedAction"]
+    assert (call["tool"], call["args"]) == ("manage_index", {"action": "create", "path": str(agent.tree)})
 
 
 def test_a_search_right_after_a_save_sees_the_save(indexed: Agent) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import floor
 from typing import Any
 
 from cairn.answer.envelope import Envelope, asked, cut, encode, error, fit
@@ -46,8 +47,9 @@ _NOT_CURRENT = {
     "skipped_busy": "Another run is writing the index; the answer is from the last snapshot.",
     "stale_ok": "The index is being built anew; the answer is from the old one.",
 }
+_PARTIAL = "The index is still being made: {done:,} of {files:,} files ({share}%) answer, and no others were looked at."
 # Of these the reason passes by itself, and the same question soon has a better answer.
-_PASSING = frozenset({"unfinished", "skipped_indexing", "skipped_busy"})
+_PASSING = frozenset({"unfinished", "skipped_indexing", "skipped_busy", "partial"})
 _RETRY_MS = 1_000
 
 
@@ -91,8 +93,9 @@ def search_answer(
     results, shortened = _fitting(page.hits, roots, working, max(room, _LEAST_RESULT))
     body = dict(shell.body) | {"results": results, "limitsHit": _limits(page, len(results), shortened)}
     after = page.offset + len(results)
-    if results and after < page.total and (page.last is None or after < page.last):
-        ids = "+".join(answer.source.pages_on for answer in answers if answer.source)
+    names = [answer.source.pages_on for answer in answers if answer.source]
+    if results and all(names) and after < page.total and (page.last is None or after < page.last):
+        ids = "+".join(names)
         body["continuation"] = token_of(Continuation(ids, page.question, after))
     return replace(shell, body=tuple(body.items()))
 
@@ -216,13 +219,16 @@ def source_fields(source: Source) -> list[tuple[str, Any]]:
 
 def coverage_fields(source: Source, *, exhaustive: bool) -> dict[str, Any]:
     """Return what the snapshot holds, and whether all of it was searched."""
-    snapshot = source.snapshot
+    snapshot, fresh = source.snapshot, source.freshness
+    # Rounded down, so that what is left is never nothing.
+    part = {"partial": True, "share": floor(1_000 * fresh.done / fresh.files) / 1_000} if fresh.files else {}
     return {
-        "eligible": snapshot.files + snapshot.errors,
+        "eligible": fresh.files or snapshot.files + snapshot.errors,
         "indexed": snapshot.files,
         "skipped": {reason: count for reason, count in sorted(source.skipped) if count},
         # A file that could not be indexed could hold a match too.
         "exhaustive": exhaustive and source.freshness.is_current and not snapshot.degraded,
+        **part,
     }
 
 
@@ -251,7 +257,7 @@ def _summed(answers: Sequence[Answer]) -> dict[str, Any]:
         for answer in answers
         if answer.source and answer.found
     ]
-    partial = len(each) < len(answers)
+    partial = len(each) < len(answers) or any(one.get("partial") for one in each)
     skipped: dict[str, int] = {}
     for one in each:
         for reason, count in one["skipped"].items():
@@ -286,6 +292,8 @@ def source_warnings(source: Source) -> list[str]:
 
 def freshness_sentence(fresh: Freshness) -> str:
     """Return what an answer does not know of the files, or which of them it knows no more; empty when all is known."""
+    if fresh.files:
+        return _PARTIAL.format(done=fresh.done, files=fresh.files, share=100 * fresh.done // fresh.files)
     if fresh.missed:
         many = "1 changed file was" if fresh.missed == 1 else f"{fresh.missed:,} changed files were"
         return f"{many} not read for this answer, which shows what was indexed before."

@@ -82,7 +82,7 @@ def symbols_answer(reply: Reply[Symbols], *, timings: Timings = (), budget: int 
     page = filled(shell, rows, told.total - told.offset, budget)
     body = dict(page.body)
     after = told.offset + len(body["results"])
-    if body["results"] and after < told.total and reply.source is not None:
+    if body["results"] and after < told.total and reply.source is not None and reply.source.pages_on:
         body["continuation"] = token_of(Continuation(reply.source.pages_on, told.question, after))
     return replace(page, body=tuple(body.items()))
 
@@ -283,7 +283,7 @@ def references_answer(reply: Reply[Uses], *, timings: Timings = (), budget: int 
     hit = cut("definitions", len(written), len(told.definitions))
     body["limitsHit"] = [*([hit] if hit else []), *body["limitsHit"]]
     after = told.offset + len(body["results"])
-    if body["results"] and after < told.total and reply.source is not None:
+    if body["results"] and after < told.total and reply.source is not None and reply.source.pages_on:
         body["continuation"] = token_of(Continuation(reply.source.pages_on, told.question, after))
     return replace(page, body=tuple(body.items()))
 

@@ -124,7 +124,7 @@ class GateFacts:
 
     `last_good` is the snapshot that could answer a caller who accepts an old one; `why` is why there is no index.
     `stale`: there was an index, and `proof` is why there is none now. `strict`: the user wants no answer while any run
-    is at work.
+    is at work. `part`: what the run at work has done so far is open, for a caller who takes it.
     """
 
     root: str
@@ -137,6 +137,7 @@ class GateFacts:
     proof: Proof = UNPROVEN
     stale: bool = False
     strict: bool = False
+    part: bool = False
 
     @property
     def is_indexing(self) -> bool:
@@ -160,10 +161,13 @@ class Gate:
 
 
 def decide(facts: GateFacts, *, stale_ok: bool = False) -> Gate:
-    """Decide the gate; nothing else does. `stale_ok` opens it while a run replaces a snapshot that is whole."""
+    """Decide the gate; nothing else does. `stale_ok` opens it while a run replaces a snapshot that is whole.
+
+    So does a `part` of the index that the run makes.
+    """
     if facts.differs and facts.state in (State.NOT_INDEXED, State.INDEXED):
         return Gate(Status.REQUIRES_REINDEX, NonOkReason.REQUIRES_REINDEX, facts)
-    if facts.is_indexing and not (stale_ok and facts.last_good):
+    if facts.is_indexing and not (stale_ok and facts.last_good) and not facts.part:
         return Gate(Status.NOT_READY, NonOkReason.INDEXING, facts)
     if facts.state in (State.INDEXED, State.INDEXING):
         return Gate(Status.OK, None, facts)

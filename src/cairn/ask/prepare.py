@@ -30,6 +30,8 @@ from cairn.sync.status import State, StoreStatus
 
 # A read does not wait for another run: it answers from the last snapshot.
 _WAIT_SECONDS = 0.2
+# So long another process has to begin with a first index, and so often it is looked how far it is.
+_BEGIN_SECONDS, _LOOK_SECONDS = 5.0, 0.1
 
 # These folders, and those below them, are not indexed automatically, unless they are a repository.
 _OF_THE_SYSTEM = frozenset({
@@ -56,17 +58,21 @@ class Policy:
 
     `create` allows to index a folder that was never indexed (`consent` is asked before a large one), `sync` to compare
     the files and take in what has changed, for at most `seconds`. `stale_ok` takes an old snapshot while a new index is
-    built. With `rests` a comparison that failed a moment ago is not tried again. With `overlay` an index that is not up
-    to date in time is read with the changed files laid over it. `tell` hears how far the work is.
+    built, `part_ok` what is done of an index that is still being made. With `rests` a comparison that failed a moment
+    ago is not tried again. With `overlay` an index that is not up to date in time is read with the changed files laid
+    over it. `begin` has another process make a first index, where what is done of it may answer, and says whether one
+    does. `tell` hears how far the work is.
     """
 
     create: bool = True
     sync: bool = True
     stale_ok: bool = False
+    part_ok: bool = False
     rests: bool = True
     overlay: bool = False
     seconds: float = SYNC_BEFORE_SEARCH_SECONDS
     consent: Consent = lambda _: False
+    begin: Callable[[Codebase], bool] = lambda _: False
     tell: Tell = lambda _: None
 
 
@@ -109,7 +115,7 @@ def prepare(session: Session, policy: Policy) -> None:
     """Do the step in this thread, then let the session hold the newest snapshot."""
     if session.rests():
         return
-    session.look(stale_ok=policy.stale_ok)
+    session.look(stale_ok=policy.stale_ok, part_ok=policy.part_ok)
     if session.probe_failed:
         # The store cannot be read just now, and the snapshot that is open still answers.
         session.rest(RECENT_SYNC_SECONDS)
@@ -120,7 +126,8 @@ def prepare(session: Session, policy: Policy) -> None:
     # Most syncs find nothing: the open snapshot is then the newest, and is not opened again.
     if fresh is not NOT_CHECKED or why:
         newer = fresh.mode == "synced" and fresh.snapshot != session.held
-        session.look(fresh, stale_ok=policy.stale_ok, why=why, again=newer or session.held is None)
+        again = newer or session.held is None
+        session.look(fresh, stale_ok=policy.stale_ok, part_ok=policy.part_ok, why=why, again=again)
 
 
 class _InThisThread:
@@ -139,6 +146,14 @@ class _InThisThread:
 
     def create(self, codebase: Codebase, policy: Policy) -> tuple[Freshness, str]:
         environ, clock = self._session.environ, self._session.clock
+        if policy.part_ok:
+            why = why_not_unasked(codebase, environ, self._options.home, tell=policy.tell, consent=policy.consent)
+            if why:
+                return NOT_CHECKED, why
+            policy = replace(policy, consent=lambda _: True)
+            if policy.begin(codebase) and self._answers_soon(policy):
+                is_made = self._session.gate.facts.state is State.INDEXED
+                return self.catch_up(codebase, policy) if is_made else Freshness("skipped_indexing"), ""
         try:
             fresh = create(codebase, self._options, policy.tell, consent=policy.consent, environ=environ, clock=clock)
         except NotIndexed as refused:
@@ -146,6 +161,25 @@ class _InThisThread:
         except StoreBusy:
             fresh = Freshness("skipped_busy")
         return fresh, ""
+
+    def _answers_soon(self, policy: Policy) -> bool:
+        """Whether another process makes the index: part of it answers, or it goes on for longer than the policy has."""
+        session, begun = self._session, False
+        came = session.now()
+        while session.now() < came + policy.seconds:
+            session.look(part_ok=True)
+            writer = session.gate.facts.writer
+            if session.gate.is_open:
+                return True
+            if writer is None and (begun or session.now() > came + _BEGIN_SECONDS):
+                # It has failed, or was never begun.
+                return False
+            begun = writer is not None
+            if writer is not None and writer.progress is not None:
+                told = writer.progress
+                policy.tell(Progress(Phase(told.phase), told.done, told.total, current_file=told.current_file))
+            session.clock.sleep(_LOOK_SECONDS)
+        return True
 
 
 class _OutOfTime(Exception):
@@ -197,7 +231,7 @@ def why_not_unasked(
     if why is not None:
         return f"{why} is not indexed unless you ask for it"
     if not codebase.config.search.auto_index:
-        return "your settings leave it to you to index a folder"
+        return "the settings of the user leave it to them to index a folder (`auto_index`)"
     files = _count(codebase, tell)
     if files > codebase.config.index.ask_above and not consent(files):
         return f"it holds {files:,} files, which takes a while"

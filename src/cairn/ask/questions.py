@@ -9,20 +9,45 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cairn.ask.common_options import (
+    ALLOW_PARTIAL,
+    CONTINUATION,
+    END_LINE,
+    EXACT,
+    FILE,
+    FILE_OF_SYMBOL,
+    INCLUDE,
+    LANGUAGE,
+    LIMIT,
+    MIN_TIER,
+    MOST_LINE,
+    MOST_NAME,
+    MOST_PATH,
+    NO_SYNC,
+    OFFSET,
+    ONLY_HERE,
+    PARTIAL,
+    PATH,
+    READ_FILE,
+    READ_ONLY,
+    ROLES,
+    STALE_OK,
+    START_LINE,
+    SYMBOL_ASKED,
+    TOKENS,
+    YES,
+    of_uses,
+)
 from cairn.core.config import SCOPES
-from cairn.core.filetypes import LANGUAGES
 from cairn.core.limits import (
     AGENT_OUTLINE,
-    AGENT_RESULTS,
     AGENT_TOKENS,
     DEFAULT_GRAPH_NODES,
     DEFAULT_GRAPH_NOTES,
     DEFAULT_MAP_TOKENS,
     DEFAULT_REFERENCES,
-    DEFAULT_RESULTS,
     MAX_AGENT_TOKENS,
     MAX_CONFIG_GLOBS,
-    MAX_CONTINUATION_CHARS,
     MAX_GRAPH_DEPTH,
     MAX_GRAPH_NODES,
     MAX_GRAPH_NOTES,
@@ -40,7 +65,6 @@ from cairn.core.options import (
     Declined,
     Face,
     Flag,
-    Json,
     Number,
     Option,
     OptionTable,
@@ -55,194 +79,7 @@ from cairn.graph.calls import Direction
 from cairn.graph.scopes import Tier
 from cairn.graph.uses import UseRole
 from cairn.search.searcher import SIGNALS
-from cairn.search.types import CONTEXT_LINES, RESULT_TOKENS, RESULTS, Group, Mode
-
-MOST_PATH = 4_096
-_MOST_NAME = 500
-_MOST_LINE = 999_999_999
-
-_ONLY_HERE = Declined("only the command line prints for people")
-_TOKENS = "every argument costs each agent tokens"
-_READ_FILE = f"{_TOKENS}, and `read_file` shows more lines"
-
-# --- options that several questions have ------------------------------------------------------------------------------
-
-PATH = Option(
-    name="path",
-    type=Text(MOST_PATH),
-    help="a folder or file of the codebase; without it the codebase that is served",
-    own=True,
-    cli=Declined("`--root` names the codebase"),
-    python=Declined("`cairn.open` names the codebase"),
-)
-STALE_OK = Option(
-    name="stale_ok",
-    type=Flag(),
-    help="while the index is built anew, answer from the old one",
-    own=True,
-    mcp=Declined(f"{_TOKENS}; `search_codebase` has it as `allowStale`"),
-    python=Declined("`cairn.open` has chosen the snapshot that answers"),
-)
-NO_SYNC = Option(
-    name="no_sync",
-    type=Flag(),
-    help="answer from the index as it is, without looking at the files",
-    own=True,
-    mcp=Declined("an agent edits files and asks about them at once"),
-    python=Declined("a program that asks about its files wants them as they are"),
-)
-READ_ONLY = Option(
-    name="read_only",
-    type=Flag(),
-    help="read an index of a later format as far as it is known",
-    own=True,
-    mcp=Declined("a person decides to read an index of a later version"),
-    python=Declined("a person decides to read an index of a later version"),
-)
-CONTINUATION = Option(
-    name="continuation",
-    type=Text(MAX_CONTINUATION_CHARS),
-    help="the next page (`continuation` in JSON)",
-    cli=Shown(name="--continue", metavar="TOKEN"),
-    mcp=Declined(f"{_TOKENS}, and a higher limit shows more at once"),
-    python=Declined("an open codebase holds one snapshot, so that `offset` is enough"),
-)
-OFFSET = Option(
-    name="offset",
-    type=Number(0, None, "number of results to pass over"),
-    help="how many results to pass over: those of the pages before",
-    default=0,
-    cli=Declined("`--continue` also names the snapshot, so that pages fit together"),
-    mcp=Declined("a page is asked for together with its snapshot, so that pages fit together"),
-)
-LANGUAGE = Option(
-    name="languages",
-    type=TextList(_MOST_NAME, MAX_CONFIG_GLOBS, known=sorted(LANGUAGES)),
-    help="only files of this language",
-    cli=Shown(name="--lang", metavar="LANG"),
-    mcp=Shown(help="Only files of these languages."),
-    python=Shown(help="Only files of these languages."),
-)
-INCLUDE = Option(
-    name="include",
-    type=TextList(MAX_PATTERN_BYTES, MAX_CONFIG_GLOBS),
-    help="only files whose path fits; may be repeated",
-    cli=Shown(metavar="GLOB"),
-    mcp=Shown(help="Only paths that fit one of these globs."),
-    python=Shown(help="Only files whose path fits one of these globs."),
-)
-LIMIT = Option(
-    name="limit",
-    type=RESULTS,
-    help="how many results",
-    default=DEFAULT_RESULTS,
-    cli=Shown(name="-k", metavar="N"),
-    mcp=Shown(default=AGENT_RESULTS),
-    python=Shown(name="k", positional=1),
-)
-FILE = Option(
-    name="file",
-    type=Text(MOST_PATH),
-    help="a file of the codebase, or some lines of it",
-    required=True,
-    own=True,
-    cli=Shown(positional=1, metavar="FILE[:A-B]"),
-    mcp=Shown(help="The file, from the root of the codebase.", required=False),
-    python=Shown(name="path", positional=1, help="The file, relative to the root."),
-)
-START_LINE = Option(
-    name="start_line",
-    type=Number(1, _MOST_LINE, "first line"),
-    help="the first line",
-    own=True,
-    cli=Declined("FILE:A-B names the lines"),
-    python=Shown(name="start", default=1, positional=1),
-)
-END_LINE = Option(
-    name="end_line",
-    type=Number(1, _MOST_LINE, "last line"),
-    help="the last line",
-    own=True,
-    cli=Declined("FILE:A-B names the lines"),
-    python=Shown(name="end", positional=1),
-)
-SYMBOL_ASKED = Option(
-    name="symbol",
-    type=Text(MOST_PATH),
-    help="a definition: its name, `Class.method`, `mod::name` or FILE:LINE",
-    required=True,
-    own=True,
-    cli=Shown(positional=1, metavar="SYMBOL"),
-    mcp=Shown(
-        type=Json(
-            {
-                "description": "A definition: its name, Class.method, FILE:LINE, or a node of an earlier graph.",
-                "anyOf": [
-                    {"type": "string", "description": "A name or a place.", "minLength": 1, "maxLength": MOST_PATH},
-                    {
-                        "type": "object",
-                        "properties": {
-                            "file": {
-                                "type": "string",
-                                "description": "The file, from the root of the codebase.",
-                                "minLength": 1,
-                                "maxLength": MOST_PATH,
-                            },
-                            "symbolId": {
-                                "type": "string",
-                                "description": "Its id or its name.",
-                                "minLength": 1,
-                                "maxLength": MOST_PATH,
-                            },
-                        },
-                        "required": ["file", "symbolId"],
-                        "additionalProperties": False,
-                    },
-                ],
-            }
-        )
-    ),
-    python=Shown(name="name", positional=1, help="A definition: its name, `Class.method` or `FILE:LINE`."),
-)
-FILE_OF_SYMBOL = Option(
-    name="file",
-    type=Text(MOST_PATH),
-    help="the file that defines it, where several do",
-    own=True,
-    cli=Shown(metavar="FILE"),
-    mcp=Declined("`symbol` can be an object that names the file"),
-    python=Shown(name="path"),
-)
-MIN_TIER = Option(
-    name="min_tier",
-    type=Choice(Tier, "tier"),
-    help="how sure a use must be to be listed",
-    default=Tier.LIKELY,
-    mcp=Shown(help="How sure an edge must be."),
-)
-
-ROLES = Option(
-    name="roles",
-    type=Choice(UseRole, "role", many=True),
-    help="only uses of this role; `override` and `implementation` are found only when asked for; may be repeated",
-    cli=Shown(name="--role"),
-    python=Shown(help="Only uses of these roles; `override` and `implementation` are found only when asked for."),
-)
-
-EXACT = Option(
-    name="exact",
-    type=Flag(),
-    help="refuse a name that several definitions have, instead of answering for the best",
-    mcp=Declined("a tool answers for the best and names the others"),
-    python=Shown(),
-)
-
-
-def _of_uses(option: Option, agents: Shown) -> Option:
-    """Return an option of the question for uses as agents have it, who ask that question by another tool."""
-    no = Declined("another question has it: the one for uses")
-    return replace(option, own=True, cli=no, mcp=agents, python=no)
-
+from cairn.search.types import CONTEXT_LINES, RESULT_TOKENS, Group, Mode
 
 # --- the questions ----------------------------------------------------------------------------------------------------
 
@@ -311,7 +148,7 @@ SEARCH = OptionTable(
             help="lines around each result",
             default=0,
             cli=Shown(metavar="N"),
-            mcp=Declined(_READ_FILE),
+            mcp=Declined(READ_FILE),
         ),
         Option(
             name="max_tokens",
@@ -326,7 +163,7 @@ SEARCH = OptionTable(
         ),
         Option(
             name="without",
-            type=TextList(_MOST_NAME, MAX_CONFIG_GLOBS, known=sorted(SIGNALS), make=frozenset),
+            type=TextList(MOST_NAME, MAX_CONFIG_GLOBS, known=sorted(SIGNALS), make=frozenset),
             help="rank without this signal",
             cli=Shown(name="--no-signal", metavar="NAME"),
             mcp=Declined("it is for measuring what a signal is worth"),
@@ -340,7 +177,9 @@ SEARCH = OptionTable(
             mcp=Shown(name="allowStale"),
             python=STALE_OK.python,
         ),
+        replace(PARTIAL, mcp=ALLOW_PARTIAL),
         NO_SYNC,
+        YES,
         Option(
             name="read_only",
             type=Flag(),
@@ -393,7 +232,7 @@ OUTLINE = OptionTable(
         FILE,
         Option(
             name="symbol",
-            type=Text(_MOST_NAME),
+            type=Text(MOST_NAME),
             help="only this definition and what is inside of it",
             cli=Shown(metavar="NAME"),
             mcp=Shown(help="Only this definition."),
@@ -411,7 +250,9 @@ OUTLINE = OptionTable(
             python=Declined("`FileOutline.definitions` is a tuple, of which a program takes what it wants"),
         ),
         STALE_OK,
+        PARTIAL,
         NO_SYNC,
+        YES,
         READ_ONLY,
     ),
 )
@@ -437,7 +278,9 @@ READ = OptionTable(
             python=Declined("`FileText.definitions` always names them"),
         ),
         STALE_OK,
+        PARTIAL,
         NO_SYNC,
+        YES,
         READ_ONLY,
     ),
 )
@@ -472,27 +315,29 @@ SYMBOL = OptionTable(
             cli=Declined("`cairn refs` asks it"),
             python=Declined("`references` asks it"),
         ),
-        _of_uses(replace(MIN_TIER, default=Tier.NAME_ONLY), Shown(help="How sure a use must be.")),
-        _of_uses(ROLES, Shown(name="role", help="Only uses of this role.", type=Choice(UseRole, "role"))),
+        of_uses(replace(MIN_TIER, default=Tier.NAME_ONLY), Shown(help="How sure a use must be.")),
+        of_uses(ROLES, Shown(name="role", help="Only uses of this role.", type=Choice(UseRole, "role"))),
         LIMIT,
         Option(
             name="exact",
             type=Flag(),
             help="the one definition that is meant: by its name or as FILE:LINE",
-            mcp=Declined(f"{_TOKENS}; the best match comes first, and a miss is told by its name"),
+            mcp=Declined(f"{TOKENS}; the best match comes first, and a miss is told by its name"),
         ),
         Option(
             name="languages",
             type=LANGUAGE.type,
             help=LANGUAGE.help,
             cli=LANGUAGE.cli,
-            mcp=Declined(f"{_TOKENS}; few names are defined in several languages"),
+            mcp=Declined(f"{TOKENS}; few names are defined in several languages"),
             python=LANGUAGE.python,
         ),
         replace(CONTINUATION, mcp=Shown(help="For the next page: hints.continuation is the whole call.")),
         OFFSET,
         STALE_OK,
+        replace(PARTIAL, mcp=ALLOW_PARTIAL),
         NO_SYNC,
+        YES,
         READ_ONLY,
     ),
 )
@@ -524,7 +369,9 @@ REFS = OptionTable(
         CONTINUATION,
         OFFSET,
         STALE_OK,
+        PARTIAL,
         NO_SYNC,
+        YES,
         READ_ONLY,
     ),
 )
@@ -609,11 +456,13 @@ GRAPH = OptionTable(
             help="a tree, JSON, or a picture for Graphviz or Mermaid to draw",
             default=PrintedAs.TEXT,
             own=True,
-            mcp=_ONLY_HERE,
-            python=_ONLY_HERE,
+            mcp=ONLY_HERE,
+            python=ONLY_HERE,
         ),
         STALE_OK,
+        PARTIAL,
         NO_SYNC,
+        YES,
         READ_ONLY,
     ),
 )
@@ -633,7 +482,7 @@ SIMILAR = OptionTable(
         ),
         Option(
             name="line",
-            type=Number(1, _MOST_LINE, "line"),
+            type=Number(1, MOST_LINE, "line"),
             help="a line of the code that others may be like",
             required=True,
             own=True,
@@ -643,7 +492,9 @@ SIMILAR = OptionTable(
         LIMIT,
         Option(name="same_file", type=Flag(), help="look in that file too"),
         STALE_OK,
+        PARTIAL,
         NO_SYNC,
+        YES,
         READ_ONLY,
     ),
 )
@@ -684,11 +535,13 @@ MAP = OptionTable(
             help="`json` is the same as --json",
             default=PrintedAs.TEXT,
             own=True,
-            mcp=_ONLY_HERE,
-            python=_ONLY_HERE,
+            mcp=ONLY_HERE,
+            python=ONLY_HERE,
         ),
         STALE_OK,
+        PARTIAL,
         NO_SYNC,
+        YES,
         READ_ONLY,
     ),
 )

@@ -86,6 +86,10 @@ class Run:
     def root(self) -> str:
         return self.codebase.root.path
 
+    def now(self) -> float:
+        """Return the time of the run's clock."""
+        return self._clock.monotonic()
+
     @property
     def is_over(self) -> bool:
         return self._over.is_set()

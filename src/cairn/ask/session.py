@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
-from cairn.ask.gate import Gate, GateFacts, decide
+from cairn.ask.gate import Gate, GateFacts, Status, decide
 from cairn.ask.overlay import lay_over
 from cairn.ask.values import Answer, Page, Source
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
@@ -41,6 +41,7 @@ from cairn.sync.status import (
     later_warnings,
     proposed_index,
     reading,
+    sealed_part,
     silence_sentence,
     snapshot_info,
     stand,
@@ -113,6 +114,11 @@ class _OpenOverlay(_Open):
         return question_digest(sorted(self.searcher.view.working.items()), list(self.difference.gone))
 
 
+@dataclass(slots=True)
+class _OpenPart(_Open):
+    """What a run that is still at work has sealed, which may answer before there is a snapshot."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Compared:
     """The last comparison of the files with a snapshot: when it began, and what came of it."""
@@ -161,6 +167,7 @@ class Session(AbstractContextManager["Session"]):
         # What the snapshot itself answers with, and what it does with changed files laid over it.
         self._plain: _Open | None = None
         self._over: _OpenOverlay | None = None
+        self._part: _OpenPart | None = None
         self._compared: _Compared | None = None
         self._is_covered = False
         self._fresh = Freshness("not_checked")
@@ -189,11 +196,15 @@ class Session(AbstractContextManager["Session"]):
 
     def close(self) -> None:
         """Let go of the snapshot; a second call does nothing."""
+        self._let_go_of_part()
+        self._let_go()
+        self._remote.close()
+
+    def _let_go(self) -> None:
         self._uncover()
         if self._standing.view is not None:
             self._standing.view.close()
         self._standing, self._plain, self._compared = Standing(State.NOT_INDEXED), None, None
-        self._remote.close()
 
     def _uncover(self) -> None:
         """Let go of the files that are laid over the snapshot."""
@@ -201,9 +212,22 @@ class Session(AbstractContextManager["Session"]):
         if over is not None:
             over.searcher.view.close()
 
+    def _let_go_of_part(self) -> None:
+        """Let go of what a run had sealed."""
+        part, self._part = self._part, None
+        if part is not None:
+            part.searcher.view.close()
+
+    @property
+    def _is_part(self) -> bool:
+        """Whether what a run has sealed answers, instead of a snapshot."""
+        return self._gate.facts.part
+
     @property
     def _open(self) -> _Open | None:
         """What answers."""
+        if self._is_part:
+            return self._part
         return self._over if self._is_covered and self._over is not None else self._plain
 
     # --- before a question --------------------------------------------------------------------------------------------
@@ -218,6 +242,8 @@ class Session(AbstractContextManager["Session"]):
 
     def vouch(self, fresh: Freshness) -> None:
         """Answer from the snapshot alone: somebody has watched the files since it was compared with them."""
+        if self._is_part:
+            return
         self._is_covered, self._fresh = False, fresh
 
     def compare(self, came: float, until: float) -> None:
@@ -227,7 +253,7 @@ class Session(AbstractContextManager["Session"]):
         is given up, and the answer says so. Both are times of the session's clock.
         """
         view = self._standing.view
-        if view is None or not self._gate.is_open:
+        if view is None or not self._gate.is_open or self._is_part:
             return
         last = self._compared
         if last is None or last.began < came or last.snapshot != view.manifest.snapshot_id:
@@ -284,12 +310,13 @@ class Session(AbstractContextManager["Session"]):
         starting: WriterInfo | None = None,
         why: str = "",
         again: bool = True,
+        part_ok: bool = False,
     ) -> None:
         """Hold the newest snapshot, and decide whether it may answer.
 
         `fresh` is what the step before the read achieved, `why` is why there is no index. `starting` is a full run that
         may not have taken its lease yet: it closes the gate from its start. Without `again` the open snapshot is known
-        to be the newest.
+        to be the newest. With `part_ok` a gate that a run closes is opened by what that run has done so far.
         """
         self.trouble = None
         self._next_check = -1.0
@@ -313,6 +340,31 @@ class Session(AbstractContextManager["Session"]):
                 fresh = replace(fresh, mode="reconciled_ignore_change")
             self._fresh = Freshness("stale_ok") if standing.state is State.INDEXING and standing.view else fresh
         self._decide(stale_ok, why)
+        if part_ok and self._gate.status is Status.NOT_READY:
+            self._answer_in_part()
+        if not self._is_part:
+            self._let_go_of_part()
+
+    def _answer_in_part(self) -> None:
+        """Open the gate with what the run at work has sealed, if it has and how much of the whole that is is known."""
+        writer = self._standing.writer
+        files = writer.progress.tree if writer is not None and writer.progress is not None else 0
+        if writer is None or not files:
+            return
+        before, self._part = self._part, None
+        held = before.searcher.view if before is not None else None
+        view = sealed_part(self._place, writer, held)
+        if before is not None and view is not held:
+            # Where there is a new view, it goes on to read what this one has open.
+            before.kept.clear()
+            if view is None:
+                before.searcher.view.close()
+        if view is None:
+            return
+        self._part = before if view is held else _OpenPart(Searcher(view, self.embedder))
+        live = view.counts()
+        self._fresh = Freshness("partial", done=min(live.files + live.skip_records, files), files=files)
+        self._gate = decide(replace(self._gate.facts, part=True))
 
     def _stand(self, snapshot: str | None = None) -> Standing:
         with reading(self.read_only) as met:
@@ -347,7 +399,8 @@ class Session(AbstractContextManager["Session"]):
             if self._plain is not None and rows is not self._plain.searcher.remote:
                 self._plain.searcher = Searcher(held, self.embedder, rows)
             return
-        self.close()
+        self._let_go()
+        self._remote.close()
         self._standing = standing
         if new is not None:
             self._plain = _Open(Searcher(new, self.embedder, self._rows_there(standing)))
@@ -401,12 +454,12 @@ class Session(AbstractContextManager["Session"]):
 
     @property
     def snapshot(self) -> str | None:
-        """The id of the snapshot that answers; None while the gate is closed."""
-        return self.held if self._gate.is_open else None
+        """The id of the snapshot that answers; None while none does."""
+        return self.held if self._gate.is_open and not self._is_part else None
 
     @property
     def pages_on(self) -> str:
-        """The name of what answers, as the token of a next page holds it; empty when the gate is closed."""
+        """The name of what answers, as the token of a next page holds it; empty when no snapshot answers."""
         return f"{self.snapshot}{self._overlay}" if self.snapshot else ""
 
     @property
@@ -463,8 +516,8 @@ class Session(AbstractContextManager["Session"]):
         note_use(self._place, self.clock)
 
     def _source(self) -> Source:
-        view = self._standing.view
-        assert view is not None, "an open gate has a snapshot behind it"
+        view = self._open.searcher.view if self._is_part and self._open is not None else self._standing.view
+        assert view is not None, "an open gate has something behind it"
         manifest = view.manifest
         proposed = proposed_index(self.target.codebase, self.home, self.clock)
         return Source(

@@ -42,8 +42,11 @@ class Source:
 
     @property
     def pages_on(self) -> str:
-        """The name of what answers, as the token of a next page holds it: that page comes from just the same."""
-        return f"{self.snapshot.id}{self.overlay}"
+        """The name of what answers, as the token of a next page holds it: that page comes from just the same.
+
+        Empty for an index that is still being made: a moment later it holds more.
+        """
+        return "" if self.freshness.files else f"{self.snapshot.id}{self.overlay}"
 
 
 @dataclass(frozen=True, slots=True)

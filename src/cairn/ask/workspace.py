@@ -14,7 +14,7 @@ from typing import Self
 
 from cairn.ask.allowed import Allowed
 from cairn.ask.freshness import Freshener
-from cairn.ask.prepare import Policy, step
+from cairn.ask.prepare import Policy, step, why_not_unasked
 from cairn.ask.runs import Action, Patience, Run, Runs
 from cairn.ask.session import NOT_CHECKED, Session, Target
 from cairn.ask.whereabouts import Whereabouts, where_all
@@ -25,15 +25,17 @@ from cairn.embedding.choose import Models
 from cairn.errors import Cancelled, StoreBusy, StoreError
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.jobs import failed_refreshes
-from cairn.sync.codebase import Codebase
+from cairn.sync.codebase import Codebase, place_of
 from cairn.sync.report import Freshness
-from cairn.sync.status import State, StoreStatus, look
+from cairn.sync.status import State, StoreStatus, has_sealed, look
 from cairn.sync.tracking import Codebases, Members
 
 _MOST_SEEN = 256
 _LAST_SECONDS = 10.0
 # A save in a tree that is watched is published about so soon; to wait for that is cheaper than to look at all files.
 _SETTLE_SECONDS = 0.5
+# So often it is looked whether a first index has sealed anything that can answer.
+_PART_SECONDS = 0.2
 
 
 @dataclass(slots=True, eq=False)
@@ -84,7 +86,13 @@ class SessionPool:
 
     @contextmanager
     def session(
-        self, target: Target, fresh: Freshness = NOT_CHECKED, *, stale_ok: bool = False, why: str = ""
+        self,
+        target: Target,
+        fresh: Freshness = NOT_CHECKED,
+        *,
+        stale_ok: bool = False,
+        part_ok: bool = False,
+        why: str = "",
     ) -> Iterator[Session]:
         """The session of a codebase, with the newest snapshot, for one caller at a time."""
         root = target.codebase.root.path
@@ -96,7 +104,7 @@ class SessionPool:
             session = self._opened(slot, target)
             run = self._starting(root)
             starting = run.writer if run is not None and run.is_starting else None
-            session.look(fresh, stale_ok=stale_ok, starting=starting, why=why)
+            session.look(fresh, stale_ok=stale_ok, part_ok=part_ok, starting=starting, why=why)
             if session.gate.facts.state is State.INDEXED:
                 self.used(root)
             yield session
@@ -111,14 +119,17 @@ class SessionPool:
             self._held.close()
 
     @contextmanager
-    def current(self, target: Target, seconds: float = AGENT_LOOK_SECONDS) -> Iterator[Session]:
+    def current(
+        self, target: Target, seconds: float = AGENT_LOOK_SECONDS, *, part_ok: bool = False
+    ) -> Iterator[Session]:
         """The codebase with its files as they are now: what has changed is laid over the newest snapshot, in memory.
 
-        Nothing is written. What could not be compared or read within this time, the answer says.
+        Nothing is written. What could not be compared or read within this time, the answer says. With `part_ok` what is
+        done of an index answers while it is being made.
         """
         came = self._clock.monotonic()
         vouched = self.vouched(target.codebase.root.path, min(seconds, _SETTLE_SECONDS))
-        with self.session(target) as session:
+        with self.session(target, part_ok=part_ok) as session:
             if vouched is not None and session.gate.is_open:
                 session.vouch(vouched)
             else:
@@ -273,13 +284,13 @@ class Workspace:
     def prepared(self, target: Target, policy: Policy, patience: Patience) -> Iterator[Session]:
         """The session of a codebase, after the step that the policy allows and within the caller's patience."""
         began = self._clock.monotonic()
-        with self.pool.session(target, stale_ok=policy.stale_ok) as session:
+        with self.pool.session(target, stale_ok=policy.stale_ok, part_ok=policy.part_ok) as session:
             facts = session.gate.facts
         # Others may ask while this step goes on.
         self.pool.release()
         fresh, why = step(facts, target.codebase, policy, _InBackground(self, patience))
         seconds = self._clock.monotonic() - began
-        with self.pool.session(target, fresh, stale_ok=policy.stale_ok, why=why) as session:
+        with self.pool.session(target, fresh, stale_ok=policy.stale_ok, part_ok=policy.part_ok, why=why) as session:
             if policy.sync and policy.overlay and not fresh.is_current and session.gate.is_open:
                 # The run goes on by itself; what it would publish is read for this answer.
                 session.compare(began, began + AGENT_LOOK_SECONDS)
@@ -292,6 +303,7 @@ class _InBackground:
 
     def __init__(self, workspace: Workspace, patience: Patience) -> None:
         self._runs, self._freshener, self._patience = workspace.runs, workspace.freshener, patience
+        self._environ, self._home = workspace.pool.environ, workspace.pool.home
 
     def has_run(self, root: str) -> bool:
         return self._runs.active(root) is not None
@@ -301,25 +313,33 @@ class _InBackground:
         return self._freshener.ensure(codebase, seconds=policy.seconds, wait=wait, rests=policy.rests)
 
     def create(self, codebase: Codebase, policy: Policy) -> tuple[Freshness, str]:
-        del policy
         root = codebase.root.path
         run = self._runs.active(root)
         if run is None:
-            refusal = self._not_by_itself(codebase)
+            refusal = self._failed_before(codebase) or why_not_unasked(codebase, self._environ, self._home)
             if refusal:
                 return NOT_CHECKED, refusal
             try:
                 run = self._runs.start(Action.CREATE, codebase, upkeep=False)
             except StoreBusy:
                 run = self._runs.active(root)
-        if run is not None and run.action is Action.CREATE and self._patience.wait(run) and run.report is not None:
+        if run is not None and run.action is Action.CREATE and self._waited(run, policy) and run.report is not None:
             return Freshness("synced", 0, run.began_at), ""
-        return NOT_CHECKED, self._not_by_itself(codebase)
+        return NOT_CHECKED, self._failed_before(codebase)
 
-    def _not_by_itself(self, codebase: Codebase) -> str:
-        """Return why a folder is not indexed automatically; empty when it may be."""
-        if not codebase.config.search.auto_index:
-            return "the user's settings leave it to them to index a folder"
+    def _waited(self, run: Run, policy: Policy) -> bool:
+        """Whether the run is over before the caller's patience is, and before what is done of it answers instead."""
+        if not policy.part_ok:
+            return self._patience.wait(run)
+        place = place_of(run.codebase, self._home)
+        until = run.now() + self._patience.seconds
+        while not self._patience.wait(run, min(_PART_SECONDS, until - run.now())):
+            if run.now() >= until or has_sealed(place):
+                return False
+        return True
+
+    def _failed_before(self, codebase: Codebase) -> str:
+        """Return why the last run that should have made this index has failed; empty when none has."""
         last = self._runs.last(codebase.root.path)
         if last is not None and last.action is Action.CREATE and last.error is not None:
             if isinstance(last.error, Cancelled | StoreBusy):

@@ -97,13 +97,19 @@ def safe(text: str) -> str:
 
 def _nothing(answers: Sequence[Answer]) -> str:
     searched = sum(answer.found.files for answer in answers if answer.found)
-    whole = all(answer.found and answer.found.exhaustive for answer in answers)
+    whole = all(answer.found and answer.found.exhaustive and _is_current(answer) for answer in answers)
     degraded = any(answer.source and answer.source.snapshot.degraded for answer in answers)
     if not searched:
         return "Nothing found: there is no file to search in."
     if whole and not degraded:
         return f"Nothing found in {counted(searched, 'file')}, and all of them were searched."
+    if all(answer.found and answer.found.exhaustive for answer in answers):
+        return f"Nothing found in {counted(searched, 'file')}, which need not be all that there is."
     return "Nothing found. That is no proof: `--mode regex` searches every line."
+
+
+def _is_current(answer: Answer) -> bool:
+    return answer.source is not None and answer.source.freshness.is_current
 
 
 def _notes(answer: Answer, output: Output) -> None:
@@ -141,6 +147,7 @@ if TYPE_CHECKING:
     from cairn.ask.session import Session, Target
     from cairn.ask.values import Answer, Page
     from cairn.search.types import SearchRequest
+    from cairn.sync.codebase import Codebase
 
 _NOTHING_RANKED = 1
 
@@ -198,7 +205,20 @@ def _targets(paths: Sequence[str], options: argparse.Namespace, output: Output) 
 def read_policy(options: argparse.Namespace, output: Output) -> Policy:
     """Return what may be done before a read: nothing for `--no-sync` and for the next page of an answer."""
     looks = not options.no_sync and getattr(options, "continuation", None) is None
-    return Policy(create=looks, sync=looks, stale_ok=options.stale_ok, consent=lambda files: _consent(files, output))
+    return Policy(
+        create=looks,
+        sync=looks,
+        stale_ok=options.stale_ok,
+        part_ok=options.partial and looks,
+        consent=lambda files: options.yes or _consent(files, output),
+        begin=lambda codebase: not options.offline and _begin(codebase, output),
+    )
+
+
+def _begin(codebase: Codebase, output: Output) -> bool:
+    from cairn.cli.begin import begin_in_daemon  # noqa: PLC0415 - only where nothing is indexed
+
+    return begin_in_daemon(codebase, output.around.environ)
 
 
 def _consent(files: int, output: Output) -> bool:

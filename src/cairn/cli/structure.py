@@ -168,9 +168,10 @@ def _show_symbols(reply: Reply[Symbols], told: Symbols, output: Output) -> None:
         output.line(definition_line(reply.root, one, output))
         output.line(f"  {plain(one.signature or one.name, _MOST_SIGNATURE)}")
     looked = counted(told.files, "file")
-    degraded = reply.source is not None and reply.source.snapshot.degraded
+    source = reply.source
+    whole = source is not None and source.freshness.is_current and not source.snapshot.degraded
     if not told.definitions:
-        output.line(f"Nothing in {looked} is called so{'' if degraded else ', and all of them were looked at'}.")
+        output.line(f"Nothing in {looked} is called so{', and all of them were looked at' if whole else ''}.")
     elif left := told.total - told.offset - len(told.definitions):
         output.note(f"{counted(left, 'more definition')}; -k shows more of them at once.")
 

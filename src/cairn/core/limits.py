@@ -91,6 +91,8 @@ MAX_HINTED_FILES = 200
 # Text in one segment. A larger tree gets larger ones, so that it is read from a few: at most this many are aimed at.
 BATCH_BYTES = 32 * MIB
 MAX_BATCHES_AIMED_AT = 32
+# Text in the first segment of a first index that is larger than one segment; each after it may hold twice as much.
+FIRST_BATCH_BYTES = 2 * MIB
 # Vectors are made for this much text at once: enough to be fast, little enough to be forgotten at once.
 EMBED_GROUP_BYTES = 1 * MIB
 # How often a tree that moves under a publish is looked at again, and the first wait (it doubles).

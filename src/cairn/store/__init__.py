@@ -56,12 +56,14 @@ if TYPE_CHECKING:
     from cairn.store.publish.writer import Writer
     from cairn.store.read.live import LivePart, Outline, Passage, Reach, live_parts
     from cairn.store.read.snapshot import SnapshotView
+    from cairn.store.read.staged import Begun
     from cairn.store.registry import Registry, RunOutcome, Tracked
     from cairn.store.repair import RepairPlan, RepairScope
 
 __all__ = [
     "FIELDS",
     "SHARED",
+    "Begun",
     "ChunkRow",
     "Completion",
     "Disk",
@@ -115,6 +117,7 @@ _PLACES = {
     "cairn.store.publish.writer": ("Writer",),
     "cairn.store.read.live": ("LivePart", "Outline", "Passage", "Reach", "live_parts"),
     "cairn.store.read.snapshot": ("SnapshotView",),
+    "cairn.store.read.staged": ("Begun",),
     "cairn.store.registry": ("Registry", "RunOutcome", "Tracked"),
     "cairn.store.repair": ("RepairPlan", "RepairScope"),
 }

@@ -19,14 +19,16 @@ from cairn.syntax.identity import CHUNKER_VERSION
 class Packer:
     """Takes facts and skip records one by one, and seals a batch whenever enough text has come together.
 
-    No batch holds more text than `most_bytes`, unless a single file does. A file that cannot be embedded goes to
-    `failed`.
+    No batch holds more text than `most_bytes`, unless a single file does. The first holds at most `first_bytes`, and
+    each after it twice as much as the one before: of an index that is still being made something can answer soon. A
+    file that cannot be embedded goes to `failed`.
     """
 
     writer: Writer
     embedder: Embedder
     cache: EmbeddingCache | None
     most_bytes: int
+    first_bytes: int
     fingerprint: str
     beat: Callable[[], None]
     failed: list[FailedFile] = field(default_factory=list)
@@ -36,6 +38,7 @@ class Packer:
     def __post_init__(self) -> None:
         self._segments = self.writer.segments(self.embedder.identity.dimension, CHUNKER_VERSION)
         self.batches = self._segments.batches
+        self._bound = min(self.first_bytes, self.most_bytes)
 
     def add(self, facts: FileFacts) -> None:
         """Add a file with its facts; vectors are made for many files at once."""
@@ -75,17 +78,18 @@ class Packer:
         vectors = embed_with_cache(self.embedder, self.cache, self.fingerprint, hashes, texts, self.beat)
         at = 0
         for facts in group:
-            if self._segments.pending and self._segments.payload + len(facts.source.data) > self.most_bytes:
+            if self._segments.pending and self._segments.payload + len(facts.source.data) > self._bound:
                 self._seal()
             self._segments.add(facts, vectors[at : at + len(facts.chunks)])
             at += len(facts.chunks)
-            if self._segments.payload >= self.most_bytes:
+            if self._segments.payload >= self._bound:
                 self._seal()
 
     def _seal(self) -> None:
         if self._segments.pending:
             self.beat()
             self._segments.seal()
+            self._bound = min(2 * self._bound, self.most_bytes)
 
 
 def _texts(facts: FileFacts) -> Iterator[bytes]:

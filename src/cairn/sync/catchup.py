@@ -17,6 +17,7 @@ from cairn.core.config import LimitConfig
 from cairn.core.fingerprint import embed_fingerprint, ignore_fingerprint
 from cairn.core.limits import (
     BATCH_BYTES,
+    FIRST_BATCH_BYTES,
     MAX_BATCHES_AIMED_AT,
     MAX_DEGRADED_ERRORS,
     PROGRESS_SECONDS,
@@ -49,7 +50,7 @@ from cairn.source.listing import ListingRecorder
 from cairn.source.root import path_key, printable
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
-from cairn.store import Draft, GitState, Manifest, Store, Writer
+from cairn.store import Draft, GitState, Manifest, RunProgress, Store, Writer
 from cairn.sync.batches import Packer
 from cairn.sync.codebase import Codebase, StorePlace
 from cairn.sync.looking import changes_since, recall_touched
@@ -189,6 +190,7 @@ class CatchUp:
     rest_skipped: Counter[SkipReason] = field(default_factory=Counter)
     first_look_ns: int = 0
     told_until: float = -1.0
+    tree_files: int = 0
 
     def __post_init__(self) -> None:
         self.store = Store(self.writer.fs, self.task.place.path)
@@ -254,6 +256,7 @@ class CatchUp:
             progress=lambda names: self._say(Phase.WALKING, names),
             recorder=recorder,
         )
+        self.tree_files = len(walked.candidates)
         if walked.collisions and codebase.config.index.collisions == "refuse":
             shown = "; ".join(", ".join(map(printable, group)) for group in walked.collisions[:5])
             raise NameCollision(paths=shown)
@@ -347,11 +350,14 @@ class CatchUp:
         self._count(changes, gone)
 
     def _packer(self, candidates: list[Candidate]) -> Packer:
+        total = sum(candidate.stat.size for candidate in candidates)
+        most = batch_bytes(total, self.task.codebase.config.limits)
         return Packer(
             self.writer,
             self.task.embedder,
             self.task.cache,
-            batch_bytes(sum(candidate.stat.size for candidate in candidates), self.task.codebase.config.limits),
+            most,
+            most if self.known or total <= BATCH_BYTES else FIRST_BATCH_BYTES,
             self.task.embed_fingerprint,
             self.writer.lease.beat,
         )
@@ -509,7 +515,8 @@ class CatchUp:
         if now >= self.told_until:
             self.told_until = now + PROGRESS_SECONDS
             when = rfc3339(self.clock.wall_ns())
-            self.store.notes.tell(self.writer.run, phase.value, done, total, current, when)
+            told = RunProgress(self.writer.run, phase.value, done, total, current, when, self.tree_files)
+            self.store.notes.tell(told)
 
 
 def head_of(git: Git) -> tuple[str | None, tuple[str, ...]]:

@@ -123,7 +123,7 @@ class Freshness:
     `snapshot` is the one that mirrors them as they were then; `trouble` is an error's code. `missed` counts the files
     that are known to have changed and of which the answer shows what was indexed before. `verified`: whatever became of
     the step before the answer, the files were compared and are as the answer shows them.
-    `left_out` is the sentence of the run's report.
+    `left_out` is the sentence of the run's report. Of an index that is still being made `done` of `files` files answer.
     """
 
     mode: str
@@ -134,6 +134,8 @@ class Freshness:
     missed: int = 0
     verified: bool = False
     left_out: str = ""
+    done: int = 0
+    files: int = 0
 
     @property
     def is_current(self) -> bool:

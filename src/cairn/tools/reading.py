@@ -56,7 +56,8 @@ def find_symbol(pool: SessionPool, arguments: Arguments) -> Envelope:
     """Return the definitions whose name fits, or the imports and uses of the one that is meant."""
     target = pool.allowed.resolve(arguments.get("path"))
     name, token = arguments["name"], arguments.get("continuation")
-    with pool.current(target) if token is None else pool.session(target) as session:
+    now = pool.current(target, part_ok=arguments["allowPartial"]) if token is None else pool.session(target)
+    with now as session:
         if token is not None:
             hold_page([session], token)
         if arguments["references"]:

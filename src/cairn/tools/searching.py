@@ -32,7 +32,8 @@ def search_codebase(workspace: Workspace, arguments: Mapping[str, Any], patience
     target = workspace.pool.allowed.resolve(arguments.get("path"))
     token = arguments.get("continuation")
     policy = AS_IT_IS if token is not None else Policy(seconds=patience.sync_seconds, overlay=True)
-    with workspace.prepared(target, replace(policy, stale_ok=arguments["allowStale"]), patience) as session:
+    policy = replace(policy, stale_ok=arguments["allowStale"], part_ok=arguments["allowPartial"] and token is None)
+    with workspace.prepared(target, policy, patience) as session:
         if token is not None:
             hold_page([session], token)
         envelope = _answer(session, request, token)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cairn.answer.envelope import Envelope, error, retry_later
-from cairn.ask.questions import GRAPH, MAP, MOST_PATH, OUTLINE, PATH, READ, SEARCH, SYMBOL
+from cairn.ask.common_options import MOST_PATH, PATH
+from cairn.ask.questions import GRAPH, MAP, OUTLINE, READ, SEARCH, SYMBOL
 from cairn.ask.runs import Action, Patience, retry_after_ms
 from cairn.ask.session import text_of
 from cairn.ask.workspace import SessionPool, Workspace

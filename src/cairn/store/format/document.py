@@ -178,6 +178,10 @@ class Fields:
             self.refuse(f"{name} is not a number from {least} to {most}")
         return value
 
+    def has(self, name: str) -> bool:
+        """Whether this field is there and was not read yet: documents of some writers lack it."""
+        return name in self._left
+
     def flag(self, name: str) -> bool:
         value = self._take(name)
         if type(value) is not bool:

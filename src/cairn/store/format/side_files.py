@@ -46,7 +46,10 @@ _PROGRESS_DIGEST = "progress_sha256"
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """The phase of a run, how many of its files are done, and the current one. `total` is 0 while it is unknown."""
+    """The phase of a run, how many of its files are done, and the current one. `total` is 0 while it is unknown.
+
+    `tree` is how many files the index will hold, those that were done before included; 0 while that is unknown.
+    """
 
     run_id: str
     phase: str
@@ -54,6 +57,7 @@ class RunProgress:
     total: int
     current_file: str | None
     updated_at: str
+    tree: int = 0
 
     @property
     def fraction(self) -> float:
@@ -80,6 +84,7 @@ def load_progress(fs: Fs) -> RunProgress | None:
             total=fields.number("total"),
             current_file=fields.text_or_none("current_file", is_path_key),
             updated_at=fields.text("updated_at", is_time),
+            tree=fields.number("tree") if fields.has("tree") else 0,
         )
     return None
 

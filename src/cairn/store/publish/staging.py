@@ -232,19 +232,29 @@ def _installed(fs: Fs, run: str) -> list[int]:
 
 def _whole(fs: Fs, run: str, remembered: Remembered) -> Iterator[tuple[int, Sealed, int, int]]:
     """Yield the batches of a run that are sealed and unchanged, in order."""
+    for batch in sealed_batches(fs, run):
+        # Missing: the batch itself was not safe yet when the power went.
+        with contextlib.suppress(FileNotFoundError):
+            folder = batch_folder(run, batch.number)
+            sealed = digest_files(fs, folder, fs.list_folder(folder), remembered)
+            if (sealed.size_bytes, sealed.sha256) == (batch.size_bytes, batch.sha256):
+                yield batch.number, sealed, batch.rows, batch.files
+
+
+def sealed_batches(fs: Fs, run: str) -> Iterator[Batch]:
+    """Yield what the seals of a run's batches say, in order, without a look at the batches themselves."""
     try:
         names = fs.list_folder(staging_folder(run))
     except FileNotFoundError:
         return
     for number in sorted(int(match[1]) for name in names if (match := _SEAL_NAME.fullmatch(name))):
-        # Unreadable: the seal was not safe yet when the power went. Missing: nor was the batch itself.
+        # Unreadable: the seal was not safe yet when the power went.
         with contextlib.suppress(FileNotFoundError, StoreUnreadable):
             data = read_whole(fs, batch_seal(run, number), MAX_STATE_BYTES, STAGED_BATCH.name)
             fields = unseal(STAGED_BATCH, _DIGEST, data, MAX_STATE_BYTES)
-            folder = batch_folder(run, number)
-            sealed = digest_files(fs, folder, fs.list_folder(folder), remembered)
-            if (sealed.size_bytes, sealed.sha256) == (fields.number("size_bytes"), fields.text("sha256", is_sha256)):
-                yield number, sealed, fields.number("rows"), fields.number("files")
+            sha256 = fields.text("sha256", is_sha256)
+            rows, files, size = (fields.number(name) for name in ("rows", "files", "size_bytes"))
+            yield Batch(number, rows, files, size, sha256)
 
 
 # --- drafts -----------------------------------------------------------------------------------------------------------
