@@ -128,7 +128,8 @@ class NotIndexed(IndexNotReadyError):
 class IndexingInProgressError(IndexNotReadyError):
     """{path} is being indexed.
 
-    Ask again when the run has ended; `cairn status` shows how far it is. `--partial` (`allowPartial`) answers from what is done.
+    Ask again when the run has ended; `cairn status` shows how far it is. `--partial` (`allowPartial`) answers from what
+    is done.
     """
 
     code = "not_ready"
