@@ -27,7 +27,7 @@ from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.jobs import failed_refreshes
 from cairn.sync.codebase import Codebase, place_of
 from cairn.sync.report import Freshness
-from cairn.sync.status import State, StoreStatus, has_sealed, look
+from cairn.sync.status import State, StoreStatus, look, something_sealed
 from cairn.sync.tracking import Codebases, Members
 
 _MOST_SEEN = 256
@@ -334,7 +334,7 @@ class _InBackground:
         place = place_of(run.codebase, self._home)
         until = run.now() + self._patience.seconds
         while not self._patience.wait(run, min(_PART_SECONDS, until - run.now())):
-            if run.now() >= until or has_sealed(place):
+            if run.now() >= until or something_sealed(place):
                 return False
         return True
 

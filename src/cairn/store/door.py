@@ -73,7 +73,6 @@ if TYPE_CHECKING:
     from cairn.store.publish.staging import Draft
     from cairn.store.publish.writer import Attach, Writer
     from cairn.store.read.snapshot import SnapshotView
-    from cairn.store.read.staged import Begun
     from cairn.store.registry import Registry, Tracked
     from cairn.store.repair.salvage import Mending
     from cairn.store.repair.verify import Finding
@@ -161,21 +160,6 @@ class Store:
         `NoValidSnapshot` when every snapshot that fits is damaged.
         """
         return open_view(self.fs, self.path, snapshot=snapshot, held=held)
-
-    def has_sealed(self, run: str) -> bool:
-        """Return whether a run at work, which has not published, has sealed anything that can be read."""
-        from cairn.store.read.staged import has_sealed  # noqa: PLC0415
-
-        return has_sealed(self.fs, run)
-
-    def staged(self, begun: Begun, held: SnapshotView | None = None) -> SnapshotView | None:
-        """Open what a run at work has sealed and not published; None when there is nothing.
-
-        The view that the caller has `held` open of the same run is returned itself, or belongs to the new one.
-        """
-        from cairn.store.read.staged import open_staged  # noqa: PLC0415
-
-        return open_staged(self.fs, begun, held)
 
     def is_whole(self, manifest: Manifest) -> bool:
         """Return whether readers get this snapshot; they fall back to an older one when it is damaged."""

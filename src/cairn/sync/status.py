@@ -17,7 +17,20 @@ from cairn.core.text import lasting
 from cairn.core.types import SkipReason
 from cairn.errors import NoValidSnapshot, StoreCorrupt, StoreError, StoreUnreadable
 from cairn.source.mounts import unheard_sentence
-from cairn.store import Begun, Disk, Fs, Home, Manifest, RunKind, SnapshotView, Store, Tracked, WriterInfo
+from cairn.store import (
+    Begun,
+    Disk,
+    Fs,
+    Home,
+    Manifest,
+    RunKind,
+    SnapshotView,
+    Store,
+    Tracked,
+    WriterInfo,
+    has_sealed,
+    open_staged,
+)
 from cairn.sync.codebase import Codebase, StorePlace, model_of, place_of, sibling_stores
 from cairn.sync.inventory import DiskUse, cache_size, disk_use, free_space
 from cairn.sync.proof import (
@@ -114,29 +127,19 @@ def sealed_part(place: StorePlace, writer: WriterInfo, held: SnapshotView | None
 
     The view that the caller has `held` open from before is returned itself, or belongs to the new one.
     """
-    with suppress(OSError, StoreError, StoreUnreadable), _its_store(place) as store:
+    with suppress(OSError, StoreError, StoreUnreadable), open_store(place) as disk:
         begun = Begun(writer.run_id, writer.started_at, place.root, place.store_id, place.fingerprint)
-        return None if store is None else store.staged(begun, held)
+        return None if disk is None else open_staged(disk, begun, held)
     return None
 
 
-def has_sealed(place: StorePlace) -> bool:
+def something_sealed(place: StorePlace) -> bool:
     """Return whether a run is at work and has sealed something, and how much of the whole that is can be said."""
-    with suppress(OSError, StoreError, StoreUnreadable), _its_store(place) as store:
-        writer = None if store is None else store.holder()
-        if store is not None and writer is not None and writer.progress is not None and writer.progress.tree:
-            return store.has_sealed(writer.run_id)
+    with suppress(OSError, StoreError, StoreUnreadable), open_store(place) as disk:
+        writer = None if disk is None else Store(disk).holder()
+        if disk is not None and writer is not None and writer.progress is not None and writer.progress.tree:
+            return has_sealed(disk, writer.run_id)
     return False
-
-
-@contextmanager
-def _its_store(place: StorePlace) -> Iterator[Store | None]:
-    disk = place.disk()
-    if disk is None:
-        yield None
-        return
-    with disk:
-        yield Store(disk, place.path) if Store(disk).is_created else None
 
 
 def _unproven(place: StorePlace, found: Examined, *, died: bool) -> Standing:
