@@ -68,13 +68,18 @@ def require_capable(fs: Fs, path: str) -> None:
         try:
             _clear(fs)
             _try_all(fs, path)
-        finally:
+        except BaseException:
             # A name that is left here is removed by the next attempt.
             with contextlib.suppress(OSError):
                 _clear(fs)
-                if not fs.modes.shared:
-                    # No later run tries again, so none would remove what a power cut brings back.
-                    fs.sync_folder("")
+            raise
+        if fs.modes.shared:
+            with contextlib.suppress(OSError):
+                _clear(fs)
+        else:
+            # Once there is a snapshot no run tries again, so none would remove a name, or what a power cut brings back.
+            _clear(fs)
+            fs.sync_folder("")
 
 
 def _try_all(fs: Fs, path: str) -> None:
