@@ -25,7 +25,6 @@ from pygments.util import ClassNotFound
 
 from cairn.ask.prepare import Policy, prepare
 from cairn.ask.session import Session, whole
-from cairn.graph.occurrences import imported_at
 from cairn.graph.references import Graph
 from cairn.syntax.languages import has_uses
 
@@ -139,9 +138,6 @@ def _found(
         asked = {path for path, own in family.items() if own in homes[name]}
         for each in graph.occurrences.of(name, asked.__contains__, set(), 10**9).places:
             yield each.path, each.use.start_byte, name
-        for path in asked:
-            if name.encode() in graph.names.facts(path).text:
-                yield from ((path, at, name) for at in imported_at(graph.names.facts(path), name))
 
 
 if __name__ == "__main__":

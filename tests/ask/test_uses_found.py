@@ -174,6 +174,41 @@ def test_a_method_is_found_on_a_value_in_a_smart_pointer_and_is_not_said_to_be_a
     assert uses.elsewhere == 0
 
 
+def test_what_a_macro_hands_on_is_found_below_the_module_that_an_import_names(tmp_path: Path) -> None:
+    files = {
+        "tokio/Cargo.toml": '[package]\nname = "tokio"\n',
+        "tokio/src/lib.rs": "pub mod sync;\npub mod other;\n",
+        "tokio/src/sync/mod.rs": "cfg_sync! {\n    mod notify;\n    pub use notify::Notify;\n}\n",
+        "tokio/src/sync/notify.rs": NOTIFY["src/notify.rs"],
+        "tokio/src/other.rs": NOTIFY["src/other.rs"],
+        "tokio/tests/sync_notify.rs": """\
+use tokio::sync::Notify;
+use std::sync::Arc;
+
+fn notified() {
+    let notify = Arc::new(Notify::new());
+    notify.notify_one();
+    let other = notify.clone();
+    other.notify_one();
+}
+""",
+        "tokio/src/sync/tests/mod.rs": "mod loom;\n",
+        "tokio/src/sync/tests/loom.rs": """\
+use crate::sync::Notify;
+fn notify_one() { let n = Arc::new(Notify::new()); n.notify_one(); }
+""",
+    }
+    with opened(tmp_path, indexed(tmp_path, files)) as session:
+        assert rows(found(session, "Notify.notify_one")) == [
+            ("tokio/src/sync/tests/loom.rs", 2, "call", "likely"),
+            ("tokio/tests/sync_notify.rs", 6, "call", "likely"),
+            ("tokio/tests/sync_notify.rs", 8, "call", "likely"),
+        ]
+        assert ("tokio/tests/sync_notify.rs", 5, "value", "likely") in rows(
+            found(session, "tokio/src/sync/notify.rs:1")
+        )
+
+
 def test_a_function_beside_a_module_of_its_name_is_what_is_called(tmp_path: Path) -> None:
     files = {
         "src/lib.rs": "pub mod exec;\npub mod main_loop;\n",
@@ -296,6 +331,25 @@ def test_all_of_four_hundred_uses_can_be_reached_and_imports_come_after_them(tmp
             seen += rows(found(session, "take", limit=200, offset=offset))
     assert len(set(seen)) == len(seen) == 9 * 50
     assert [kind for _, _, kind, _ in seen] == ["call"] * 441 + ["import"] * 9
+
+
+def test_an_import_that_nobody_follows_is_a_place_that_may_mean_it(tmp_path: Path) -> None:
+    files = {
+        "adapter.ex": "defmodule Adapter do\n  def run, do: 1\nend\n",
+        "use.ex": "defmodule Use do\n  alias App.Adapter\n  import Adapter, only: [run: 0]\nend\n",
+    }
+    assert rows(told(tmp_path, files, "Adapter")) == [
+        ("use.ex", 2, "import", "name_only"),
+        ("use.ex", 3, "import", "name_only"),
+    ]
+    files = {
+        "box/__init__.py": "def __getattr__(name): ...\n",
+        "box/inner.py": "def take(): ...\n",
+        "use.py": "from box import take\nfrom take import box\nfrom os import take as it\n\ntake()\n",
+    }
+    uses = told(tmp_path / "more", files, "take")
+    assert rows(uses) == [("use.py", 5, "call", "likely"), ("use.py", 1, "import", "likely")]
+    assert (uses.likely, uses.imports, uses.elsewhere) == (1, 1, 2)
 
 
 def test_nothing_uses_it_is_said_only_when_no_other_place_has_the_name(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ _OPENED = re.compile(rf"\bwith\s+{_CLASS}\([^\n]{{0,120}}\)\s+as\s+$")
 _HELD = re.compile(rf"(?:::\w+)?\s*[<(]\s*(?:'\w+,\s*)?(?:const\s+)?&?(?:'\w+\s+)?(?:(?:mut|dyn|impl)\s+)*{_CLASS}")
 _POINTER = re.compile(rf"(?:^|[\s(,])(?:\w+::)*(\w+)<\s*(?:const\s+)?{_CLASS}[\s&*]*>[\s&*]+$")
 _MOST_HELD = 4
-_HANDED_OVER = re.compile(r"\s*=\s*([A-Za-z_]\w*)[ \t]*;?(?:\n|$)")
+_HANDED_OVER = re.compile(r"\s*=\s*(?:A?[Rr]c::clone\(&)?([A-Za-z_]\w*)(?:\.clone\(\))?\)?[ \t]*;?(?:\n|$)")
 _OWN_FIELD = re.compile(r"(self|this)(?:\.|->)([\w$]+)")
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 from cairn.core.types import Import, Reference
-from cairn.graph.facts import CALLABLES, CLASSES, FIELDS, Facts, Place
+from cairn.graph.facts import CALLABLES, CLASSES, FIELDS, MOST_ALIKE, Facts, Place
 from cairn.graph.modules import Modules, files_of
 from cairn.store import SnapshotView
 from cairn.syntax.resolver import WHOLE, ImportTarget, Lead
@@ -32,6 +32,9 @@ _NOWHERE = 1 << 30
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 _Asked = tuple[int, Hashable]
+# Parts of a definition that are none themselves, and files that stand for their folder.
+_PARTS = frozenset({"impl", "module", "namespace"})
+_OF_FOLDERS = frozenset({"mod", "lib", "main", "__init__", "index"})
 
 
 class _Passing(NamedTuple):
@@ -204,6 +207,22 @@ class SnapshotNames:
         """Return the definitions that an import names, through every file that only re-exports them."""
         # Kept by target: many files import the same name.
         return self._led(self.target(path, imported))
+
+    def below_import(self, path: str, imported: Import) -> tuple[Place, ...]:
+        """Return what has the name of an import at the top of a file below the module that the import leads to."""
+        target = self.target(path, imported)
+        if target.lead is not Lead.INSIDE or not target.name.isidentifier():
+            return ()
+        folders = {_folder_of(each) for each in target.files}
+        files = [each for each in self.files_defining(target.name) if any(map(each.startswith, folders))]
+        family = self.modules.family(path)
+        return tuple(
+            Place(each, number)
+            for each in files[:MOST_ALIKE]
+            if self.modules.family(each) == family
+            for number in self.facts(each).top.get(target.name, ())
+            if self.facts(each).symbols[number].kind not in _PARTS
+        )
 
     def _found_at(self, target: ImportTarget, seen: Seen) -> DefinedAt:
         if target.lead is not Lead.INSIDE:
@@ -444,6 +463,14 @@ class SnapshotNames:
                 found.append(facts.symbols[number].name)
             number = facts.symbols[number].parent
         return tuple(reversed(found))
+
+
+def _folder_of(module: str) -> str:
+    """Return the folder of what belongs to a module, as `src/sync/` for `src/sync/mod.rs` and for `src/sync.rs`."""
+    folder, _, name = module.rpartition("/")
+    stem = name.partition(".")[0]
+    whole = folder if stem in _OF_FOLDERS else f"{folder}/{stem}" if folder else stem
+    return f"{whole}/" if whole else ""
 
 
 def _unique(places: Iterable[Place]) -> tuple[Place, ...]:

@@ -1,4 +1,4 @@
-"""Find every place of a name in the code of a snapshot that is neither a definition, nor an import, nor a known use.
+"""Find every place of a name in the code of a snapshot that is neither a definition nor a use that the index knows.
 
 The index holds calls, types, bases and annotations. All other uses of a name (a function that is passed on, a value
 that is read or written, a macro, a name in a string) are found in the text when somebody asks, so they cost the index
@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from cairn.core.tokens import terms_of
-from cairn.core.types import Reference
+from cairn.core.types import Import, Reference
 from cairn.engine.local import LocalEngine
 from cairn.engine.scan import Texts
 from cairn.graph.facts import Facts
@@ -23,9 +23,9 @@ from cairn.graph.shadows import words
 from cairn.search.pattern import Case, compiled
 from cairn.syntax.lexis import Quiet
 
-VALUE, READ, WRITE, CALL, STRING = "value", "read", "write", "call", "string"
+VALUE, READ, WRITE, CALL, STRING, IMPORT = "value", "read", "write", "call", "string", "import"
 """Kinds of uses that the index does not hold: a name that is passed on, a member that is read, something that is
-written, a call that the parser did not see, and a string that is just the name."""
+written, a call that the parser did not see, a string that is just the name, and a name in an import."""
 
 _LOOK = 200
 _IN_WORDS = ("{}", "{}-1", "i-{}", "some-{}", "{}-some")
@@ -48,11 +48,15 @@ _LONGEST_STRING = 200
 
 
 class FoundPlace(NamedTuple):
-    """A place of a name in the code of a file; with `is_key` it names a field or a parameter of something unknown."""
+    """A place of a name in the code of a file; with `is_key` it names a field or a parameter of something unknown.
+
+    `imported` is the import that the place is a part of.
+    """
 
     path: str
     use: Reference
     is_key: bool = False
+    imported: Import | None = None
 
 
 class FoundPlaces(NamedTuple):
@@ -138,10 +142,12 @@ class Occurrences:
     def _in_code(self, path: str, name: str, spots: list[tuple[int, int, int]]) -> tuple[list[FoundPlace], int]:
         facts = self._names.facts(path)
         quiet = self._quiet(path)
-        imported = set(imported_at(facts, name)) if spots else set()
+        imported = dict(_imported_at(facts, name)) if spots else {}
         found, mentions = [], 0
         for line, begins, at in spots:
             if at in imported:
+                use = Reference(IMPORT, name, "", at, line, at - begins, facts.around(at))
+                found.append(FoundPlace(path, use, is_key=True, imported=imported[at]))
                 continue
             if quiet.is_comment(at):
                 mentions += 1
@@ -173,12 +179,12 @@ def files_with(words: LocalEngine, name: str) -> set[str] | None:
     return {words.paths[file] for file in held or ()}
 
 
-def imported_at(facts: Facts, name: str) -> Iterator[int]:
+def _imported_at(facts: Facts, name: str) -> Iterator[tuple[int, Import]]:
     """Yield where the imports of a file write this name, as the imported name, as its alias or in a module's path."""
     for each in facts.imports:
         if name in (each.name, each.alias) or name in each.module:
             text = facts.text[each.start_byte : import_end(facts.text, each.start_byte)]
-            yield from (each.start_byte + at for at in words(text, name.encode()))
+            yield from ((each.start_byte + at, each) for at in words(text, name.encode()))
 
 
 def _is_name(string: bytes, lists: str) -> bool:

@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from cairn.core import limits
-from cairn.core.types import Reference, Symbol
+from cairn.core.types import Import, Reference, Symbol
 from cairn.graph.binding import Binder
-from cairn.graph.facts import CALLABLES, MEMBERS, Facts, Place
+from cairn.graph.facts import CALLABLES, CLASSES, MEMBERS, Facts, Place
 from cairn.graph.importers import Importers, ImportSite
 from cairn.graph.names import SnapshotNames
 from cairn.graph.occurrences import FoundPlace, Occurrences
@@ -22,6 +22,7 @@ from cairn.store import SnapshotView
 _LITERAL = frozenset("\"'`[{0123456789")
 _MOST_NAMES = 20_000
 _MOST_ANSWERS = 32
+_OF_PATHS = frozenset({"module", "namespace"})
 _FIRST_WORD = re.compile(r"[\w$]+")
 
 
@@ -165,7 +166,13 @@ class Graph:
         if everywhere:
             others, mentions, unseen = self._everywhere(place, aliases, near, limits.MAX_USES_LOOKED_AT, named)
             left += unseen
-            found += [(path, use, self._tier_of_found(place, FoundPlace(path, use, key))) for path, use, key in others]
+            # A name in an import that leads to the definition is listed as that import.
+            known = {(site.path, site.imported.start_byte, site.imported.name) for site in imports}
+            found += [
+                (each.path, each.use, self._tier_of_found(place, each))
+                for each in others
+                if each.imported is None or (each.path, each.imported.start_byte, each.imported.name) not in known
+            ]
         found += [(path, use, self._tier(place, path, use)) for path, use in looked_at]
         found.sort(key=lambda each: (each[0], each[1].start_byte))
         sites: dict[Tier, list[Site]] = {tier: [] for tier in Tier}
@@ -220,13 +227,24 @@ class Graph:
 
     def _tier_of_found(self, place: Place, found: FoundPlace) -> Tier | None:
         """Return the tier of a place that the text shows; a key or a string means anything unless an indexer knows."""
-        path, use, is_key = found
-        if not is_key:
-            return self._tier(place, path, use)
-        bound = self.known_meaning(path, use) or UNBOUND
-        if not bound.places:
-            return Tier.NAME_ONLY
-        return self._tier_at(place, bound)
+        if not found.is_key:
+            return self._tier(place, found.path, found.use)
+        bound = self.known_meaning(found.path, found.use) or UNBOUND
+        if bound.places:
+            return self._tier_at(place, bound)
+        return Tier.NAME_ONLY if found.imported is None else self._tier_of_import(place, found.path, found.imported)
+
+    def _tier_of_import(self, place: Place, path: str, imported: Import) -> Tier | None:
+        """Return the tier of a name in an import that is not known to lead to the definition."""
+        symbol = self.names.facts(place.path).symbols[place.number]
+        if symbol.name not in (imported.name, imported.alias):
+            # A part of the path of a module; in Java the class of a static import.
+            return Tier.NAME_ONLY if symbol.kind in CLASSES or symbol.kind in _OF_PATHS else None
+        led = self.names.leads_to(path, imported)
+        if led.places or led.outside:
+            return None
+        below = self.names.below_import(path, imported)
+        return Tier.LIKELY if below and all(self.importers.same(place, each) for each in below) else Tier.NAME_ONLY
 
     def _by_uniqueness(self, path: str, reference: Reference) -> Bound | None:
         """Bind a member of an unknown value to the only definition of its name; None when there is not exactly one."""

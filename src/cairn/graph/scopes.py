@@ -272,8 +272,21 @@ class Scopes:
             # After `try: from fast import f` / `except ImportError: def f()` the name may mean either.
             return self.sure(tuple(sorted(set(places))), certain=not (outside or unknown)) or UNBOUND
         if outside or unknown:
-            return UNBOUND if unknown else ELSEWHERE
+            return (self._below(facts, name) or UNBOUND) if unknown else ELSEWHERE
         return self._around(facts, name) or self._by_wildcard(facts, name)
+
+    def _below(self, facts: Facts, name: str) -> Bound | None:
+        """Bind an imported name that its module does not show to the only one below the module: never a proof.
+
+        A macro of Rust, or code that runs, may hand on what is defined there.
+        """
+        places = {
+            each
+            for imported in facts.bound.get(name, ())
+            if imported.start_byte not in facts.scopes
+            for each in self.names.below_import(facts.path, imported)
+        }
+        return self.sure(tuple(sorted(places)), certain=False) if len(places) == 1 else None
 
     def _around(self, facts: Facts, name: str) -> Bound | None:
         """Bind a name that needs no import: a definition of the same package, or of a file that a C file includes."""

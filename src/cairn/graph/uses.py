@@ -15,12 +15,11 @@ from cairn.core.limits import MAX_SHOWN_LINE_CHARS
 from cairn.graph.facts import FIELDS, Place
 from cairn.graph.heirs import IMPLEMENTATION, OVERRIDE, Heir, Heirs
 from cairn.graph.importers import ImportSite, name_in_list
+from cairn.graph.occurrences import IMPORT
 from cairn.graph.outline import Definition, definition_of
 from cairn.graph.references import Graph, Site, SymbolUses
 from cairn.graph.scopes import SEMANTIC, SYNTACTIC, Tier
 from cairn.search.places import is_test
-
-IMPORT = "import"
 
 
 class UseRole(StrEnum):
@@ -154,9 +153,9 @@ def uses_of(
         definitions=_definitions(graph, place, found),
         uses=tuple(_use(graph, tier, site, found.semantic) for tier, site in listed[offset : offset + limit]),
         total=len(listed),
-        imports=len(imports),
-        proven=len(found.proven),
-        likely=len(found.likely),
+        imports=len(imports) + sum(site.kind == IMPORT for site in (*found.proven, *found.likely)),
+        proven=sum(site.kind != IMPORT for site in found.proven),
+        likely=sum(site.kind != IMPORT for site in found.likely),
         name_only=found.name_only_count,
         elsewhere=found.elsewhere_count,
         offset=offset,
@@ -185,7 +184,7 @@ def _order(tier: Tier, site: Site | ImportSite, *, is_member: bool) -> tuple[int
     """
     if isinstance(site, ImportSite):
         return 1, False, is_test(site.path), 0, site.path, site.imported.start_byte
-    part = 2 if tier is Tier.NAME_ONLY else 0
+    part = 2 if tier is Tier.NAME_ONLY else int(site.kind == IMPORT)
     is_bare = part > 0 and is_member and not site.receiver
     return part, is_bare, is_test(site.path), _PLACE_OF_ROLE[site.kind], site.path, site.start_byte
 

@@ -88,7 +88,11 @@ class RustModules(Resolver):
     def _is_root(self, path: str) -> bool:
         """Whether a file is the root of its own crate: a binary, a test, an example, a bench or `build.rs`."""
         folder, _, name = path.rpartition("/")
-        return name == "build.rs" or folder.rpartition("/")[2] in ("bin", "tests", "examples", "benches")
+        around, _, last = folder.rpartition("/")
+        if last in ("tests", "examples", "benches") and "src" in around.split("/"):
+            # `src/sync/tests/` is a module of the crate, unless a crate begins beside it.
+            return below(around, "Cargo.toml") in self._files
+        return name == "build.rs" or last in ("bin", "tests", "examples", "benches")
 
     def _outer(self, module: Module) -> Module | None:
         if module.inner:
