@@ -11,6 +11,8 @@ from collections.abc import Generator, Mapping
 
 import pytest
 
+from tests.support.forker import seconds_of_forks
+
 # CPU seconds on a machine of two cores that does nothing else: of the fast run, and of the long one as CI runs it.
 # A suite is a folder of `tests/`; "." are the files beside the folders.
 BUDGETS: Mapping[str, tuple[float, float]] = {
@@ -51,9 +53,9 @@ _PROPERTY = "cpu seconds"
 
 
 def spent() -> float:
-    """CPU seconds of this process and of its children that have ended and were awaited."""
+    """CPU seconds of this process, of its children that have ended and were awaited, and of commands in forks."""
     who = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
-    return sum(use.ru_utime + use.ru_stime for use in map(resource.getrusage, who))
+    return sum(use.ru_utime + use.ru_stime for use in map(resource.getrusage, who)) + seconds_of_forks()
 
 
 def suite_of(nodeid: str) -> str:

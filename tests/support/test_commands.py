@@ -1,44 +1,76 @@
-"""A command that is run in a fork finds nothing of what ran before it in the process of the tests."""
+"""A command that tests run in a fork begins as any process does, whatever ran before it in the process of the tests."""
 
 from __future__ import annotations
 
 import os
+import resource
+import threading
 from multiprocessing import resource_tracker
 from pathlib import Path
 
-from cairn.core.config import Config, LimitConfig
-from cairn.source import git, programs
-from cairn.source.beneath import Tree
-from cairn.source.root import find_root
-from cairn.source.walk import walk
+from cairn.source import programs
+from tests.support.commands import forked
+from tests.support.forker import forker
+
+# What an agent's index stands on: a worker beside a thread. It says whether there is anything of the tests.
+WORKER = """
+import sys, threading
+from multiprocessing import resource_tracker
+resource_tracker.ensure_running()
+from cairn.source import programs
 from cairn.sync import pool
-from tests.support.commands import forked, notes_of
+print(programs._opened, pool._SPARES._waiting, threading.active_count(), "pytest" in sys.modules)
+"""
+# Makes one file and waits for another.
+WAITS = """
+import pathlib, sys, time
+pathlib.Path(sys.argv[1]).touch()
+while not pathlib.Path(sys.argv[2]).exists():
+    time.sleep(0.01)
+"""
 
 
 def test_a_fork_begins_as_a_process_does(tmp_path: Path) -> None:
     """An agent's index was refused in a fork when an earlier test had started a worker beside a thread."""
-    (tmp_path / "lease.py").write_text("def take():\n    return 1\n")
     before = dict(programs._opened)
     programs.bar_programs_of(str(tmp_path))
-    git._patience[str(tmp_path)] = git._Patience()
-    duty = pool._Duty(find_root(str(tmp_path)), LimitConfig(), 60.0, 60.0)
-    pool._SPARES.put(duty, pool._Worker(duty, forked=False))
+    resource_tracker.ensure_running()
     try:
-        done = forked(lambda: _indexed(str(tmp_path)), ["-c", "-"], tmp_path, os.environ)
+        done = forked(["-c", WORKER], tmp_path, os.environ)
     finally:
-        pool.dismiss()
-        del git._patience[str(tmp_path)]
         programs._opened.clear()
         programs._opened.update(before)
-    assert (done.status, done.stdout) == (0, "['FileFacts'] {'_opened': {}} {'_patience': {}}\n"), done.stderr
+    assert done == (0, "{} {} 1 False\n", "")
 
 
-def _indexed(folder: str) -> int:
-    resource_tracker.ensure_running()
-    root = find_root(folder)
-    with Tree(root) as tree:
-        candidates = walk(tree, Config()).candidates
-    found = pool.extract_all(root, candidates, LimitConfig(), cpu_seconds=60.0, keep=True)
-    print([type(one).__name__ for one in found], notes_of(programs), notes_of(git))
-    pool.dismiss()
-    return 0
+def test_a_fork_has_the_folder_the_variables_the_mask_and_the_limits_that_a_child_would_have(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    mask = os.umask(0o027)
+    asks = "import os, resource; print(os.getcwd(), dict(os.environ), os.umask(0), resource.getrlimit(1)[0])"
+    try:
+        done = forked(["-c", asks], tmp_path, {"A": "1"})
+    finally:
+        os.umask(mask)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert done == (0, f"{tmp_path} {{'A': '1'}} {0o027} 4096\n", "")
+
+
+def test_forks_of_two_threads_run_side_by_side(tmp_path: Path) -> None:
+    """Each of them waits for the other one's file."""
+    ended: list[int] = []
+    threads = [
+        threading.Thread(target=lambda names=names: ended.append(forked(["-c", WAITS, *names], tmp_path, {}).status))
+        for names in (("a", "b"), ("b", "a"))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert ended == [0, 0]
+
+
+def test_what_a_fork_cost_is_known(tmp_path: Path) -> None:
+    before = forker().seconds
+    assert forked(["-c", "sum(range(3_000_000)); raise SystemExit(3)"], tmp_path, {}) == (3, "", "")
+    assert forker().seconds > before + 0.01
