@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from os import PathLike
 
+    from cairn.ask.indexing import Indexing
     from cairn.ask.library import Code
     from cairn.core.progress import Progress
     from cairn.errors import (
@@ -59,6 +60,7 @@ __all__ = [
     "FileText",
     "Hit",
     "IndexNotReadyError",
+    "Indexing",
     "IndexingInProgressError",
     "InvalidPattern",
     "InvalidQuery",
@@ -78,6 +80,7 @@ __all__ = [
     "Uses",
     "__version__",
     "open",
+    "start_indexing",
 ]
 
 
@@ -93,8 +96,25 @@ def open(path: str | PathLike[str] = ".", *, progress: Callable[[Progress], None
     return library.Code(library.open_session(path, progress))
 
 
+def start_indexing(
+    path: str | PathLike[str] = ".",
+    *,
+    background: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+) -> Indexing:
+    """Index this folder, or bring its index up to date, while the program goes on; without `background`, here and now.
+
+    `wait_for_completion()` of the result waits for the end. `progress` is called with a `Progress`, from the thread
+    that indexes. Raises `IndexingInProgressError` while another run is at work on the folder.
+    """
+    from cairn.ask import indexing  # noqa: PLC0415 - see `open`
+
+    return indexing.start_indexing(path, background=background, progress=progress)
+
+
 _PLACES = {
     "Code": "cairn.ask.library",
+    "Indexing": "cairn.ask.indexing",
     "Progress": "cairn.core.progress",
     "Definition": "cairn.graph.outline",
     "FileOutline": "cairn.graph.outline",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import cairn
 from cairn.ask import runs as module
 from cairn.ask.runs import Action, Run, Runs, retry_after_ms
 from cairn.core.limits import MAX_RUNS
@@ -65,8 +66,9 @@ def test_a_second_run_of_the_same_root_is_refused_and_another_root_is_not_kept_w
     paused = Paused(monkeypatch, Phase.INDEXING)
     first = runs.start(Action.CREATE, codebase(agent))
     assert paused.here.wait(PATIENCE)
-    with pytest.raises(StoreBusy):
+    with pytest.raises(cairn.IndexingInProgressError) as refused:
         runs.start(Action.SYNC, codebase(agent))
+    assert isinstance(refused.value, StoreBusy)
     assert runs.active(first.root) is first
     other = tmp_path / "other"
     other.mkdir()

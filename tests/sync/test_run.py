@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -549,17 +548,6 @@ def test_a_git_command_at_work_next_to_a_sync_changes_nothing(desk: Desk) -> Non
     assert desk.sync().published
     assert desk.texts() == on_disk(desk)
     assert desk.manifest().git.head_sha is not None
-
-
-@conforms("004.MD6")
-def test_every_indexed_path_is_listed_with_its_times(desk: Desk) -> None:
-    desk.sync()
-    with desk.place.make_disk() as disk, open_view(disk, "store") or nullcontext() as view:
-        assert view is not None
-        listed = {key: record.stat.mtime_ns for key, record in view.records().items()}
-        looked_at = view.manifest.created_at
-    assert listed == {key: (desk.tree / key).stat().st_mtime_ns for key in on_disk(desk)}
-    assert looked_at.endswith("Z")
 
 
 def test_an_index_that_was_cleared_is_not_filled_by_a_sync(desk: Desk) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from datetime import datetime
 from os import PathLike
 from typing import Any
 
@@ -73,6 +74,18 @@ class Code(AbstractContextManager["Code"]):
         """
         found = open_codebase(self.root, self._session.environ).proposal
         return () if found is None else found.differs
+
+    @one_question
+    def last_indexed(self) -> dict[str, datetime]:
+        """Return every indexed file with the time from which on the index holds what the file held then, in UTC.
+
+        A file that was modified later than that is read again by the next run.
+        """
+        found = self._prepared().opened()
+        if found is None:
+            raise gate_error(self._session.gate, printable(os.fsencode(self.root)))
+        searcher, _ = found
+        return searcher.view.indexed_at()
 
     # The arguments of a question and their descriptions come from `ask/questions.py`; `python -m tests.docs.tables
     # --write` writes them here. `locals()` in the first line of a body holds all of them.

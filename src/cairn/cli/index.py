@@ -239,7 +239,7 @@ def run_index(options: argparse.Namespace, output: Output) -> int:
     command, warnings = options.command, codebase.config.warnings
     if codebase.proposal is not None and command == "sync" and codebase.config.index.auto_reindex:
         command = "reindex"
-    proposed = proposed_index(codebase, cairn_home(os.environ)) if command in ("sync", "clear") else None
+    proposed = proposed_index(codebase, cairn_home(os.environ)) if command == "sync" else None
     if proposed is not None:
         warnings = (*warnings, proposed.sentence)
     runs: dict[str, Callable[..., RunReport]] = {

@@ -40,8 +40,8 @@ The tree, each error with its exit status:
         IndexNotReadyError 19
             NotIndexed 10
             IndexingInProgressError 11
+                StoreBusy 13
             RequiresReindex 12, also EmbeddingModelChangedError
-            StoreBusy 13
             QueryTimeout 14
         NotFound 15
         Ambiguous 16

@@ -159,7 +159,8 @@ class RequiresReindex(IndexNotReadyError, EmbeddingModelChangedError):
     retryable = False
 
 
-class StoreBusy(IndexNotReadyError):
+# Whoever waits for a run at work catches both by one name.
+class StoreBusy(IndexingInProgressError):
     """Another run ({kind}, process {pid}) is writing this index.
 
     It shows its progress in `cairn status`; run the command again when it has ended, or when a run without a heartbeat

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from datetime import UTC, datetime
 
 from cairn.errors import StoreCorrupt
 from cairn.store.fs import Fs
@@ -35,6 +36,8 @@ _SNAPSHOT_ID = re.compile(_ID)
 _SEGMENT_NAME = re.compile(rf"seg_{_ID}_(?:0|[1-9][0-9]{{0,5}})")
 _POINTER_BYTES = 27
 _MAX_MS = (1 << 48) - 1
+# The last that a date can say.
+_LATEST_SECOND = 253_402_300_799
 
 
 def snapshot_id(wall_ns: int, randomness: bytes) -> str:
@@ -45,6 +48,14 @@ def snapshot_id(wall_ns: int, randomness: bytes) -> str:
     milliseconds = min(max(wall_ns // 1_000_000, 0), _MAX_MS)
     number = milliseconds << 80 | int.from_bytes(randomness, "big")
     return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def made_at(segment: str) -> datetime:
+    """Return the second in which the run began that made the segment of this name, in UTC, by the clock that it had."""
+    number = 0
+    for letter in segment.split("_")[1]:
+        number = number << 5 | _ALPHABET.index(letter)
+    return datetime.fromtimestamp(min((number >> 80) // 1_000, _LATEST_SECOND), UTC)
 
 
 def is_snapshot_id(text: str) -> bool:

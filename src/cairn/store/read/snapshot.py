@@ -10,13 +10,14 @@ import contextlib
 import errno
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from datetime import datetime
 from hashlib import sha256
 from typing import NamedTuple
 
 from cairn.core.limits import MAX_TOMBSTONE_BYTES
 from cairn.core.types import Import, Reference, StoredFile, Symbol
 from cairn.errors import NoValidSnapshot, StoreCorrupt
-from cairn.store.format.layout import READERS_LOCK, segment_folder
+from cairn.store.format.layout import READERS_LOCK, made_at, segment_folder
 from cairn.store.format.manifest import Manifest, SegmentRef, TombstoneRef
 from cairn.store.format.rows import ChunkRow
 from cairn.store.format.seal import Remembered, load_digests, require
@@ -161,6 +162,20 @@ class SnapshotView(AbstractContextManager["SnapshotView"]):
             for file_id, key in enumerate(part.segment.keys()):
                 if file_id not in part.hidden:
                     yield key
+
+    def indexed_at(self) -> dict[str, datetime]:
+        """Return every live file with text, and since when the snapshot is known to hold what the file held, in UTC.
+
+        That is when the run began that wrote its rows. A run that only merged them has read no file: what it wrote
+        is as old as the last comparison of all files.
+        """
+        compared = datetime.fromisoformat(self.manifest.created_at)
+        return {
+            record.key: compared if part.ref.name == _WORKING_TREE else min(compared, made_at(part.ref.name))
+            for part in self._parts
+            for file_id, record in enumerate(part.segment.records())
+            if file_id not in part.hidden and record.skip is None
+        }
 
     def file(self, path_key: str) -> StoredFile | None:
         """Return the record of one file; None when it is not in the snapshot."""
