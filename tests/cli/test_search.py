@@ -347,7 +347,7 @@ def test_a_folder_whose_first_run_was_killed_is_not_indexed_by_the_way(tree: Pat
         assert writer.stdout.readline() == b"held\n"
         assert answer("search", "lease", status=11)["reason"] == "indexing"
         writer.kill()
-    assert "the run that made it was stopped" in answer("search", "lease", status=10)["message"]
+    assert "the run that was to make it did not finish" in answer("search", "lease", status=10)["message"]
     assert ask("index", "-q").status == 0
     assert answer("search", "lease")["results"]
 

@@ -207,4 +207,4 @@ def _why(facts: GateFacts) -> str:
         return "it was cleared"
     if reason := stale_reason(facts):
         return STALE.format(reason=reason)
-    return "the run that made it was stopped" if facts.failed else "nobody has indexed it yet"
+    return "the run that was to make it did not finish" if facts.failed else "nobody has indexed it yet"
