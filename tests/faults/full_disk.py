@@ -12,6 +12,9 @@ frees space, each on a disk of its own; 1: without a reserve. Said is how it end
 
 `… full_disk first FOLDER SIZE 0 0`: a first index on a disk that is too small for it. Said is how the index, a status
 and a clear ended, and what the disk held before and after them.
+
+`… full_disk every FOLDER KIND 0 0`: each command that ends by itself. KIND says what the home is: 0 indexed and full,
+1 empty and full, 2 indexed and not writable, 3 empty and not writable. Said is how each ended, and what it noted.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ from pathlib import Path
 from tests.faults.one_command import Order
 from tests.faults.people import Owner
 from tests.faults.traced import Stage
+from tests.hostile.test_programs import LASTING, TYPED
+from tests.support.commands import Person
 
 _PLENTY = 64 << 20
 
@@ -149,6 +154,37 @@ def first(folder: str, size: int, _: int, __: int) -> dict[str, object]:
     return {"ended": ended, "held": held, "problems": []}
 
 
+def every(folder: str, kind: int, _: int, __: int) -> dict[str, object]:
+    """How each command ended where the disk of the home takes no more, or may not be written."""
+    me = Person(Path(folder))
+    me.commit()
+    indexed, full = kind in (0, 2), kind in (0, 1)
+    if indexed:
+        assert me.cairn("index", "--offline").status == 0
+        # There is something to catch up with.
+        (me.tree / "src" / "new.py").write_text("def only_now(): ...\n")
+    kept = Path(folder) / "kept"
+    me.home.mkdir(exist_ok=True)
+    shutil.move(me.home, kept)
+    me.home.mkdir()
+    lines = [
+        line for lines in TYPED.values() for line in lines if line not in LASTING and not line.startswith("daemon")
+    ]
+    ended = []
+    for line in lines:
+        mount(me.home, _PLENTY)
+        shutil.copytree(kept, me.home, dirs_exist_ok=True)
+        if full:
+            (me.home / "others").write_bytes(b"x")
+            mount(me.home, used(me.home), "remount")
+        else:
+            mount(me.home, _PLENTY, "remount", "ro")
+        done = me.cairn(*line.split(), "--offline")
+        ended.append((line, done.status, done.stderr))
+        subprocess.run(["umount", str(me.home)], check=True)
+    return {"ended": ended, "problems": []}
+
+
 def _age(owner: Owner) -> dict[str, bytes]:
     """Many snapshots, all of them old enough to be collected; what the last one holds."""
     with Stage("tests.faults.one_command") as stage:
@@ -167,5 +203,5 @@ def _ended(owner: Owner, name: str) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    scenario = {"grow": grow, "relieve": relieve, "free": free, "first": first}[sys.argv[1]]
+    scenario = {"grow": grow, "relieve": relieve, "free": free, "first": first, "every": every}[sys.argv[1]]
     print(json.dumps(scenario(sys.argv[2], *map(int, sys.argv[3:6]))))

@@ -18,6 +18,7 @@ PAGE = 4096
 # How many sizes of a disk the long run tries, each with a little more room than the last.
 SIZES = int(os.environ.get("CAIRN_DISK_SIZES", "5"))
 FULL = "cairn: There is no room left on the disk that holds "
+UNWRITABLE = "cairn: You may not use "
 ADVICE = (
     "(No space left on device).\n  The last good snapshot still answers. Free some space, then run the command again.\n"
 )
@@ -136,3 +137,21 @@ def test_a_limit_on_the_size_of_files_is_named_and_costs_no_snapshot(tmp_path: P
     assert owner.run("sync")[0] == 0
     assert owner.look() == after
     assert owner.problems() == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", range(4))
+def test_every_command_says_what_is_true_of_a_disk_that_takes_no_more(tmp_path: Path, kind: int) -> None:
+    """Full or not writable, with an index or without one."""
+    refusal, number = (FULL, 81) if kind < 2 else (UNWRITABLE, 83)
+    refused = set()
+    for line, status, said in on_a_small_disk("every", tmp_path, kind, 0, 0)["ended"]:
+        assert "bug in Cairn" not in said, (line, said)
+        assert "Traceback" not in said, (line, said)
+        assert (refusal in said) == (status == number), (line, status, said)
+        assert ("last good snapshot still answers" in said) <= (kind in (0, 2)), (line, said)
+        assert "cannot be used: database" not in said, (line, said)
+        if status == number:
+            refused.add(line)
+    assert {"sync", "reindex", "semantic refresh"} <= refused
+    assert refused.isdisjoint({"status", "list", "stores", "health", "files", "doctor"})

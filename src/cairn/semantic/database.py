@@ -30,6 +30,7 @@ from 0, and times are seconds since 1970. `layer` is
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -237,6 +238,12 @@ _OWN = "With CAIRN_HOME set to a folder of your own, index and refresh there; th
 _SMALL = 1 * MIB
 # SQLite's own words about damaged bytes need not be text either.
 _TROUBLE = (sqlite3.Error, UnicodeDecodeError)
+# What is no trouble of the database but of the disk or the machine, by SQLite's number.
+_NOT_ITS_OWN = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_NOMEM: errno.ENOMEM,
+}
 
 
 class SemanticDatabase:
@@ -259,7 +266,8 @@ class SemanticDatabase:
         """One write transaction, committed when the block ends well; creates the database when there is none.
 
         A damaged database is thrown away; with `check` all of it is verified first. Raises `SemanticBusy` when other
-        writers take too long and `SemanticUnreadable` when the database cannot be used.
+        writers take too long, a `StoreError` when the disk is full or fails, and `SemanticUnreadable` when the database
+        cannot be used for another reason.
         """
         with self._disk() as disk, self._alone(disk):
             try:
@@ -274,7 +282,7 @@ class SemanticDatabase:
                             self._throw_away(disk)
                         raise
             except _TROUBLE as problem:
-                raise self._unreadable(str(problem)) from problem
+                raise self._unwritable(problem) from problem
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection | None]:
@@ -441,6 +449,12 @@ class SemanticDatabase:
             db.close()
             raise
         return db
+
+    def _unwritable(self, problem: Exception) -> CairnError:
+        number = _NOT_ITS_OWN.get(getattr(problem, "sqlite_errorcode", 0) & 0xFF)
+        if number is None:
+            return self._unreadable(str(problem))
+        return store_trouble(self.path, OSError(number, os.strerror(number)))
 
     def _unreadable(self, why: str) -> SemanticUnreadable:
         return SemanticUnreadable(path=self.path, why=why)
