@@ -243,7 +243,7 @@ async def _live(chosen: Settings, steps: int, most_faults: int, seconds: float) 
     assert made.returncode == 0, made.stderr
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "cairn", "mcp", *alone, "--root", str(tree.folder)],
+        args=["-m", "cairn", "mcp", "--format", "json", *alone, "--root", str(tree.folder)],
         env=chosen.environ,
         cwd=tree.folder,
     )

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -22,16 +22,59 @@ _TEST = re.compile(r"(^|/)(tests?|runtime-tests)/|test", re.IGNORECASE)
 _MOST_PAGES = 10
 
 
-class Reply(NamedTuple):
-    """What a tool answered: its envelope, and how much an agent reads."""
+_TOP = re.compile(r"(?P<path>\S[^:|]*):(?P<first>\d+)(-(?P<last>\d+))?(?P<rest>( .*)?)")
+_INDENTED = re.compile(r"  (?P<first>\d+)(-(?P<last>\d+))?(?P<rest>( .*)?)")
+_USES = re.compile(r"(?P<kind>\w+), (proven|likely|name_only)")
+_OTHERS = frozenset({"others of this name", "similar names"})
 
-    envelope: Mapping[str, Any]
+
+class Place(NamedTuple):
+    """A place as an agent reads it. `kind` is the heading above it: what is done there with what was asked about."""
+
+    path: str
+    first: int
+    last: int
+    name: str
+    code: str
+    kind: str
+
+    @property
+    def said(self) -> str:
+        return f"{self.path}:{self.first}"
+
+    @property
+    def span(self) -> str:
+        return f"{self.path}:{self.first}-{self.last}"
+
+
+class Reply(NamedTuple):
+    """What a tool answered: what an agent should know of it, its lines, and how much an agent reads."""
+
+    head: Mapping[str, Any]
+    text: str
     characters: int
 
-    def rows(self, field: str = "results") -> list[dict[str, Any]]:
-        """Return the entries of a list of the envelope."""
-        found: list[dict[str, Any]] = self.envelope.get(field, [])
-        return found
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    def places(self, *, grouped: bool = True) -> list[Place]:
+        """Return the places that the answer names; not `grouped`, what is indented is code."""
+        found, path, kind = [], "", ""
+        for line in self.lines:
+            use, top, inner = _USES.fullmatch(line), _TOP.fullmatch(line), _INDENTED.fullmatch(line)
+            if use is not None or line in _OTHERS:
+                kind = line if use is None else use["kind"]
+            elif top is not None or (inner is not None and grouped):
+                match = top or inner
+                assert match is not None
+                path = match["path"] if top else path
+                name, _, code = match["rest"].strip().partition(" | ")
+                first = int(match["first"])
+                found.append(Place(path, first, int(match["last"] or first), name, code, kind))
+            elif not line.startswith(" "):
+                path = line
+        return [one for one in found if one.kind not in _OTHERS]
 
 
 class Server:
@@ -46,7 +89,7 @@ class Server:
         self._ask("initialize", hello)
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         # The index is made when the server starts; an agent would ask again as well.
-        while self.call("find_symbol", {"name": "main"}).envelope["status"] == "not_ready" or self._works():
+        while self.call("find_symbol", {"name": "main"}).head["status"] == "not_ready" or self._works():
             time.sleep(0.2)
 
     def __enter__(self) -> Self:
@@ -56,11 +99,13 @@ class Server:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.close()
+        self._process.stdout.close()
         self._process.wait(60)
 
     def _works(self) -> bool:
-        told = self.call("index_status", {}).envelope
+        told = self.call("index_status", {}).head
         return told["status"] != "ok" or bool(told.get("is_indexing"))
 
     def tools(self) -> str:
@@ -70,8 +115,8 @@ class Server:
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Reply:
         """Return what a tool answers."""
         found = self._ask("tools/call", {"name": tool, "arguments": arguments})
-        texts = [part["text"] for part in found["content"]]
-        return Reply(json.loads(texts[0]), sum(map(len, texts)))
+        head, *more = [part["text"] for part in found["content"]]
+        return Reply(json.loads(head), "\n".join(more), len(head) + sum(map(len, more)))
 
     def _ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         self._last += 1
@@ -110,32 +155,30 @@ class Tools:
 
     # --- the kinds of tasks -------------------------------------------------------------------------------------------
 
-    def _definitions(self, name: str) -> list[dict[str, Any]]:
-        rows = self._call("find_symbol", name=name).rows()
-        return [row for row in rows if _last(row.get("symbol", "")) == name]
+    def _definitions(self, name: str) -> list[Place]:
+        return [one for one in self._call("find_symbol", name=name).places() if _last(one.name) == name]
 
     def _define(self, task: Task) -> tuple[list[str], list[str]]:
-        said = [_place(row, "startLine") for row in self._definitions(task.subject)]
+        said = [one.said for one in self._definitions(task.subject)]
         return said, said
 
     def _uses(self, name: str, **more: str) -> tuple[list[Reply], Reply]:
         """All pages of the uses of a definition; those that only have its name, when there are no surer ones."""
         first = self._call("find_symbol", name=name, references=True, **more)
         pages = [first]
-        counts = first.envelope.get("counts", {})
-        if not first.rows() and counts.get("nameOnly"):
+        if not any(one.kind for one in first.places()) and "name_only" in first.text:
             pages = [self._call("find_symbol", name=name, references=True, minTier="name_only", **more)]
-        while (following := pages[-1].envelope.get("hints", {}).get("continuation")) and len(pages) < _MOST_PAGES:
+        while (following := pages[-1].head.get("hints", {}).get("continuation")) and len(pages) < _MOST_PAGES:
             pages.append(self._call(following["tool"], **following["args"]))
         return pages, first
 
     def _calls(self, task: Task) -> tuple[list[str], list[str]]:
         pages, first = self._uses(task.subject, role="call")
-        return [place for page in pages for place in _used(page, "call")], _used(first, "call")
+        return [place for page in pages for place in _used(page)], _used(first)
 
     def _rename(self, task: Task) -> tuple[list[str], list[str]]:
         pages, first = self._uses(task.subject)
-        written = [_place(row, "startLine") for row in first.rows("definitions")]
+        written = [one.said for one in first.places() if not one.kind]
         return [*written, *(place for page in pages for place in _used(page))], [*written, *_used(first)]
 
     def _implements(self, task: Task) -> tuple[list[str], list[str]]:
@@ -147,35 +190,29 @@ class Tools:
         return [file for page in pages for file in _test_files(page)], _test_files(first)
 
     def _body(self, task: Task) -> tuple[list[str], list[str]]:
-        for row in self._definitions(task.subject)[:1]:
-            span = {"startLine": row["startLine"], "endLine": row["endLine"]}
-            read = self._call("read_file", file=row["path"], **span).envelope
-            return [f"{row['path']}:{read['startLine']}-{read['endLine']}"], [_place(row, "startLine")]
+        for one in self._definitions(task.subject)[:1]:
+            read = self._call("read_file", file=one.path, startLine=one.first, endLine=one.last)
+            return [place.span for place in read.places(grouped=False)[:1]], [one.said]
         return [], []
 
     def _members(self, task: Task) -> tuple[list[str], list[str]]:
-        for row in self._definitions(task.subject)[:1]:
-            rows = self._call("file_outline", file=row["path"], symbol=task.subject).rows()
-            if not [one for one in rows if one["kind"] in _CALLED]:
-                # Written beside it: what stands in the file under its name.
-                rows = self._call("file_outline", file=row["path"]).rows()
-            inside = [one for one in rows if one.get("symbol", "").startswith(f"{task.subject}.")]
-            return [_last(one["symbol"]) for one in inside if one["kind"] in _CALLED], []
+        for one in self._definitions(task.subject)[:1]:
+            names = _inside(self._call("file_outline", file=one.path, symbol=task.subject).lines, task.subject)
+            # Written beside it: what stands in the file under its name.
+            names = names or _inside(self._call("file_outline", file=one.path).lines, task.subject)
+            return names, []
         return [], []
 
     def _question(self, task: Task) -> tuple[list[str], list[str]]:
-        rows = self._call("search_codebase", query=task.subject).rows()
-        said = [f"{row['path']}:{row['startLine']}-{row['endLine']}" for row in rows]
+        said = [one.span for one in self._call("search_codebase", query=task.subject).places(grouped=False)]
         return said, said[:1]
 
     def _path(self, task: Task) -> tuple[list[str], list[str]]:
-        reply = self._call("call_graph", symbol=task.subject, to=task.to)
-        names = [_last(row.get("symbol", "")) for row in reply.rows("nodes")]
+        places = self._call("call_graph", symbol=task.subject, to=task.to).places()
+        steps = [step for one in places for step in re.findall(r"[\w.]+", re.sub(r"\([^)]*\)|\[\w+\]", "", one.name))]
+        names = [_last(step) for step in steps]
         said = [name for name in names if name not in (task.subject, task.to)]
         return said, said
-
-
-_CALLED = frozenset({"method", "function", "constructor"})
 
 
 def _last(symbol: str) -> str:
@@ -183,13 +220,30 @@ def _last(symbol: str) -> str:
     return symbol.rpartition(".")[2]
 
 
-def _place(row: Mapping[str, Any], line: str) -> str:
-    return f"{row['path']}:{row[line]}"
-
-
-def _used(page: Reply, kind: str = "") -> list[str]:
-    return [_place(row, "line") for row in page.rows() if not kind or row["kind"] == kind]
+def _used(page: Reply) -> list[str]:
+    return [one.said for one in page.places() if one.kind]
 
 
 def _test_files(page: Reply) -> list[str]:
-    return [row["path"] for row in page.rows() if _TEST.search(row["path"])]
+    return [one.path for one in page.places() if one.kind and _TEST.search(one.path)]
+
+
+def _inside(lines: Sequence[str], owner: str) -> list[str]:
+    """Return what can be called of a class in an outline: what is indented below it, or has it as its receiver."""
+    names, within = [], -1
+    for line in lines:
+        row = re.fullmatch(r"  [\d-]+ (?P<indent> *)(?P<code>.*)", line)
+        if row is None:
+            continue
+        depth, called = (
+            len(row["indent"]),
+            re.search(r"(\w+)\s*(<[^(]*>)?\(", re.sub(r"^func \([^)]*\)", "", row["code"])),
+        )
+        receiver = re.match(rf"func \(\w+ \*?{owner}\)", row["code"])
+        if re.search(rf"\b(class|impl|interface)\b.*\b{owner}\b", row["code"]):
+            within = depth
+        elif depth <= within:
+            within = -1
+        if called and (receiver or (within >= 0 and depth == within + 2)):
+            names.append(called[1])
+    return names

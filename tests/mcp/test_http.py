@@ -23,7 +23,7 @@ from cairn.core.limits import MAX_MESSAGE_BYTES
 from cairn.errors import AddressTaken
 from cairn.mcp.calls import InThisProcess
 from cairn.mcp.http import serve_http, token_path
-from cairn.mcp.server import mcp_server
+from cairn.mcp.server import Form, mcp_server
 from mcp import Client
 from tests.mcp.test_server import EVERY, answer
 from tests.support.servers import Agent, mcp_command
@@ -137,7 +137,7 @@ def _refuses_the_rest(server: Running) -> None:
 
 
 def test_a_port_that_is_taken_is_one_sentence(agent: Agent) -> None:
-    server = mcp_server(InThisProcess(lambda: agent.desk), version="1")
+    server = mcp_server(InThisProcess(lambda: agent.desk), version="1", form=Form.JSON)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(AddressTaken, match=f"Port {port} cannot be used"):

@@ -18,7 +18,7 @@ from cairn.core.limits import MAX_HTTP_CONNECTIONS, MAX_HTTP_SESSIONS, MAX_HTTP_
 from cairn.mcp.calls import InThisProcess
 from cairn.mcp.crowd import Bounds
 from cairn.mcp.http import Guard, listening, web_server
-from cairn.mcp.server import mcp_server
+from cairn.mcp.server import Form, mcp_server
 from tests.mcp.test_http import Posted, Running, posted, running, status_of
 from tests.mcp.test_http_guard import GOOD, TOKEN
 from tests.support.servers import HELLO, Agent
@@ -33,7 +33,7 @@ HALF = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "
 def serving(agent: Agent, bounds: Bounds) -> Iterator[Running]:
     """The server that `cairn mcp --http` runs, in a thread and with other bounds."""
     with listening(0) as found:
-        server = mcp_server(InThisProcess(lambda: agent.desk), version="1")
+        server = mcp_server(InThisProcess(lambda: agent.desk), version="1", form=Form.JSON)
         web = web_server(server, TOKEN, found, bounds)
         thread = threading.Thread(target=web.run, kwargs={"sockets": [found]}, name="web")
         thread.start()

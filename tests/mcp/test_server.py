@@ -19,7 +19,7 @@ from cairn.ask.workspace import Workspace
 from cairn.core.progress import Phase, Progress
 from cairn.errors import Cancelled, ConfigError
 from cairn.mcp.calls import InThisProcess
-from cairn.mcp.server import INSTRUCTIONS, _percent, mcp_server
+from cairn.mcp.server import INSTRUCTIONS, Form, _percent, mcp_server
 from cairn.store.publish.lease import RunKind
 from cairn.tools.table import TOOLS
 from mcp import Client, MCPError
@@ -45,7 +45,7 @@ def served(
     """What comes of the work with a client of this desk; the desk is closed after it."""
 
     async def main() -> T:
-        server = mcp_server(InThisProcess(lambda: desk), version="1.2.3", structured=structured)
+        server = mcp_server(InThisProcess(lambda: desk), version="1.2.3", structured=structured, form=Form.JSON)
         async with Client(server, mode=mode) as client:
             return await work(client)
 
@@ -63,15 +63,11 @@ def asked(desk: Workspace, calls: list[Call], *, mode: str = "auto", structured:
 
 async def answer(client: Client, tool: str, *, structured: bool = False, **arguments: Any) -> Answer:
     result = await client.call_tool(tool, arguments)
-    if structured:
-        assert result.content == []
-        found = result.structured_content
-    else:
-        assert result.structured_content is None
-        [content] = result.content
-        text = getattr(content, "text", "")
-        assert "\n" not in text
-        found = json.loads(text)
+    [content] = result.content
+    text = getattr(content, "text", "")
+    assert "\n" not in text
+    found = json.loads(text)
+    assert result.structured_content == (found if structured else None)
     assert isinstance(found, dict)
     validator(found["schema"]).validate(found)
     assert result.is_error == (found["status"] == "error")
@@ -253,7 +249,7 @@ def test_a_desk_that_cannot_be_opened_is_an_error_too() -> None:
         raise ConfigError(file="config.toml", why="it is broken")
 
     async def main() -> None:
-        async with Client(mcp_server(InThisProcess(refused), version="1")) as client:
+        async with Client(mcp_server(InThisProcess(refused), version="1", form=Form.JSON)) as client:
             found = await answer(client, "list_codebases")
             assert found["error"]["code"] == ConfigError.code
             assert (await client.list_resources()).resources == []

@@ -273,9 +273,12 @@ process.wait()
 
 
 def mcp_command(agent: Agent, *options: str, rooted: bool = True) -> list[str]:
-    """`cairn mcp` for the tree of an agent; not `rooted`, it serves the folder that it is started in."""
+    """`cairn mcp` for the tree of an agent, which answers with envelopes unless the options say otherwise.
+
+    Not `rooted`, it serves the folder that it is started in.
+    """
     root = ["--root", str(agent.tree)] if rooted else []
-    return [sys.executable, "-m", "cairn", "mcp", *options, *root]
+    return [sys.executable, "-m", "cairn", "mcp", "--format", "json", *options, *root]
 
 
 class Mcp:
@@ -311,15 +314,20 @@ class Mcp:
 
     def ask(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """The envelope of a tool's answer; `codes` keeps those of errors."""
+        [text] = self.parts(tool, **arguments)
+        envelope: dict[str, Any] = json.loads(text)
+        if envelope["status"] == "error":
+            self.codes.add(envelope["error"]["code"])
+        return envelope
+
+    def parts(self, tool: str, **arguments: Any) -> list[str]:
+        """The texts of a tool's answer."""
         self.number += 1
         params = {"name": tool, "arguments": arguments}
         reply = self.said({"jsonrpc": "2.0", "id": self.number, "method": "tools/call", "params": params})
         while reply.get("id") != self.number:
             reply = self.said()
-        envelope: dict[str, Any] = json.loads(reply["result"]["content"][0]["text"])
-        if envelope["status"] == "error":
-            self.codes.add(envelope["error"]["code"])
-        return envelope
+        return [part["text"] for part in reply["result"]["content"]]
 
     def __enter__(self) -> Mcp:
         return self

@@ -305,7 +305,13 @@ def configure_mcp(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--http", action="store_true", help="serve over HTTP on this machine, for those with the token")
     parser.add_argument("--port", type=int, default=None, metavar="N", help=f"the port for --http (default: {_PORT})")
     parser.add_argument(
-        "--structured", action="store_true", help="answer with structured content and schemas instead of text"
+        "--format",
+        choices=["text", "json"],
+        default="text",
+        help="lines that agents read, or envelopes that have schemas",
+    )
+    parser.add_argument(
+        "--structured", action="store_true", help="answer with structured content and schemas besides the text"
     )
 
 
@@ -322,7 +328,7 @@ def run_mcp(options: argparse.Namespace, output: Output) -> int:
     if len(roots) == 1:
         _refuse_other_model(roots[0])
     try:
-        from cairn.mcp.server import mcp_server  # noqa: PLC0415 - an extra that most installs do without
+        from cairn.mcp.server import Form, mcp_server  # noqa: PLC0415 - an extra that most installs do without
     except ImportError as problem:
         if (problem.name or "").partition(".")[0] in {"mcp", "mcp_types", "anyio"}:
             raise McpMissing from None
@@ -330,7 +336,8 @@ def run_mcp(options: argparse.Namespace, output: Output) -> int:
     if not os.environ.get("CAIRN_DEBUG"):
         # The logs of the libraries may hold what was asked and answered.
         logging.disable(logging.CRITICAL)
-    server = mcp_server(_calls(roots, options), version=__version__, structured=options.structured)
+    calls = _calls(roots, options)
+    server = mcp_server(calls, version=__version__, structured=options.structured, form=Form(options.format))
     if options.http:
         return _over_http(server, _PORT if options.port is None else options.port, output)
     return _over_stdio(server, host, output)

@@ -211,7 +211,7 @@ COMMANDS: dict[str, Command] = {
             "cairn mcp",
             "cairn mcp --root ~/src/project --root ~/src/library",
             "cairn mcp --http --port 8717",
-            "cairn mcp --structured",
+            "cairn mcp --format json",
         ),
         "cairn.cli.serving:mcp",
         several_roots=True,

@@ -19,6 +19,11 @@ def plain(text: str, limit: int = MAX_MESSAGE_CHARS) -> str:
     return safe if len(safe) <= limit else safe[:limit] + "..."
 
 
+def shown(text: str) -> str:
+    """Return lines of text that are safe to show: as `plain`, but with their line ends and tabs, and not clipped."""
+    return _UNSAFE.sub(lambda match: match[0] if match[0] in "\n\t" else _visible(match), text.replace("\r\n", "\n"))
+
+
 def lasting(seconds: float) -> str:
     """Return a time span for people: seconds up to two minutes, then whole minutes, then whole hours."""
     if seconds < 120:

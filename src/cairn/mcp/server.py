@@ -10,6 +10,7 @@ import json
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
 import anyio
@@ -21,9 +22,11 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.uri_template import UriTemplate
 
-from cairn.answer.envelope import load_schema
+from cairn.answer.envelope import encode, error, load_schema
+from cairn.answer.pasted import pasted
 from cairn.core.limits import SERVE_CALLS
 from cairn.core.progress import Phase, Progress
+from cairn.errors import InvalidRequest
 from cairn.mcp.calls import Calls, Described, ToolReply
 from cairn.tools.arguments import told
 
@@ -205,9 +208,20 @@ _BEGINS = {
 _CLOSE_SECONDS = 2.0
 
 
-def mcp_server(calls: Calls, *, version: str, structured: bool = False) -> McpServer:
+class Form(StrEnum):
+    """How results are said: as lines that an agent reads, or as the envelope that has a schema."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+# The argument that every tool takes besides its own. It is not listed: programs ask for it, and agents pay for a list.
+FORMAT = "format"
+
+
+def mcp_server(calls: Calls, *, version: str, structured: bool = False, form: Form = Form.TEXT) -> McpServer:
     """The server, ready to be run over any transport; it closes who answers its calls when it ends."""
-    face = _Face(calls, structured=structured)
+    face = _Face(calls, structured=structured, form=form)
     return Server(
         NAME,
         version=version,
@@ -228,8 +242,8 @@ def mcp_server(calls: Calls, *, version: str, structured: bool = False) -> McpSe
 class _Face:
     """What the SDK calls. Whatever may take time is done in a thread, so that the next message is read at once."""
 
-    def __init__(self, calls: Calls, *, structured: bool) -> None:
-        self._calls, self._structured = calls, structured
+    def __init__(self, calls: Calls, *, structured: bool, form: Form) -> None:
+        self._calls, self._structured, self._form = calls, structured, form
         self._limiter: anyio.CapacityLimiter | None = None
 
     @asynccontextmanager
@@ -249,11 +263,27 @@ class _Face:
         return types.ListToolsResult(tools=tools(listed, structured=self._structured))
 
     async def call_tool(self, context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
-        text, failed = await self._answer(asked.name, asked.arguments or {}, context)
-        if self._structured:
-            # Both at once would be read twice.
-            return types.CallToolResult(content=[], structured_content=json.loads(text), is_error=failed)
-        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=failed)
+        arguments = dict(asked.arguments or {})
+        told = arguments.pop(FORMAT, None)
+        if told is not None and told not in tuple(Form):
+            refused = error(InvalidRequest(field=FORMAT, why=f"must be one of {', '.join(Form)}"))
+            return self._result(ToolReply(refused.to_json(), True), self._form)
+        reply = await self._answer(asked.name, arguments, context)
+        return self._result(reply, self._form if told is None else Form(told), told)
+
+    def _result(self, reply: ToolReply, form: Form, told: str | None = None) -> types.CallToolResult:
+        """Return an answer in a form; with `told` the call for the next page asks for the same one."""
+        envelope = json.loads(reply.text) if self._structured or form is Form.TEXT or told else {}
+        following = envelope.get("hints", {}).get("continuation")
+        if told and following:
+            following["args"][FORMAT] = told
+            reply = reply._replace(text=encode(envelope))
+        parts = [part for part in pasted(envelope) if part] if form is Form.TEXT else [reply.text]
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=part) for part in parts],
+            structured_content=envelope if self._structured else None,
+            is_error=reply.failed,
+        )
 
     async def list_templates(
         self, _: Context, __: types.PaginatedRequestParams | None

@@ -42,8 +42,12 @@ def schema_of(options: Iterable[OptionOnFace]) -> dict[str, Any]:
 
 
 def told(schema: Schema) -> dict[str, Any]:
-    """Return a schema as agents read it: without the lengths of texts, which cost tokens and hold all the same."""
-    return {name: _without_lengths(part) for name, part in schema.items()}
+    """Return a schema as agents read it.
+
+    It is without the lengths of texts, which cost tokens and hold all the same, and does not forbid the argument that
+    every tool takes besides its own.
+    """
+    return {name: _without_lengths(part) for name, part in schema.items() if name != "additionalProperties"}
 
 
 def _without_lengths(part: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cairn.answer.envelope import Envelope, error, retry_later
+from cairn.answer.envelope import Envelope, error, retry_later, with_hints
 from cairn.ask.common_options import MOST_PATH, PATH
 from cairn.ask.questions import GRAPH, MAP, OUTLINE, READ, SEARCH, SYMBOL
 from cairn.ask.runs import Action, Patience, retry_after_ms
@@ -205,4 +205,14 @@ def _answer(workspace: Workspace, name: str, arguments: object, patience: Patien
     tool = _BY_NAME.get(name)
     if tool is None:
         raise InvalidRequest(field="name", why=f"there is no such tool; there are {', '.join(_BY_NAME)}")
-    return tool.handler(workspace, checked(tool.schema, arguments), patience)
+    return _next_call(tool, tool.handler(workspace, checked(tool.schema, arguments), patience))
+
+
+def _next_call(tool: Tool, envelope: Envelope) -> Envelope:
+    """Return the envelope with the call for its next page, if it names one, without what holds by default."""
+    following = dict(envelope.body).get("hints", {}).get("continuation")
+    if following is None:
+        return envelope
+    usual = {name: part["default"] for name, part in tool.schema["properties"].items() if "default" in part}
+    args = {name: value for name, value in following["args"].items() if name not in usual or value != usual[name]}
+    return with_hints(envelope, continuation={**following, "args": args})

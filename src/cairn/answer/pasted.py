@@ -1,0 +1,228 @@
+"""Say an answer as a colleague would paste it: what is unusual in one line of JSON, and the results as plain lines.
+
+Made of an envelope that was built and shielded before, so that both forms say the same. A gate or an error stays the
+whole envelope. Code is indented below the place that it is from, which begins a line: no text of a repository can look
+like another place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from cairn.answer.envelope import encode
+from cairn.core.text import plain, shown
+
+Row = Mapping[str, Any]
+
+# The fields of an answer that are always said, and those that are said when they hold something.
+_UNUSUAL = ("redactedLines", "limitsHit", "warnings", "hints")
+# How an answer came to be as fresh as it can be: nothing to tell.
+_CURRENT = frozenset({"synced", "skipped_recent", "overlay"})
+# The first results of a search are shown whole, of the others the lines that match.
+_WHOLE, _MATCHES = 3, 3
+_MOST_NOTES = 3
+# A long signature says no more than its beginning.
+_MOST_CODE = 160
+_MOST_NUMBERS = 30
+_PROVEN = "proven"
+_EXACT = "exact"
+_PART = re.compile(r"[^#]*$")
+
+
+class Pasted(NamedTuple):
+    """An answer for an agent: the line about it, and the lines of it (empty when the line is all there is)."""
+
+    head: str
+    text: str
+
+
+def pasted(envelope: Row) -> Pasted:
+    """Return an answer in the form that agents read; what is no list of places stays as it is."""
+    kind = envelope["schema"].partition("/")[0]
+    lines = _LINES.get(kind)
+    if envelope["status"] == "ok" and lines is not None:
+        return Pasted(encode(_head(envelope)), "\n".join(lines(envelope)))
+    if "candidates" in envelope:
+        # Nothing of that name, or several.
+        return Pasted(encode(_head(envelope)), "\n".join(_symbols(envelope["candidates"])))
+    return Pasted(encode(envelope), "")
+
+
+def _head(envelope: Row) -> dict[str, Any]:
+    """Return what an agent should know of an answer before it reads it."""
+    unusual = [name for name in _UNUSUAL if envelope.get(name)]
+    head: dict[str, Any] = {"status": envelope["status"]}
+    if "message" in envelope:
+        head["message"] = envelope["message"]
+    snapshot, freshness, coverage = (envelope.get(name, {}) for name in ("snapshot", "freshness", "coverage"))
+    if snapshot:
+        head["snapshot"] = snapshot["id"]
+    if snapshot.get("degraded"):
+        head["degraded"] = True
+    if freshness and freshness["mode"] not in _CURRENT:
+        head["freshness"] = freshness["mode"]
+    if coverage.get("exhaustive"):
+        head["exhaustive"] = True
+        if not envelope.get("results"):
+            # What was not looked at may hold what was not found.
+            head |= {"indexed": coverage["indexed"], "skipped": coverage["skipped"]}
+    # The last line of a map says what was left off.
+    return head | {name: envelope[name] for name in unusual if (name, "tokens" in envelope) != ("limitsHit", True)}
+
+
+# --- parts of lines ---------------------------------------------------------------------------------------------------
+
+
+def _span(row: Row) -> str:
+    first, last = row["startLine"], row["endLine"]
+    return f"{first}" if first == last else f"{first}-{last}"
+
+
+def _line(place: str, name: str, code: str) -> str:
+    """Return `place name | code`, without the parts that are empty."""
+    text = f"{place} {plain(name)}" if name else place
+    return f"{text} | {plain(code.strip(), _MOST_CODE)}" if code else text
+
+
+def _grouped(rows: Iterable[Row], rest: Callable[[Row], tuple[str, str, str]]) -> Iterator[str]:
+    """Yield the rows of a list by file; `rest` gives the lines, the name and the code of one."""
+    for path, own in groupby(rows, lambda row: str(row["path"])):
+        inside = list(own)
+        if len(inside) == 1:
+            where, name, code = rest(inside[0])
+            yield _line(f"{plain(path)}:{where}", name, code)
+            continue
+        yield plain(path)
+        for row in inside:
+            yield "  " + _line(*rest(row))
+
+
+def _signature(row: Row) -> str:
+    text = row.get("text", {})
+    found: str = text.get("signature") or text.get("name", "")
+    return found
+
+
+def _symbols(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield definitions: where each is, its name, and how it is written."""
+    yield from _grouped(rows, lambda row: (_span(row), row.get("symbol", ""), _signature(row)))
+
+
+# --- answers by their kind --------------------------------------------------------------------------------------------
+
+
+def _search(envelope: Row) -> Iterator[str]:
+    for number, row in enumerate(envelope["results"]):
+        yield _line(f"{plain(row['path'])}:{_span(row)}", row.get("symbol", ""), "")
+        yield from _code(row, whole=number < _WHOLE)
+
+
+def _code(row: Row, *, whole: bool) -> Iterator[str]:
+    lines = shown(row["text"]).split("\n") if row["text"] else []
+    matches: Sequence[int] = row.get("matchLines", ())
+    blank = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    first = row["startLine"]
+    inside = [line for line in matches if 0 <= line - first < len(lines)]
+    if whole or len(lines) <= _MATCHES:
+        yield from (f"  {line[blank:]}".rstrip() for line in lines)
+    else:
+        yield from (f"  {line}: {lines[line - first].strip()}" for line in (inside or [first])[:_MATCHES])
+    if others := [line for line in matches if line not in inside]:
+        more = f" and {len(others) - _MOST_NUMBERS} more" if len(others) > _MOST_NUMBERS else ""
+        yield f"  also {', '.join(map(str, others[:_MOST_NUMBERS]))}{more}"
+
+
+def _definitions(envelope: Row) -> Iterator[str]:
+    rows = envelope["results"]
+    exact = [row for row in rows if row.get("way") == _EXACT]
+    yield from _symbols(exact or rows)
+    if exact and len(exact) < len(rows):
+        yield "similar names"
+        others = [row for row in rows if row.get("way") != _EXACT]
+        yield from _grouped(others, lambda row: (_span(row), row.get("symbol", ""), ""))
+
+
+def _uses(envelope: Row) -> Iterator[str]:
+    yield from _symbols(envelope["definitions"])
+    rows = envelope["results"]
+    for (kind, tier), own in groupby(rows, lambda row: (row["kind"], row["tier"])):
+        yield f"{kind}, {tier}"
+        yield from _grouped(own, lambda row: (str(row["line"]), row.get("inside", ""), row["text"]))
+    counts = envelope["counts"]
+    besides = []
+    if counts["nameOnly"] and not any(row["tier"] == "name_only" for row in rows):
+        besides.append(f"{counts['nameOnly']} name_only (minTier)")
+    if counts["mentions"]:
+        besides.append(f"{counts['mentions']} mentions in comments or texts")
+    if besides:
+        yield f"besides: {', '.join(besides)}"
+    if others := envelope.get("candidates"):
+        yield "others of this name"
+        yield from _symbols(others)
+
+
+def _graph(envelope: Row) -> Iterator[str]:
+    nodes = {node["symbolId"]: node for node in envelope["nodes"]}
+    root = nodes[envelope["graph"]["symbolId"]]
+    yield from _symbols([root]) if "startLine" in root else [plain(root["path"])]
+    edges = [{**edge, "path": edge["site"]["path"]} for edge in envelope["edges"]]
+    yield from _grouped(edges, lambda edge: _edge(edge, root, nodes.get(edge["dst"], {})))
+    ends = {end for edge in envelope["edges"] for end in (edge["src"], edge["dst"])} | {root["symbolId"]}
+    yield from _symbols(node for name, node in nodes.items() if name not in ends and "startLine" in node)
+    notes = envelope["notes"]
+    for note in notes[:_MOST_NOTES]:
+        yield _line(f"{note['type']} {plain(note['file'])}:{note['startLine']}", "", note.get("text") or note["detail"])
+    if (left := envelope["totalNoteCount"] - min(len(notes), _MOST_NOTES)) > 0:
+        yield f"{left} more notes on what could not be resolved"
+    if others := envelope.get("candidates"):
+        yield "others of this name"
+        yield from _symbols(others)
+
+
+def _edge(edge: Row, root: Row, to: Row) -> tuple[str, str, str]:
+    """Return the line of a call, what calls what, and its code; the definition that was asked about is not repeated."""
+    from_root, to_root = edge["src"] == root["symbolId"], edge["dst"] == root["symbolId"]
+    parts = [] if from_root else [_name(edge["src"])]
+    parts += [] if to_root and not from_root else ["->", _name(edge["dst"])]
+    if not to_root and "startLine" in to:
+        parts.append(f"({'' if to['path'] == edge['path'] else to['path']}:{_span(to)})")
+    parts += [] if edge["tier"] == _PROVEN else [f"[{edge['tier']}]"]
+    parts += [f"x{edge['count']}"] if edge["count"] > 1 else []
+    return str(edge["site"]["line"]), " ".join(parts), edge["text"]
+
+
+def _name(symbol_id: str) -> str:
+    found = _PART.search(symbol_id)
+    return found[0] if found else symbol_id
+
+
+def _outline(envelope: Row) -> Iterator[str]:
+    yield plain(envelope["file"]["path"])
+    for row in envelope["results"]:
+        yield f"  {_span(row)} {'  ' * row['depth']}{plain(_signature(row))}"
+
+
+def _passage(envelope: Row) -> Iterator[str]:
+    file = envelope["file"]
+    yield f"{plain(file['path'])}:{envelope['startLine']}-{envelope['endLine']} of {file['lines']}"
+    for row in envelope.get("symbols", ()):
+        yield f"in {_span(row)} {plain(_signature(row))}"
+    yield shown(envelope["text"])
+
+
+def _map(envelope: Row) -> Iterator[str]:
+    yield shown(envelope["text"])
+
+
+_LINES: Mapping[str, Callable[[Row], Iterator[str]]] = {
+    "cairn.search": _search,
+    "cairn.symbol": _definitions,
+    "cairn.refs": _uses,
+    "cairn.graph": _graph,
+    "cairn.outline": _outline,
+    "cairn.read": _passage,
+    "cairn.map": _map,
+}
