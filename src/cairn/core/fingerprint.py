@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 
 from cairn.core.config import Config
@@ -103,6 +104,24 @@ def index_fingerprint(config: Config, parts: IndexParts) -> IndexFingerprint:
     canonical JSON object of all fields.
     """
     values: dict[str, Canonical] = {
+        "index.types": tuple(config.index.types),
+        "index.untracked": config.index.untracked,
+        # The setting decides whether twins are refused, not what a row means. Older indexes name its old default.
+        "index.collisions": "fail",
+        "index.submodules": config.index.submodules,
+        # The limit on bytes per batch only cuts work into pieces; these two decide what gets a row.
+        "limits.maxFileBytes": config.limits.max_file_bytes,
+        "limits.maxChunksPerFile": config.limits.max_chunks_per_file,
+    }
+    brought = _brought(parts)
+    fields = tuple(sorted(brought + tuple((name, canonical_json(value)) for name, value in values.items())))
+    return IndexFingerprint(fields, fingerprint_of(dict(fields)))
+
+
+@lru_cache(16)
+def _brought(parts: IndexParts) -> tuple[tuple[str, str], ...]:
+    """Return the fields that do not come from the settings: about fifty, and the same for every codebase."""
+    values: dict[str, Canonical] = {
         "fingerprintFormat": FINGERPRINT_FORMAT,
         "embeddingProvider": None,
         "embeddingModel": None,
@@ -112,23 +131,12 @@ def index_fingerprint(config: Config, parts: IndexParts) -> IndexFingerprint:
         "chunkerVersion": parts.chunker_version,
         "extractorVersion": parts.extractor_version,
         "tokenizerVersion": parts.tokenizer_version,
-        "index.types": list(config.index.types),
-        "index.untracked": config.index.untracked,
-        # The setting decides whether twins are refused, not what a row means. Older indexes name its old default.
-        "index.collisions": "fail",
-        "index.submodules": config.index.submodules,
-        # The limit on bytes per batch only cuts work into pieces; these two decide what gets a row.
-        "limits.maxFileBytes": config.limits.max_file_bytes,
-        "limits.maxChunksPerFile": config.limits.max_chunks_per_file,
     }
     if parts.embedding is not None:
         values |= _embedding_fields(parts.embedding)
     values |= _named("grammar", parts.grammars)
     values |= _named("schema", parts.schemas)
-    return IndexFingerprint(
-        fields=tuple((name, canonical_json(values[name])) for name in sorted(values)),
-        digest=_digest(values),
-    )
+    return tuple((name, canonical_json(value)) for name, value in values.items())
 
 
 def fingerprint_of(fields: Mapping[str, str]) -> str:
