@@ -13,6 +13,7 @@ from cairn.store.disk import Disk
 from cairn.store.repair.verify import Finding, FindingLevel, check
 from cairn.sync.codebase import open_codebase, place_of
 from tests.store.little import load
+from tests.support.commands import typed
 from tests.support.repos import make_repo
 from tests.support.waiting import until
 
@@ -60,11 +61,8 @@ class Owner:
         )
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """Status, stdout and stderr of a command."""
-        with self.start(*arguments) as command:
-            out, err = command.communicate()
-        assert "Traceback" not in err
-        return command.returncode, out, err
+        """Status, stdout and stderr of a command that nobody stops."""
+        return typed(arguments, self.tree, self.environment)
 
     def disk(self) -> Disk:
         codebase = open_codebase(str(self.tree), self.environment)

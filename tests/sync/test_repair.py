@@ -35,7 +35,7 @@ from cairn.sync.repair import RepairReport, plan, repair
 from cairn.sync.report import RunOptions
 from tests.conformance import conforms
 from tests.support.faults import Faults
-from tests.sync.desk import Desk, silent, texts_of
+from tests.sync.desk import Desk, extract_here, silent, texts_of
 
 FILES = {f"src/f{number}.py": f"def f{number}():\n    return {number}\n" for number in range(6)}
 
@@ -109,10 +109,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Damaged]:
 
 
 @pytest.fixture
-def desk(made: Damaged) -> Iterator[Damaged]:
+def desk(made: Damaged, monkeypatch: pytest.MonkeyPatch) -> Damaged:
     made.restore()
-    yield made
-    made.restore()
+    extract_here(monkeypatch, made.clock)
+    return made
 
 
 def hurt(path: Path) -> None:
