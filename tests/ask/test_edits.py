@@ -283,6 +283,37 @@ def test_a_file_that_was_not_parsed_is_not_called_certain_and_closes_the_gate(wo
     assert 0 < max(parsed) < MAX_PARSE_BYTES, "what may have killed the one who tried is not tried again here"
 
 
+def test_a_text_that_may_name_what_is_renamed_must_be_decided_and_prose_stays(world: World) -> None:
+    world.write("texts.py", '"""About greet."""\n\nREGISTRY = {"greet": 1}\nsaid = "please greet them"\n')
+    world.write("hooks.yaml", "entry: lib:greet\n")
+    world.write("notes.md", "`greet` is a function.\n")
+    world.refresh()
+    told = plan(world, "greet", "welcome")
+    assert [(one.source, one.path, one.line) for one in told.open] == [
+        (AmbiguitySource.NAME_IN_TEXT, "hooks.yaml", 1),
+        (AmbiguitySource.NAME_IN_TEXT, "texts.py", 3),
+    ]
+
+
+def test_what_is_ambiguous_about_other_names_does_not_stop_a_rename(world: World) -> None:
+    world.write(
+        "lib.py", TREE["lib.py"] + TWICE + "def look(one, key):\n    return getattr(one, key), getattr(one, 'x')\n"
+    )
+    world.refresh()
+    assert gate(world, "lib.py").verdict is Verdict.NEEDS_DECISION
+    assert plan(world, "greet", "welcome").verdict is Verdict.AUTOMATIC
+    assert plan(world, "Host.meet", "encounter").verdict is Verdict.AUTOMATIC
+    assert plan(world, "greet", "load").verdict is Verdict.NEEDS_DECISION
+
+
+def test_a_use_through_an_unknown_value_makes_its_file_ambiguous_if_a_member_has_the_name(world: World) -> None:
+    world.write("guess.py", "def run(value):\n    value.meet()\n    value.strange()\n")
+    world.refresh()
+    (file,) = gate(world, "guess.py").files
+    assert [(one.source, one.name, one.line) for one in file.open] == [(AmbiguitySource.UNRESOLVED_USE, "meet", 2)]
+    assert [one.id for one in file.open[0].candidates] == ["lib.py:6"]
+
+
 def test_an_override_is_renamed_with_what_it_overrides(world: World) -> None:
     world.write("more.py", "from lib import Host\n\nclass Inn(Host):\n    def meet(self):\n        self.meet()\n")
     world.refresh()

@@ -283,6 +283,10 @@ def test_places_below_a_new_comment_are_edited_where_they_stand_now(database: Se
         (Family.TYPESCRIPT, "a", "b c", False),
         (Family.TYPESCRIPT, "a", "", False),
         (Family.GO, "a", "1b", False),
+        (Family.GO, "a", "func", False),
+        (Family.TYPESCRIPT, "a", "delete", False),
+        (Family.RUST, "a", "match", False),
+        (Family.JVM, "a", "native", False),
     ],
 )
 def test_a_new_name_must_be_a_name(family: Family, old: str, new: str, fits: bool) -> None:

@@ -18,7 +18,7 @@ from cairn.ask.values import Miss, Reply
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.limits import MAX_EDIT_FILES
 from cairn.core.tokens import whole_name
-from cairn.core.types import NamePlace, StoredFile
+from cairn.core.types import FileWords, NamePlace, StoredFile
 from cairn.errors import NotFound, Unsupported, UsageError
 from cairn.graph.informed import InformedGraph, PinnedView
 from cairn.graph.outline import Definition, has_outline
@@ -44,6 +44,7 @@ from cairn.semantic.rename import checked_name, plan_rename
 from cairn.semantic.state import state_of
 from cairn.source.beneath import Tree
 from cairn.source.fresh import DiskState, disk_state, spellings
+from cairn.syntax.mentions import word_places
 from cairn.syntax.occurrences import places_of_name
 
 T = TypeVar("T")
@@ -187,7 +188,7 @@ def _planned(
             return RenamePlan(one.name, new, gate, ())
         problem = f"The indexer has no symbol for the {one.kind} on line {one.start_line}."
         return Miss(Unsupported(problem=problem, advice="Rename it by hand; `cairn refs` lists its uses"))
-    return plan_rename(service, symbols, one.name, new, _files_with(searcher, one))
+    return plan_rename(service, symbols, one.name, new, _files_with(searcher, one), _words(searcher, one))
 
 
 def _files_with(searcher: Searcher, one: Definition) -> dict[str, tuple[NamePlace, ...]]:
@@ -199,6 +200,21 @@ def _files_with(searcher: Searcher, one: Definition) -> dict[str, tuple[NamePlac
         if text is not None and whole.search(text):
             # A file that was not parsed may have killed the worker that tried: it is not parsed in this process.
             found[path] = places_of_name(bytes(text), file.language, one.name) if has_outline(file) else ()
+    return found
+
+
+def _words(searcher: Searcher, one: Definition) -> dict[str, FileWords]:
+    """Return every file that holds the name of a definition, in order, with its places that are no code."""
+    family, whole = family_of(one.path), whole_name(one.name)
+    found = {}
+    for path, file in sorted(searcher.view.records().items()):
+        view = searcher.view.text(path) if file.skip is None else None
+        if view is not None and whole.search(view):
+            text = bytes(view)
+            is_parsed = has_outline(file) and family_of(path) is family
+            places = word_places(text, file.language if is_parsed else "", one.name)
+            if places:
+                found[path] = FileWords(text, places)
     return found
 
 

@@ -33,3 +33,8 @@ def lasting(seconds: float) -> str:
 
 def _visible(match: re.Match[str]) -> str:
     return match[0].encode("ascii", "backslashreplace").decode() if ord(match[0]) > 0x7F else f"\\x{ord(match[0]):02x}"
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text that spaces separate: a table of words that is written as a text."""
+    return frozenset(text.split())

@@ -348,6 +348,38 @@ class NamePlace(NamedTuple):
     shorthand: Shorthand = Shorthand.NONE
 
 
+class WordKind(StrEnum):
+    """What a word is at a place that a rename of its definition might have to change as well."""
+
+    MEMBER = "member"
+    """Code: it names a member of a type, of a class or of an object, where that is written down."""
+    TEXT = "text"
+    """It stands in a string."""
+    OTHER = "other"
+    """It stands in a comment, in a file that was not parsed, or where the syntax does not say."""
+
+
+class WordPlace(NamedTuple):
+    """A place of a word: the byte at which it begins, and of a text where it begins and ends, and who holds it.
+
+    `holder` is the function that is given the text or the name that it is assigned to, or `import` where it names a
+    module, `doc` where it only describes the code, `tag` behind a field of Go.
+    """
+
+    start_byte: int
+    kind: WordKind
+    text_start: int = 0
+    text_end: int = 0
+    holder: str = ""
+
+
+class FileWords(NamedTuple):
+    """The text of a file, and the places of one word in it beside those where it is a name of the code."""
+
+    text: bytes
+    places: tuple[WordPlace, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Syntax:
     """What the syntax of one file says. `partial` are the line ranges that could not be parsed."""

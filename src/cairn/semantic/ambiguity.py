@@ -33,6 +33,14 @@ class AmbiguitySource(StrEnum):
     UNRESOLVED_USE = "unresolved_use"
     SHARED_PLACE = "shared_place"
     NAME_TAKEN = "name_taken"
+    NAME_IN_TEXT = "name_in_text"
+    NAME_FOR_TOOL = "name_for_tool"
+    NAME_OF_DATA = "name_of_data"
+    NAME_FORM = "name_form"
+    FIXTURE = "fixture"
+    OUTSIDE_IMPLEMENTER = "outside_implementer"
+    STRUCTURAL_FIT = "structural_fit"
+    GENERATED_FILE = "generated_file"
 
 
 SENTENCES = {
@@ -47,6 +55,14 @@ SENTENCES = {
     AmbiguitySource.UNRESOLVED_USE: "The indexer does not know what this use of the name means.",
     AmbiguitySource.SHARED_PLACE: "The name stands for two symbols at once, and only one of them would be renamed.",
     AmbiguitySource.NAME_TAKEN: "The new name is there already, and what it means there is not looked at.",
+    AmbiguitySource.NAME_IN_TEXT: "A text names it, and may be what it is looked up by.",
+    AmbiguitySource.NAME_FOR_TOOL: "A tool, a framework or a decorator may find it by its name.",
+    AmbiguitySource.NAME_OF_DATA: "Its name may be a key of data that the program reads or writes.",
+    AmbiguitySource.NAME_FORM: "The new name begins in another way, which means something to the language.",
+    AmbiguitySource.FIXTURE: "It is a fixture, and whoever has a parameter of its name is given it.",
+    AmbiguitySource.OUTSIDE_IMPLEMENTER: "Types of other modules may implement it, and would keep the old name.",
+    AmbiguitySource.STRUCTURAL_FIT: "Another type has a member of this name, and one may stand in for the other.",
+    AmbiguitySource.GENERATED_FILE: "The file is generated, and whoever writes it again writes the old name.",
 }
 
 

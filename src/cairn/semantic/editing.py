@@ -12,19 +12,30 @@ inside one definition, whatever the semantic layer knows.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
 from cairn.core.lazy import cached_property
+from cairn.core.types import ReferenceKind
 from cairn.semantic import jobs
-from cairn.semantic.ambiguity import SENTENCES, Ambiguity, AmbiguityEvidence, ambiguities
+from cairn.semantic.ambiguity import (
+    MOST_CANDIDATES,
+    MOST_OF_A_KIND,
+    SENTENCES,
+    Ambiguity,
+    AmbiguityEvidence,
+    AmbiguitySource,
+    MeaningCandidate,
+    ambiguities,
+)
 from cairn.semantic.database import Connection, stored
 from cairn.semantic.facts import FactSnapshot, SemanticFacts
 from cairn.semantic.importing import owns
-from cairn.semantic.model import Certainty, Context, FactFreshness, FileState, Job, family_of
+from cairn.semantic.model import Certainty, Context, FactFreshness, FileState, Job, OccurrenceRole, family_of
 from cairn.semantic.places import spot
 from cairn.semantic.state import FileStanding, Key, state_of
 
@@ -195,6 +206,7 @@ class FileStateService:
         self._db, self._pinned, self._head = db, pinned, head
         self.facts = facts or SemanticFacts(db, pinned)
         self._ambiguous: dict[str, tuple[Ambiguity, ...]] = {}
+        self._members = cache(self._members_of_name)
 
     # --- by numbers ---------------------------------------------------------------------------------------------------
 
@@ -225,15 +237,24 @@ class FileStateService:
         """Return the state of a file in the context that knows the file."""
         return self._state(path, self.facts.standing(path)[1])
 
-    def gate(self, paths: Iterable[str]) -> MutationGate:
-        """Return the gate for editing these files together, each by the context that knows the file."""
-        return MutationGate(tuple(self._file(path, self._context(path), self.state(path)) for path in paths))
+    def gate(self, paths: Iterable[str], concerns: Callable[[Ambiguity], bool] | None = None) -> MutationGate:
+        """Return the gate for editing these files together, each by the context that knows the file.
+
+        With `concerns`, only those ambiguities count for which it is true.
+        """
+        files = []
+        for path in paths:
+            found = tuple(filter(concerns, self.ambiguous(path))) if concerns and self._is_clean(path) else None
+            state = self._state(path, self.facts.standing(path)[1], found)
+            files.append(self._file(path, self._context(path), state, found))
+        return MutationGate(tuple(files))
 
     def ambiguous(self, path: str) -> tuple[Ambiguity, ...]:
         """Return what is ambiguous in a clean file; the detectors run once for each file."""
         if path not in self._ambiguous:
             evidence = self.evidence(path)
-            self._ambiguous[path] = ambiguities(evidence) if evidence is not None else ()
+            found = (*ambiguities(evidence), *self._unknown_uses(evidence)) if evidence is not None else ()
+            self._ambiguous[path] = tuple(sorted(found, key=lambda one: (one.line, one.source, one.name)))
         return self._ambiguous[path]
 
     def hash_of(self, path: str) -> str:
@@ -266,18 +287,41 @@ class FileStateService:
 
     # --- parts --------------------------------------------------------------------------------------------------------
 
-    def _state(self, path: str, standing: FileStanding[Key] | None) -> FileState:
+    def _is_clean(self, path: str) -> bool:
+        return self.facts.clean(path) is not None and self.facts.syntax(path) is not None
+
+    def _unknown_uses(self, evidence: AmbiguityEvidence) -> Iterator[Ambiguity]:
+        """Yield calls through a value that the indexer does not know, of a name that a member of the codebase has."""
+        left = MOST_OF_A_KIND
+        for use in evidence.references:
+            if left and use.kind == ReferenceKind.CALL and use.receiver and not evidence.resolved(use.start_byte):
+                candidates = self._members(use.name)
+                if candidates:
+                    left -= 1
+                    yield Ambiguity(AmbiguitySource.UNRESOLVED_USE, evidence.path, use.line, use.name, candidates)
+
+    def _members_of_name(self, name: str) -> tuple[MeaningCandidate, ...]:
+        found = self.facts.occurrences(one for one in self.facts.members_named(name) if self.facts.is_ours(one))
+        defined = (one for one in found if one.role is OccurrenceRole.DEFINITION)
+        return tuple(MeaningCandidate(one.path, one.start_line, name) for one in defined)[:MOST_CANDIDATES]
+
+    def _state(
+        self, path: str, standing: FileStanding[Key] | None, found: tuple[Ambiguity, ...] | None = None
+    ) -> FileState:
         flags: tuple[str, ...] = ()
         if standing is not None and standing.freshness is FactFreshness.CLEAN:
             if self.facts.syntax(path) is None:
                 return FileState(FactFreshness.CLEAN, Certainty.UNKNOWN, (_NOT_PARSED,))
-            flags = (*map(_sentence, self.ambiguous(path)), *self.facts.flags(path))
+            flags = (*map(_sentence, self.ambiguous(path) if found is None else found), *self.facts.flags(path))
         state = state_of(standing, flags, lambda key: self.facts.paths[key[1]])
         is_silent = state.freshness is FactFreshness.UNINDEXED and self.facts.is_silent(path)
         return FileState(state.freshness, state.certainty, (_SILENT,)) if is_silent else state
 
-    def _file(self, path: str, context: str | None, state: FileState) -> GateFile:
-        found = self.ambiguous(path) if state.certainty is Certainty.AMBIGUOUS else ()
+    def _file(
+        self, path: str, context: str | None, state: FileState, only: tuple[Ambiguity, ...] | None = None
+    ) -> GateFile:
+        every = self.ambiguous(path) if only is None and state.certainty is Certainty.AMBIGUOUS else only or ()
+        found = every if state.certainty is Certainty.AMBIGUOUS else ()
         decisions = {one: self.decided(one) for one in found}
         still_open = tuple(one for one, decision in decisions.items() if decision is None)
         # Flags of the importer have no candidates that anybody could choose from.

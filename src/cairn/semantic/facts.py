@@ -36,6 +36,7 @@ _RELATED = """SELECT target_id FROM relationships WHERE identity_id = ?1 AND kin
 _BASES = "SELECT target_id FROM relationships WHERE identity_id = ? AND kind = 'implementation'"
 _HEIRS = "SELECT identity_id FROM relationships WHERE target_id = ? AND kind = 'implementation'"
 _NAMED = "SELECT id FROM identities WHERE symbol IN (?, ?)"
+_ENDING = "SELECT id FROM identities WHERE substr(symbol, -length(?1)) = ?1"
 # A member of a type. `__name` belongs to its class alone in Python, whatever its bases and heirs have.
 _MEMBER = re.compile(r"(?P<owner>.*#)(?P<name>(?!__)[\w$]+|__\w+__)(?:\(\))?\.")
 
@@ -78,6 +79,7 @@ class SemanticFacts:
         self.symbols_at = cache(self._symbols_at)
         self.lines = cache(pinned.lines)
         self.syntax = cache(pinned.syntax)
+        self.paths_now = cache(lambda: tuple(pinned.paths()))
 
     @property
     def stamp(self) -> str:
@@ -230,6 +232,22 @@ class SemanticFacts:
             found |= fresh
             following += fresh
         return found
+
+    def members_named(self, name: str) -> frozenset[int]:
+        """Return the members of all types that have this name, those of other projects included."""
+        endings = (f"{mark}{word}{end}" for mark in "#:" for word in (name, f"`{name}`") for end in (".", "()."))
+        return frozenset(each for ending in endings for (each,) in self._db.execute(_ENDING, (ending,)))
+
+    def is_defined(self, name: str) -> bool:
+        """Whether an indexer has seen the definition of anything of this name in the codebase."""
+        return self._db.execute("SELECT 1 FROM symbols WHERE name = ?", (name,)).fetchone() is not None
+
+    def types_of(self, members: Iterable[int], *, heirs: bool = False) -> set[int]:
+        """Return the types that these symbols are members of, and their bases; with `heirs`, of their heirs too."""
+        matches = (_MEMBER.fullmatch(self.symbol(member)) for member in members)
+        named = [self._db.execute(_NAMED, (match["owner"], "")).fetchone() for match in matches if match]
+        owners = {int(found[0]) for found in named if found}
+        return self._closure(self._closure(owners, _HEIRS) if heirs else owners, _BASES)
 
     def in_file(self, path: str) -> Iterator[tuple[int, Occurrence]]:
         """Return every occurrence in a file that still holds, in order, with the number of its symbol."""

@@ -19,6 +19,10 @@ class EditRule(StrEnum):
     """An indexer says that the symbol stands there."""
     DECISION = "decision"
     """Somebody has decided that the symbol is meant."""
+    EXPORTED = "exported"
+    """`__all__` of Python names it."""
+    EXAMPLE = "example"
+    """`go vet` takes the function for an example of it."""
 
 
 class Replacement(NamedTuple):

@@ -6,27 +6,61 @@ There is a patch only when every file with the name is clean and nothing is left
 from __future__ import annotations
 
 import keyword
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
 
+from cairn.core.text import word_set
 from cairn.core.tokens import whole_name
-from cairn.core.types import NamePlace, Shorthand
+from cairn.core.types import FileWords, NamePlace, Shorthand
 from cairn.errors import UsageError
 from cairn.semantic.ambiguity import Ambiguity, AmbiguitySource, MeaningCandidate
+from cairn.semantic.concerns import concerns, imported_beside, pieced_together
 from cairn.semantic.editing import ACCEPT, FileStateService, Verdict
-from cairn.semantic.model import FactFreshness, Family, Occurrence, OccurrenceRole
+from cairn.semantic.fits import fits
+from cairn.semantic.model import FactFreshness, Family, Occurrence, OccurrenceRole, family_of
 from cairn.semantic.patch import EditRule, Replacement, file_patch
 from cairn.semantic.places import spot
 from cairn.semantic.plan import FileEdit, RenamePlan
+from cairn.semantic.subject import Code, Subject
+from cairn.semantic.texts import exported_at, in_texts
+from cairn.semantic.tooling import examples, found_by_tools
 
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+_KEYWORDS: dict[Family | None, frozenset[str]] = {
+    Family.PYTHON: frozenset(keyword.kwlist),
+    Family.TYPESCRIPT: word_set(
+        """arguments await break case catch class const continue debugger default delete do else enum eval export
+        extends false finally for function if implements import in instanceof interface let new null package private
+        protected public return static super switch this throw true try typeof var void while with yield"""
+    ),
+    Family.GO: word_set(
+        """break case chan const continue default defer else fallthrough for func go goto if import interface map
+        package range return select struct switch type var _ init"""
+    ),
+    Family.RUST: word_set(
+        """Self abstract as async await become box break const continue crate do dyn else enum extern false final fn for
+        gen if impl in let loop macro match mod move mut override priv pub ref return self static struct super trait
+        true try type typeof unsafe unsized use virtual where while yield _"""
+    ),
+    Family.JVM: word_set(
+        """abstract assert boolean break byte case catch char class const continue default do double else enum extends
+        false final finally float for goto if implements import instanceof int interface long native new null package
+        private protected public return short static strictfp super switch synchronized this throw throws transient true
+        try void volatile while _"""
+    ),
+}
+# Families in which the files of a folder share one scope.
+_BY_FOLDER = frozenset({Family.GO, Family.JVM})
 
 
 def checked_name(family: Family | None, old: str, new: str) -> None:
     """Refuse, with `UsageError`, a name that no definition of this language can have."""
-    fits = new.isidentifier() and not keyword.iskeyword(new) if family is Family.PYTHON else _WORD.fullmatch(new)
-    if not fits:
+    is_word = new.isidentifier() if family is Family.PYTHON else _WORD.fullmatch(new)
+    if not is_word or new in _KEYWORDS.get(family, frozenset()):
         raise UsageError(problem="The new name is no name in this language.")
     if old == new:
         raise UsageError(problem="The new name is the old one.")
@@ -35,35 +69,39 @@ def checked_name(family: Family | None, old: str, new: str) -> None:
 
 
 def plan_rename(
-    service: FileStateService, symbols: frozenset[int], old: str, new: str, named: Mapping[str, Sequence[NamePlace]]
+    service: FileStateService,
+    symbols: frozenset[int],
+    old: str,
+    new: str,
+    named: Mapping[str, Sequence[NamePlace]],
+    words: Mapping[str, FileWords] = MappingProxyType({}),
 ) -> RenamePlan:
     """Return the plan to rename these symbols.
 
-    `named` are the files of the language that hold the old name anywhere, with the places at which it is code.
+    `named` are the files of the language that hold the old name anywhere, with the places at which it is code; `words`
+    are the files of any kind that hold it, with the places at which it is no code.
     """
     facts = service.facts
     code = {path: _code(service, path, places) for path, places in named.items()}
     related = _related(service, symbols, code)
     found = facts.occurrences(related)
-    defined = [one for one in found if one.role is OccurrenceRole.DEFINITION]
     outside = {facts.symbol(one) for one in related if not facts.is_ours(one)}
-    candidates = tuple(MeaningCandidate(one.path, one.start_line, old) for one in defined)
     edits = _edits(service, found, related, old, new, code)
     fresh = {path: service.state(path).freshness is FactFreshness.CLEAN for path in named}
-    questions = [
-        *_shared(service, found, related, candidates, code),
-        *(one for path in named if fresh[path] for one in _unresolved(service, path, old, candidates, code[path])),
-        *(one for path in edits for one in _taken(service, path, new)),
-        *_overridden(service, related, edits.keys(), new),
-    ]
+    family = family_of(found[0].path) if found else None
+    subject = Subject(service, family, old, new, related, tuple(found), _spots(edits), code, words)
+    _add_known(subject, edits)
+    subject = replace(subject, edited=_spots(edits))
+    questions = tuple(dict.fromkeys(_questions(subject, [path for path in named if fresh[path]])))
     decisions = {one: service.decided(one) for one in questions}
     for one, decision in decisions.items():
         if decision is not None and one.source is AmbiguitySource.UNRESOLVED_USE and ACCEPT not in decision.selected:
             edits[one.path] = (*edits.get(one.path, ()), *_on_line(service, one, new, code[one.path]))
+    touched = [*edits, *(path for path, clean in fresh.items() if not clean and path not in edits)]
     plan = RenamePlan(
         old,
         new,
-        service.gate([*edits, *(path for path, clean in fresh.items() if not clean and path not in edits)]),
+        service.gate(touched, partial(concerns, subject)),
         tuple(FileEdit(path, service.hash_of(path), tuple(sorted(places))) for path, places in edits.items()),
         questions=tuple(decisions),
         open=tuple(one for one, decision in decisions.items() if decision is None),
@@ -77,16 +115,62 @@ def plan_rename(
     return replace(plan, patch=b"".join(_patch(service, path, places) for path, places in edits.items()))
 
 
-_Code = dict[tuple[int, int], Shorthand]
-"""The lines (from 1) and columns at which a name is code."""
+_Edits = dict[str, tuple[Replacement, ...]]
 
 
-def _code(service: FileStateService, path: str, places: Iterable[NamePlace]) -> _Code:
+def _spots(edits: _Edits) -> dict[str, frozenset[tuple[int, int]]]:
+    return {path: frozenset((one.line, one.start) for one in places) for path, places in edits.items()}
+
+
+def _add_known(subject: Subject, edits: _Edits) -> None:
+    """Add the edits of places that are no code of the symbol, but are known to follow it."""
+    new = subject.new.encode()
+    for path, at in exported_at(subject):
+        line, column = spot(subject.words[path].text, at)
+        end = column + len(subject.old.encode("utf-8", "surrogateescape"))
+        _add(edits, path, Replacement(line, column, end, new, EditRule.EXPORTED))
+    for path, one in examples(subject):
+        _add(edits, path, one)
+
+
+def _add(edits: _Edits, path: str, one: Replacement) -> None:
+    places = edits.get(path, ())
+    if all((each.line, each.start) != (one.line, one.start) for each in places):
+        edits[path] = tuple(sorted((*places, one)))
+
+
+def _questions(subject: Subject, fresh: Sequence[str]) -> Iterator[Ambiguity]:
+    """Yield everything about the name that must be decided; `fresh` are the clean files that hold it."""
+    service, related = subject.service, subject.related
+    yield from _shared(service, subject.found, related, subject.candidates, subject.code)
+    for path in fresh:
+        yield from _unresolved(service, path, subject.old, subject.candidates, subject.code[path])
+    for path in _reached(subject):
+        yield from _taken(service, path, subject.new)
+    yield from _overridden(service, related, subject.edited.keys(), subject.new)
+    for rule in (in_texts, found_by_tools, fits, pieced_together, imported_beside):
+        yield from rule(subject)
+
+
+def _reached(subject: Subject) -> list[str]:
+    """Return the files in which the new name must not be there yet: what changes, and what shares its scope."""
+    paths = list(subject.edited)
+    if subject.family in _BY_FOLDER and not subject.is_member:
+        folders = {posixpath.dirname(one.path) for one in subject.found if one.role is OccurrenceRole.DEFINITION}
+        paths += sorted(
+            path
+            for path in subject.service.facts.paths_now()
+            if posixpath.dirname(path) in folders and family_of(path) is subject.family and path not in subject.edited
+        )
+    return paths
+
+
+def _code(service: FileStateService, path: str, places: Iterable[NamePlace]) -> Code:
     syntax = service.facts.syntax(path)
     return {spot(syntax.text, at): shorthand for at, shorthand in places} if syntax is not None else {}
 
 
-def _related(service: FileStateService, symbols: frozenset[int], code: Mapping[str, _Code]) -> frozenset[int]:
+def _related(service: FileStateService, symbols: frozenset[int], code: Mapping[str, Code]) -> frozenset[int]:
     """Return the symbols that must keep the same name: overriding, overridden, and callable only under this name."""
     facts = service.facts
     related = frozenset(one for symbol in symbols for one in facts.related(symbol))
@@ -104,7 +188,7 @@ def _edits(
     related: frozenset[int],
     old: str,
     new: str,
-    code: Mapping[str, _Code],
+    code: Mapping[str, Code],
 ) -> dict[str, tuple[Replacement, ...]]:
     """Return the replacements in each file, in order; an occurrence under another name stays as it is."""
     word = whole_name(old)
@@ -143,7 +227,7 @@ def _shared(
     found: Iterable[Occurrence],
     related: frozenset[int],
     candidates: tuple[MeaningCandidate, ...],
-    code: Mapping[str, _Code],
+    code: Mapping[str, Code],
 ) -> Iterator[Ambiguity]:
     """Yield places that stand for another symbol too; in `{ name }` both can be told apart, so nothing is asked."""
     for one in found:
@@ -154,7 +238,7 @@ def _shared(
 
 
 def _unresolved(
-    service: FileStateService, path: str, old: str, candidates: tuple[MeaningCandidate, ...], code: _Code
+    service: FileStateService, path: str, old: str, candidates: tuple[MeaningCandidate, ...], code: Code
 ) -> Iterator[Ambiguity]:
     """Yield places in the code of a clean file that the indexer does not know: any definition may be meant."""
     for at, shorthand in code.items():
@@ -167,7 +251,7 @@ def _is_unknown(service: FileStateService, path: str, at: tuple[int, int], short
     return len(service.facts.symbols_at(path, *at)) < (1 if shorthand is Shorthand.NONE else 2)
 
 
-def _on_line(service: FileStateService, one: Ambiguity, new: str, code: _Code) -> Iterator[Replacement]:
+def _on_line(service: FileStateService, one: Ambiguity, new: str, code: Code) -> Iterator[Replacement]:
     """Yield replacements for the uses on a line that a decision attributes to the symbol."""
     for at, shorthand in code.items():
         if at[0] == one.line and _is_unknown(service, one.path, at, shorthand):
@@ -195,7 +279,7 @@ def _overridden(service: FileStateService, related: frozenset[int], edited: Set[
             yield Ambiguity(AmbiguitySource.NAME_TAKEN, one.path, one.start_line, new, (at,))
 
 
-def _left(service: FileStateService, path: str, name: str, places: Iterable[Replacement], code: _Code) -> int:
+def _left(service: FileStateService, path: str, name: str, places: Iterable[Replacement], code: Code) -> int:
     """Return how often the name stays in a changed file at places that are no code."""
     syntax = service.facts.syntax(path)
     text = syntax.text if syntax is not None else b""
