@@ -180,6 +180,26 @@ def test_a_new_folder_is_watched_and_a_rule_is_obeyed(server: Server) -> None:
 # --- the start --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("twins", [False, True])
+def test_a_folder_that_a_rule_lets_in_again_is_watched(server: Server, *, twins: bool) -> None:
+    (server.tree / "deep").mkdir()
+    (server.tree / "deep" / "b.py").write_text("b = 1\n")
+    (server.tree / ".cairnignore").write_text("deep/\n")
+    if twins:
+        # Names that differ in case only: then no name is judged by itself, and everything is compared each time.
+        (server.tree / "twin.py").write_text("x = 1\n")
+        (server.tree / "Twin.py").write_text("x = 2\n")
+    server.start()
+    assert "deep/b.py" not in server.texts()
+    (server.tree / ".cairnignore").write_text("\n")
+    server.until(lambda: "deep/b.py" in server.texts())
+    server.until(lambda: server.watching.state()[server.root]["pending"] == 0)
+    (server.tree / "deep" / "b.py").write_text("b = 2\n")
+    answer = server.agent.ask("search_codebase", query="b = 2", mode="regex")
+    assert [row["path"] for row in answer["results"]] == ["deep/b.py"]
+    server.until(lambda: server.texts()["deep/b.py"] == b"b = 2\n")
+
+
 @conforms("004.CU1", "004.CU2", "004.CU6", "004.CU9")
 def test_a_start_finds_what_is_missing_modified_and_stale(server: Server) -> None:
     (server.tree / "gone.py").write_text("x = 1\n")

@@ -482,6 +482,7 @@ class CatchUp:
         if self.task.seen is not None:
             self.task.seen.tree = self._seen(snapshot, look)
             self.task.seen.linked = linked_files(look.walked, look.began_ns)
+            self.task.seen.folders = frozenset(look.walked.folders)
         if self.passing_skips or self.failed:
             return
         rules = rules_of(self.task.codebase.config)

@@ -53,12 +53,14 @@ class SeenTree:
 class Seen:
     """What a server keeps of a codebase between runs; empty until a run has compared everything.
 
-    It may be used only by a caller that names every file that has changed since. `linked` are the files that may change
-    without an event; None until a walk has looked for them.
+    `tree` may be used only by a caller that names every file that has changed since. `linked` are the files that may
+    change without an event; None until a walk has looked for them. `folders` are those that the last whole comparison
+    entered, whatever became of it: events must be heard in all of them.
     """
 
     tree: SeenTree | None = None
     linked: Linked | None = None
+    folders: frozenset[bytes] | None = None
 
     def keep_if(self, began_ns: int) -> None:
         """Drop what was seen, unless it comes from the comparison that began at this time."""

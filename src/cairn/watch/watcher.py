@@ -79,6 +79,8 @@ class _WatchedRoot:
         self.caught_up = threading.Event()
         self.reconcile_at = clock.monotonic() + WATCH_RECONCILE_SECONDS
         self.took_seconds = 0.0
+        # The folders of the comparison that was followed last.
+        self.covered: frozenset[bytes] | None = None
         # What the repository's settings propose and was taken up unasked, well or not: each only once.
         self.taken_up: Proposal | None = None
         self._watching = watching
@@ -413,8 +415,8 @@ class Watching:
                 if isinstance(run.report, RunReport) and not run.report.published:
                     # It did nothing but compare.
                     found.took_seconds = self._clock.monotonic() - run.began
-            if hinted is None:
-                self._cover(found)
+            if self._holds(found):
+                self._cover(found, compared=hinted is None)
             if run.codebase.config.index.auto_reindex and run.codebase.proposal not in (None, found.taken_up):
                 # Somebody's question has taken what was told of the settings.
                 found.pending.want_all()
@@ -432,14 +434,18 @@ class Watching:
         """A run over everything has something to do."""
         self._found(root, gap)
 
-    def _cover(self, found: _WatchedRoot) -> None:
-        if found.pending.watch is None:
-            # Its time to be tried again stays.
+    def _cover(self, found: _WatchedRoot, *, compared: bool) -> None:
+        """Listen to the folders that the run has found, if it `compared` everything.
+
+        It has done so, too, where something of what was told cannot be judged by itself, such as a rule.
+        """
+        folders = self._workspace.runs.remember(found.pending.root).folders
+        if found.pending.watch is None or not (compared or folders is not found.covered):
+            # Where nothing is heard, its time to be tried again stays.
             return
-        found.reconcile_at = self._clock.monotonic() + WATCH_RECONCILE_SECONDS
-        seen = self._workspace.runs.remember(found.pending.root).tree
-        if seen is not None:
-            self.listen_anew(found, partial(found.pending.cover, seen.folders))
+        found.reconcile_at, found.covered = self._clock.monotonic() + WATCH_RECONCILE_SECONDS, folders
+        if folders is not None:
+            self.listen_anew(found, partial(found.pending.cover, folders))
 
 
 def _watch(codebase: Codebase, clock: Clock, seen: Seen) -> Watch:
