@@ -833,6 +833,18 @@ def test_a_grant_that_failed_half_way_is_not_held_by_anybody_here() -> None:
     assert (lease.epoch, lease.stolen) == (2, True)
 
 
+def test_a_disk_without_room_keeps_nothing_of_a_lease_that_it_did_not_grant() -> None:
+    failed = []
+    for at in range(1, 12):
+        disk = FailingDisk(new_disk(), Fault(at, errno.ENOSPC, "short"))
+        with contextlib.suppress(OSError):
+            take(disk, new_clock())
+        if disk.fired is not None and disk.fired.what == "create_bytes":
+            failed.append(disk.fired.path)
+            assert disk.list_folder("locks") == ["compact.flock", "lease.flock", "readers.lock"]
+    assert failed == [GUARD, f"{LEASE}.tmp"]
+
+
 def test_a_failed_farewell_does_not_spoil_the_run() -> None:
     disk, clock = FailingDisk(new_disk()), new_clock()
     with take(disk, clock):

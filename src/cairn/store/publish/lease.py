@@ -379,7 +379,7 @@ def _guard(fs: Fs, pid: int) -> Iterator[None]:
             raise LeaseStuck(why=_guarded_by(fs)) from None
         # Whoever made a guard that is there now is dead, or we would not have the lock.
         remove_file(fs, GUARD)
-        fs.create_bytes(GUARD, b"%d\n" % pid)
+        _create(fs, GUARD, b"%d\n" % pid)
         try:
             yield
         finally:
@@ -405,9 +405,21 @@ def _stamped(record: LeaseRecord, clock: Clock) -> LeaseRecord:
     )
 
 
+def _create(fs: Fs, path: str, data: bytes) -> None:
+    """Create a file, all of it or nothing: a full disk often has room for the name, and for not a byte."""
+    try:
+        fs.create_bytes(path, data)
+    except FileExistsError:
+        raise
+    except OSError:
+        with contextlib.suppress(OSError):
+            fs.remove(path)
+        raise
+
+
 def _write(fs: Fs, record: LeaseRecord) -> None:
     remove_file(fs, _TEMP)
-    fs.create_bytes(_TEMP, encode_lease(record))
+    _create(fs, _TEMP, encode_lease(record))
     # Else a power cut could leave an empty file behind, and the next writer would wait for nobody.
     fs.sync_file(_TEMP)
     fs.swap(_TEMP, LEASE)
