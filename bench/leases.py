@@ -1,6 +1,6 @@
 """Attack the lease: schedules of a model, and real writers that die or sleep out of sight.
 
-`python -m bench.leases [--schedules N] [--seed S] [--kills N] [--asleep N] [--json FILE]`. The model
+`python -m bench.leases [--schedules N] [--seed S] [--kills N] [--asleep N] [--record docs/benchmarks]`. The model
 (`tests/races/far_model.py`) draws schedules of two machines with two process namespaces each. The real part needs
 root: each writer is a process in a process namespace of its own, every second one under another host name and another
 boot id as well, as on another machine that shares the disk. It takes the lease of a store by `open_writer` and is
@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from tests.races.far_model import run_schedules
 
+from bench.held import record
 from cairn.core.limits import LEASE_TTL_MS
 from cairn.errors import LeaseLost, LeaseStuck, StoreBusy
 from cairn.store.disk import Disk
@@ -198,14 +199,13 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1_000_001)
     options.add_argument("--kills", type=int, default=200)
     options.add_argument("--asleep", type=int, default=40)
-    options.add_argument("--json", type=Path)
+    options.add_argument("--record", type=Path, help="note the result in this folder (docs/benchmarks)")
     options.add_argument("--write", help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.write:
         write(given.write)
         return
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    found: dict[str, object] = {"commit": commit, "termSeconds": TERM}
+    found: dict[str, object] = {"termSeconds": TERM}
     if given.kills or given.asleep:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cairn-leases-")))
@@ -235,8 +235,9 @@ def main() -> None:
             "happened": dict(sorted(happened.items())),
         }
         print(json.dumps(found["model"], indent=2), flush=True)
-    if given.json:
-        given.json.write_text(json.dumps(found, indent=2) + "\n")
+    if given.record:
+        typed = " ".join(sys.argv[1:]).replace(f"--record {given.record}", "").strip()
+        record(given.record, f"python -m bench.leases {typed}".strip(), json.dumps(found, indent=2))
 
 
 if __name__ == "__main__":
