@@ -102,7 +102,7 @@ def _held(facts: Facts, made: re.Match[str]) -> str:
 
 def _held_before(facts: Facts, line: str) -> str:
     """Return the class that a smart pointer with a small name holds, declared as in `std::unique_ptr<T> name`."""
-    if not facts.traits.type_first:
+    if not facts.traits.type_first or not facts.traits.derefs:
         return ""
     found = _POINTER.search(line)
     return found[2] if found and found[1] in facts.traits.derefs else ""
@@ -135,8 +135,8 @@ def _types_in(facts: Facts, text: bytes, name: str, handed_over: bool = True) ->
         line = before.rpartition("\n")[2]
         # `Shape one = new Circle()` is a `Shape`: where types come first, the declared type decides.
         declared = _DECLARED if facts.traits.includes else _BEFORE
-        made = declared.search(line) if facts.traits.type_first else None
-        made = made or _MADE.match(after) or _TYPED.match(after) or _OPENED.search(line)
+        made = declared.search(line) if facts.traits.type_first and line[-1:] in _BESIDE_TYPES else None
+        made = made or _MADE.match(after) or _TYPED.match(after) or ("with" in line and _OPENED.search(line)) or None
         if made is None and facts.traits.type_last:
             made = _TYPE_LAST.match(after)
         held = _held(facts, made) if made is not None else _held_before(facts, line)
@@ -158,6 +158,7 @@ _MAKES = re.compile(r"(?:new\s+)?([\w$.]+)(?:<[^()]*>)?\(.*\)")
 _QUALIFIED = re.compile(rb"(?:\w+::)+$")
 _LONGEST_PATH = 200
 _TWO = 2
+_BESIDE_TYPES = tuple(" \t&*")
 _MOST_FIELDS = 5
 _VALUES = FIELDS | {"variable", "constant"}
 

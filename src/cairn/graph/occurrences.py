@@ -34,6 +34,7 @@ _MEMBER = re.compile(r"(?:\.|::|\?\.|&\.)\s*$")
 _RECEIVER = re.compile(r"[\w$@]+(?:(?:\.|::|\?\.|&\.)[\w$]+)*$")
 _MEMBER_WITH_ARROWS = re.compile(r"(?:\.|->|::|\?\.|&\.)\s*$")
 _RECEIVER_WITH_ARROWS = re.compile(r"[\w$@]+(?:(?:\.|->|::|\?\.|&\.)[\w$]+)*$")
+_BEFORE_MEMBERS = tuple(".:>")
 _STEP = re.compile(r"\?\.|&\.")
 _CALLED = re.compile(r"!?\s{0,4}\(")
 _WRITTEN = re.compile(r"\s*(?:\+\+|--|:=|(?:[-+*/%&|^.]|<<|>>>?|\*\*|//|\?\?|\|\||&&)?=(?![=>~]))")
@@ -203,10 +204,10 @@ def _place(facts: Facts, name: str, at: int, line: int, column: int) -> FoundPla
     is_variable = bool(traits.sigil) and before.endswith(traits.sigil)
     before = before.removesuffix(traits.sigil) if is_variable else before
     receiver = _receiver(before, traits.arrows_lead_to_members)
-    is_symbol = not receiver and (_SYMBOL.search(before) is not None or is_variable)
+    is_symbol = not receiver and ((before.endswith(":") and _SYMBOL.search(before) is not None) or is_variable)
     is_key = not receiver and before.rstrip()[-1:] in tuple("({,") and _KEYED.match(after) is not None
-    is_label = _LINE_BEGINS.search(before) is not None and _LABELLED.match(after) is not None
-    is_no_use = not receiver and (_NO_USE.search(before) is not None or is_label)
+    is_label = _LABELLED.match(after) is not None and _LINE_BEGINS.search(before) is not None
+    is_no_use = not receiver and (is_label or (before[-1:].isspace() and _NO_USE.search(before) is not None))
     if _CALLED.match(after):
         kind = CALL
     elif _WRITTEN.match(after) or is_key or before.endswith(("++", "--")):
@@ -219,6 +220,8 @@ def _place(facts: Facts, name: str, at: int, line: int, column: int) -> FoundPla
 
 def _receiver(before: str, has_arrows: bool) -> str:
     """Return the path of names before a member; `()` for a value that has no such path; empty for a bare name."""
+    if before.rstrip()[-1:] not in _BEFORE_MEMBERS:
+        return ""
     member = (_MEMBER_WITH_ARROWS if has_arrows else _MEMBER).search(before)
     if member is None:
         return ""

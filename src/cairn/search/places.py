@@ -336,6 +336,7 @@ def scope_of(path: str) -> SearchScope:
     return next(scope for scope in SearchScope if in_scope(found, scope)[0])
 
 
+@lru_cache(32_768)
 def is_test(path: str) -> bool:
     """Whether a file is a test, or something that only tests use: fixtures, mocks, helpers."""
     return FileRole.TEST in place_of(path)

@@ -143,6 +143,7 @@ _LAMBDA_BEFORE = re.compile(r"(?:[(=,{]|\breturn)[ \t]*$")
 _LIST_BEFORE = re.compile(r"\((?:[^(){}\n]*[,\s*&])?$")
 _BRACE_BEFORE = re.compile(r"\{[ \t]*(?:[\w ,:.<>?]*,)?[ \t]*$")
 _REST = r"(?:\s*[,:][^(){}\n]*)?"
+_LIST_AFTER = {arrow: re.compile(rf"{_REST}\)\s*(?:{arrow}|in\s)") for arrow in ("=>", "->")}
 _BRACE_AFTER = re.compile(rf"{_REST}\s+in\s")
 _LOOP_BEFORE = re.compile(r"\bfor\s*\(?\s*(?:(?:let|var|val|const)\s+)?$")
 _LOOP_AFTER = re.compile(r"\s+in\b")
@@ -201,22 +202,23 @@ class Resolver:
         """Whether a name in the body of a function is declared there."""
         return bool(
             _DECLARED.search(before)
-            or (_CLOSURE_BEFORE.search(before) and _CLOSURE_AFTER.match(after))
-            or (_LOOP_BEFORE.search(before) and _LOOP_AFTER.match(after))
+            # What follows is looked at first: that is decided at once, and seldom true.
+            or (_CLOSURE_AFTER.match(after) and _CLOSURE_BEFORE.search(before))
+            or (_LOOP_AFTER.match(after) and _LOOP_BEFORE.search(before))
             or cls.is_of_lambda(before, after)
         )
 
     @classmethod
     def is_of_lambda(cls, before: str, after: str) -> bool:
         """Whether a name is a parameter of a lambda."""
-        return is_before_arrow(before, after, "=>") or bool(_BRACE_BEFORE.search(before) and _BRACE_AFTER.match(after))
+        return is_before_arrow(before, after, "=>") or bool(_BRACE_AFTER.match(after) and _BRACE_BEFORE.search(before))
 
 
 def is_before_arrow(before: str, after: str, arrow: str) -> bool:
     """Whether a name is a parameter of a lambda with this arrow, as in `name => …` and `(a, name) => …`."""
-    if _LAMBDA_BEFORE.search(before) and after.lstrip().startswith(arrow):
+    if after.lstrip().startswith(arrow) and _LAMBDA_BEFORE.search(before):
         return True
-    return bool(_LIST_BEFORE.search(before) and re.match(rf"{_REST}\)\s*(?:{arrow}|in\s)", after))
+    return bool(_LIST_AFTER[arrow].match(after) and _LIST_BEFORE.search(before))
 
 
 WHOLE = "="
@@ -235,4 +237,4 @@ _LOCAL_AFTER = re.compile(r"\s*(?:=(?!=)|;)")
 
 def is_declared_by_type(before: str, after: str) -> bool:
     """Whether a name in the body of a function is declared as in C and C#: `Type name = …` or `Type name;`."""
-    return bool(_LOCAL_BEFORE.search(before) and _LOCAL_AFTER.match(after))
+    return bool(_LOCAL_AFTER.match(after) and _LOCAL_BEFORE.search(before))

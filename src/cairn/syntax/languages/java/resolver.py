@@ -111,7 +111,7 @@ class JvmModules(Resolver):
     @classmethod
     def is_of_lambda(cls, before: str, after: str) -> bool:
         """Whether the name is a parameter of a lambda: `name -> …`, `(a, name) -> …`, `{ name -> … }`, `name => …`."""
-        if _BRACE_BEFORE.search(before) and _BRACE_AFTER.match(after):
+        if _BRACE_AFTER.match(after) and _BRACE_BEFORE.search(before):
             return True
         return is_before_arrow(before, after, "->") or super().is_of_lambda(before, after)
 

@@ -142,7 +142,7 @@ class RustModules(Resolver):
     @classmethod
     def declares(cls, before: str, after: str) -> bool:
         """Whether the name is declared; also by a pattern of `let` or of a `match` arm."""
-        if (_LET_BEFORE.search(before) and _LET_AFTER.match(after)) or _ARM_AFTER.match(after):
+        if (_LET_AFTER.match(after) and _LET_BEFORE.search(before)) or _ARM_AFTER.match(after):
             return True
         return super().declares(before, after)
 
