@@ -116,3 +116,27 @@ def test_python_draws_the_same_map(project: Path) -> None:
             code.map(focus=["gone.py"])
         with pytest.raises(cairn.UsageError):
             code.map(max_tokens=1)
+
+
+def test_cycles_of_imports_are_told_instead_of_the_map_and_so_they_are_in_python(project: Path) -> None:
+    none = "No cycle of imports between 5 files, as far as imports can be followed.\n"
+    assert ask("map", "--cycles", "--include", "src").stdout == none
+    (project / "src" / "lease.py").write_text("class Lease:\n    def steal(self, x):\n        import writer\n")
+    found = ask("map", "--cycles", "--include", "src")
+    assert found.stdout.splitlines() == [
+        "1 cycle of imports, through 2 of 5 files",
+        "",
+        "2 files",
+        "  src/lease.py:3  import writer  (inside Lease.steal)",
+        "  src/writer.py:1  from lease import Lease",
+    ]
+    told = answer("map", "--cycles")
+    steps = [
+        {"path": "src/lease.py", "startLine": 3, "text": "import writer"},
+        {"path": "src/writer.py", "startLine": 1, "text": "from lease import Lease"},
+    ]
+    assert (told["cycles"], told["results"], told["limitsHit"]) == ([{"imports": steps, "filesInKnot": 2}], [], [])
+    assert "cycles" not in answer("map", "--cycles", "--focus", "src/paint.py")
+    assert "lease" in ask("map", "--cycles", "--focus", "src/writer.py").stdout
+    with cairn.open(str(project)) as code:
+        assert [step.path for step in code.map(cycles=True).cycles[0].steps] == ["src/lease.py", "src/writer.py"]

@@ -31,7 +31,7 @@ PARAMETERS = {
     "call_graph": "path symbol direction to depth limit noteLimit minTier",
     "read_file": "path file startLine endLine mode",
     "find_symbol": "path name kind references minTier role limit continuation allowPartial",
-    "repo_map": "path query focus include maxTokens",
+    "repo_map": "path query focus include cycles maxTokens",
     "manage_index": "action path force allowDegraded",
     "index_status": "path",
     "list_codebases": "",

@@ -28,6 +28,7 @@ from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, DEFAULT_GRAPH_NOTES, MAX_E
 from cairn.core.text import plain
 from cairn.graph.calls import CallGraph, Edge, Node
 from cairn.graph.callsites import NOTES_TRUNCATED, Note, ShownNotes, relevant
+from cairn.graph.cycles import ImportCycle
 from cairn.graph.entry_points import EntryPoint
 from cairn.graph.modules import are_imports_followed
 from cairn.graph.outline import Definition, FileOutline, FileText
@@ -456,17 +457,24 @@ def map_answer(reply: Reply[RepoMap], *, timings: Timings = (), budget: int = DE
         ("languages", dict(told.languages)),
         ("entryPoints", fit(map(_entry_row, told.entry_points), _ENTRY_POINTS_BYTES)),
         ("text", told.text),
+        *([("cycles", [_cycle_row(one) for one in told.cycles])] if told.cycles else []),
     )
     rows = _rows(reply, map(_map_row, told.files))
-    page = filled(shell_of(MAP, reply, timings, *fields), rows, told.total_files, budget)
+    page = filled(shell_of(MAP, reply, timings, *fields), rows, len(told.files) + told.files_left, budget)
     body = dict(page.body)
     cuts = (
         cut("folders", len(told.folders), len(told.folders) + told.folders_left),
         cut("entryPoints", len(body["entryPoints"]), len(told.entry_points) + told.entry_points_left),
         cut("definitions", told.definitions_shown, told.definitions_shown + told.definitions_left),
+        cut("cycles", len(told.cycles), len(told.cycles) + told.cycles_left),
     )
     body["limitsHit"] += [hit for hit in cuts if hit]
     return Envelope(page.schema, page.status, page.path, page.root, tuple(body.items()))
+
+
+def _cycle_row(one: ImportCycle) -> dict[str, Any]:
+    steps = [{"path": each.path, "startLine": each.line, "text": each.text.strip()} for each in one.steps]
+    return {"imports": steps, "filesInKnot": one.knot}
 
 
 def _map_row(one: MapFile) -> dict[str, Any]:

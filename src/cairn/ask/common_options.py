@@ -156,7 +156,7 @@ END_LINE = Option(
 SYMBOL_ASKED = Option(
     name="symbol",
     type=Text(MOST_PATH),
-    help="a definition: its name, `Class.method`, `mod::name` or FILE:LINE",
+    help="a definition: its name, `Class.method`, `mod::name`, FILE:LINE, FILE#name or an import path",
     required=True,
     own=True,
     cli=Shown(positional=1, metavar="SYMBOL"),

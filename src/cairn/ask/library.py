@@ -337,6 +337,7 @@ class Code(AbstractContextManager["Code"]):
         *,
         focus: Sequence[str] = (),
         include: Sequence[str] = (),
+        cycles: bool = False,
         max_tokens: int = 1000,
     ) -> RepoMap:
         """Return an overview of the codebase that fits in `max_tokens`: its folders, entry points and main definitions.
@@ -345,6 +346,7 @@ class Code(AbstractContextManager["Code"]):
             query: Draw the map around what a search for this finds.
             focus: Draw it around these files, relative to the root.
             include: Only files whose path fits one of these globs.
+            cycles: The cycles of imports between files instead of the map.
             max_tokens: About how many tokens of a language model. From 128 to 10,000.
 
         Raises `NotFound` when a file in `focus` is not indexed.

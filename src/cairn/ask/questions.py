@@ -522,6 +522,13 @@ MAP = OptionTable(
         ),
         INCLUDE,
         Option(
+            name="cycles",
+            type=Flag(),
+            help="the cycles of imports between files instead; with a query or --focus those through what is found",
+            mcp=Shown(help="The cycles of imports between files instead."),
+            python=Shown(help="The cycles of imports between files instead of the map."),
+        ),
+        Option(
             name="max_tokens",
             type=Number(MIN_MAP_TOKENS, MAX_MAP_TOKENS, "number of tokens of a map"),
             help="about how many tokens of a language model",

@@ -38,11 +38,12 @@ from cairn.errors import Ambiguous, NotFound, Unsupported, UsageError
 from cairn.graph.atlas import Atlas
 from cairn.graph.calls import CallGraph, Direction, calls_around
 from cairn.graph.callsites import CallSites
+from cairn.graph.cycles import import_cycles
 from cairn.graph.facts import CLASSES, Place
 from cairn.graph.naming import MOST_CANDIDATES
 from cairn.graph.outline import Definition, has_outline, outline
 from cairn.graph.references import Graph
-from cairn.graph.repo_map import RepoMap, draw_map
+from cairn.graph.repo_map import RepoMap, draw_cycles, draw_map
 from cairn.graph.routes import reaching_tests, way_between
 from cairn.graph.scopes import Tier
 from cairn.graph.uses import Binding, Locals, Uses, locals_of, uses_of
@@ -187,11 +188,13 @@ def repo_map(
     query: str | None = None,
     focus: Sequence[Asked] = (),
     include: Sequence[str] = (),
+    cycles: bool = False,
     max_tokens: int = DEFAULT_MAP_TOKENS,
 ) -> Reply[RepoMap]:
     """Return an overview of the codebase in so many tokens, drawn around what a query finds and the files in `focus`.
 
-    `include` are globs: only files that fit one are on the map, but all files count for what is important.
+    `include` are globs: only files that fit one are on the map, but all files count for what is important. With
+    `cycles` the cycles of imports between these files are told instead.
     """
     MAP.check(max_tokens=max_tokens)
     if len(focus) > MAX_MAP_FOCUS:
@@ -210,6 +213,11 @@ def repo_map(
         for place, hit in enumerate(hits, 1):
             near[hit.path] = near.get(hit.path, 0.0) + 1 / place
         atlas = session.kept(Atlas).prepare(session.kept(Graph), searcher)
+        if cycles:
+            within = set(atlas.files(atlas.usual, atlas.within(include)))
+            loops = import_cycles(session.kept(Graph), within)
+            loops = tuple(one for one in loops if not near or any(step.path in near for step in one.steps))
+            return draw_cycles(loops, atlas, within, max_tokens=max_tokens, written=plain)
         worth = atlas.near(near, [(hit.path, hit.symbol) for hit in hits]) if near else atlas.usual
         return draw_map(atlas, worth, max_tokens=max_tokens, within=atlas.within(include), written=plain)
 

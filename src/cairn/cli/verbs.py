@@ -87,6 +87,7 @@ COMMANDS: dict[str, Command] = {
             "cairn map --max-tokens 4000",
             'cairn map "how are snapshots published"',
             "cairn map --focus src/lease.py --include src --json",
+            "cairn map --cycles --include src",
         ),
         "cairn.cli.relations:repo_map",
     ),

@@ -44,6 +44,11 @@ class Importers:
                 found[path] = tuple(sorted(files))
         return found
 
+    def between(self, path: str, other: str) -> Import | None:
+        """Return the first import of a file that leads to another file; None where there is none."""
+        imports = self._imports.get(path, ())
+        return next((each for each in imports if other in self._imported_files(path, each)), None)
+
     def files_naming(self) -> dict[str, int]:
         """Return for every imported name the number of files that import it."""
         each = Counter[str]()

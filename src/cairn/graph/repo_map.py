@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cairn.graph.atlas import Atlas, Folder, Offered, Worth
+from cairn.graph.cycles import CycleStep, ImportCycle
 from cairn.graph.entry_points import EntryKind, EntryPoint
 from cairn.graph.outline import Definition
 from cairn.search.budget import UNITS, token_units
@@ -70,6 +71,8 @@ class RepoMap:
         entry_points_left: How many entry points did not fit.
         files_left: How many files did not fit.
         definitions_left: How many definitions of the files in the map did not fit.
+        cycles: The cycles of imports in the map, where these were asked for instead of the files.
+        cycles_left: How many cycles did not fit.
     """
 
     text: str
@@ -84,6 +87,8 @@ class RepoMap:
     entry_points_left: int
     files_left: int
     definitions_left: int
+    cycles: tuple[ImportCycle, ...] = ()
+    cycles_left: int = 0
 
     @property
     def definitions_shown(self) -> int:
@@ -108,6 +113,38 @@ class _Item(NamedTuple):
 
 _IN_FOLDERS, _IN_WAYS, _IN_FILES = range(3)
 _TITLES = ("Folders (files in each)", "Entry points", "Files, the weightiest first (imported by so many)")
+
+
+def draw_cycles(
+    cycles: Sequence[ImportCycle], atlas: Atlas, within: Collection[str], *, max_tokens: int, written: Written
+) -> RepoMap:
+    """Return the cycles of imports between the files `within` a snapshot, the shortest first, as a map of them."""
+    paths = atlas.files(atlas.usual, within)
+    kinds = Counter(atlas.languages[path] for path in paths)
+    languages = tuple(sorted(kinds.items(), key=lambda one: (-one[1], one[0])))
+    inside = len({step.path for cycle in cycles for step in cycle.steps})
+    if cycles:
+        head = f"{_many(len(cycles), 'cycle')} of imports, through {inside:,} of {_many(len(paths), 'file')}\n"
+    else:
+        head = f"No cycle of imports between {_many(len(paths), 'file')}, as far as imports can be followed.\n"
+    text, shown, units = head, 0, token_units(head)
+    for cycle in cycles:
+        knot = f", of {cycle.knot:,} that all reach each other" if cycle.knot > len(cycle.steps) else ""
+        lines = [f"\n{len(cycle.steps):,} files{knot}\n"]
+        lines += [_step_line(step, written) for step in cycle.steps]
+        more = "".join(lines)
+        units += token_units(more)
+        if -(-units // UNITS) > max_tokens or len(text) + len(more) > _MOST_BYTES:
+            break
+        text, shown = text + more, shown + 1
+    tokens = -(-token_units(text) // UNITS)
+    left = len(cycles) - shown
+    return RepoMap(text, tokens, max_tokens, len(paths), languages, (), (), (), 0, 0, 0, 0, tuple(cycles[:shown]), left)
+
+
+def _step_line(step: CycleStep, written: Written) -> str:
+    lazily = f"  (inside {written(step.inside, _MOST_NAME)})" if step.inside else ""
+    return f"  {written(step.path, _MOST_NAME)}:{step.line}  {written(step.text.strip(), _MOST_SIGNATURE)}{lazily}\n"
 
 
 def draw_map(atlas: Atlas, worth: Worth, *, max_tokens: int, within: Collection[str], written: Written) -> RepoMap:
