@@ -67,12 +67,13 @@ def test_a_run_sends_its_rows_and_marks_them_and_searches_say_the_same_as_withou
     assert report.there == report.segments >= 1
     assert report.marked
     with me.session() as session:
-        assert session._searcher is not None
-        assert session._searcher.remote is not None
+        assert session._plain is not None
+        searcher = session._plain.searcher
+        assert searcher.remote is not None
         answer = session.ask(SearchRequest(query="take away orphans"))
         assert answer.source is not None
         assert answer.source.later == ()
-        assert session._searcher.engine_trouble is None
+        assert searcher.engine_trouble is None
     there = [found(me, question) for question in ("take away orphans", "steal lease", "snapshot")]
     me.names("")
     assert [found(me, question) for question in ("take away orphans", "steal lease", "snapshot")] == there
