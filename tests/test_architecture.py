@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -21,6 +22,16 @@ from tests.conformance_report import PROJECT
 
 # Where the package was imported from, so that a mutated copy is judged and not the original.
 PACKAGE = Path(cairn.__file__).parent
+# How many names of the store may be known where the index catches up with the tree.
+MOST_NAMES_OF_THE_STORE = 15
+
+
+@cache
+def modules() -> dict[str, house.Module]:
+    """The modules of the package with what they import; read once."""
+    return house.modules_of(PACKAGE)
+
+
 MODULES = {path.relative_to(PACKAGE).as_posix(): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
@@ -230,12 +241,18 @@ def test_the_package_names_no_address_at_all() -> None:
 
 
 def test_a_class_name_means_one_class_in_the_whole_package() -> None:
-    assert house.shared(house.classes(house.modules_of(PACKAGE))) == {}
+    assert house.shared(house.classes(modules())) == {}
 
 
 def test_no_class_has_more_public_methods_than_a_reader_keeps_in_mind() -> None:
-    methods = house.public_methods(house.modules_of(PACKAGE))
+    methods = house.public_methods(modules())
     assert {name: count for name, count in methods.items() if count > house.MOST_METHODS} == {}
+
+
+def test_little_of_the_store_is_known_where_the_index_catches_up() -> None:
+    """What asks for more goes through an object of the door."""
+    reached = house.names_reached(modules(), "cairn.sync", "cairn.store")
+    assert len(reached) <= MOST_NAMES_OF_THE_STORE, reached
 
 
 # --- the pinned environment -------------------------------------------------------------------------------------------

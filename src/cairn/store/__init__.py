@@ -56,14 +56,12 @@ if TYPE_CHECKING:
     from cairn.store.publish.writer import Writer
     from cairn.store.read.live import LivePart, Outline, Passage, Reach, live_parts
     from cairn.store.read.snapshot import SnapshotView
-    from cairn.store.read.staged import Begun, has_sealed, open_staged
     from cairn.store.registry import Registry, RunOutcome, Tracked
     from cairn.store.repair import RepairPlan, RepairScope
 
 __all__ = [
     "FIELDS",
     "SHARED",
-    "Begun",
     "ChunkRow",
     "Completion",
     "Disk",
@@ -94,9 +92,7 @@ __all__ = [
     "database_of",
     "decode_completion",
     "encode_completion",
-    "has_sealed",
     "live_parts",
-    "open_staged",
     "quantize",
     "remove_file",
     "remove_tree",
@@ -119,7 +115,6 @@ _PLACES = {
     "cairn.store.publish.writer": ("Writer",),
     "cairn.store.read.live": ("LivePart", "Outline", "Passage", "Reach", "live_parts"),
     "cairn.store.read.snapshot": ("SnapshotView",),
-    "cairn.store.read.staged": ("Begun", "has_sealed", "open_staged"),
     "cairn.store.registry": ("Registry", "RunOutcome", "Tracked"),
     "cairn.store.repair": ("RepairPlan", "RepairScope"),
 }

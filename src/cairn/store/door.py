@@ -15,6 +15,7 @@ from datetime import datetime
 from math import ceil
 
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes
+from cairn.core.fingerprint import IndexFingerprint
 from cairn.core.limits import LEASE_TTL_MS, MAX_STATE_BYTES, MAX_TREE_BYTES
 from cairn.errors import StoreCorrupt, StoreError, StoreUnreadable
 from cairn.store.disk import Disk
@@ -51,6 +52,7 @@ from cairn.store.publish import writer
 from cairn.store.publish.generations import published, read_claims
 from cairn.store.publish.lease import MISSED, RunKind, find_lease, is_alive, silence_of
 from cairn.store.read.snapshot import NO_LOCKS, has_locks, is_whole, open_view
+from cairn.store.read.staged import Begun, has_sealed, open_staged
 from cairn.store.reserve import Reserve
 from cairn.store.sharing import make_disk, modes_of, open_disk
 from cairn.store.sizes import Measured, Size, parts_of_store, size_of
@@ -294,7 +296,7 @@ class Store:
 
 
 class Notes:
-    """The side files of a store; each can be thrown away and made again."""
+    """The side files of a store, and what a run has sealed and not published: all can be thrown away and made again."""
 
     def __init__(self, fs: Fs) -> None:
         self._fs = fs
@@ -331,9 +333,24 @@ class Notes:
         """Note that the store is in use, at most once an hour; errors are ignored."""
         touch_used(self._fs, clock)
 
-    def tell(self, told: RunProgress) -> None:
-        """Save the progress of a run for other processes to see; errors of the disk are ignored."""
-        save_progress(self._fs, told)
+    def tell(
+        self, run_id: str, phase: str, done: int, total: int, current_file: str | None, updated_at: str, tree: int = 0
+    ) -> None:
+        """Save the progress of a run for other processes to see (`RunProgress`); errors of the disk are ignored."""
+        save_progress(self._fs, RunProgress(run_id, phase, done, total, current_file, updated_at, tree))
+
+    def sealed(
+        self, by: WriterInfo, root: str, store_id: str, fingerprint: IndexFingerprint, held: SnapshotView | None = None
+    ) -> SnapshotView | None:
+        """Open what a run at work has sealed so far, as a view; None when that is nothing, or it is about to publish.
+
+        A view that the caller has `held` from before is returned itself, or belongs to the new one.
+        """
+        return open_staged(self._fs, Begun(by.run_id, by.started_at, root, store_id, fingerprint), held)
+
+    def has_sealed(self, by: WriterInfo) -> bool:
+        """Whether a run that has not published has sealed anything."""
+        return has_sealed(self._fs, by.run_id)
 
     def forget_progress(self) -> None:
         """Remove the saved progress, because the run is over."""

@@ -50,7 +50,7 @@ from cairn.source.listing import ListingRecorder
 from cairn.source.root import path_key, printable
 from cairn.source.stable_read import read_stable
 from cairn.source.walk import walk
-from cairn.store import Draft, GitState, Manifest, RunProgress, Store, Writer
+from cairn.store import Draft, GitState, Manifest, Store, Writer
 from cairn.sync.batches import Packer
 from cairn.sync.codebase import Codebase, StorePlace
 from cairn.sync.looking import changes_since, recall_touched
@@ -516,8 +516,7 @@ class CatchUp:
         if now >= self.told_until:
             self.told_until = now + PROGRESS_SECONDS
             when = rfc3339(self.clock.wall_ns())
-            told = RunProgress(self.writer.run, phase.value, done, total, current, when, self.tree_files)
-            self.store.notes.tell(told)
+            self.store.notes.tell(self.writer.run, phase.value, done, total, current, when, self.tree_files)
 
 
 def head_of(git: Git) -> tuple[str | None, tuple[str, ...]]:

@@ -18,7 +18,6 @@ from cairn.core.types import SkipReason
 from cairn.errors import NoValidSnapshot, StoreCorrupt, StoreError, StoreUnreadable
 from cairn.source.mounts import unheard_sentence
 from cairn.store import (
-    Begun,
     Disk,
     Fs,
     Home,
@@ -28,8 +27,6 @@ from cairn.store import (
     Store,
     Tracked,
     WriterInfo,
-    has_sealed,
-    open_staged,
 )
 from cairn.sync.codebase import Codebase, StorePlace, model_of, place_of, sibling_stores
 from cairn.sync.inventory import DiskUse, cache_size, disk_use, free_space
@@ -128,8 +125,8 @@ def sealed_part(place: StorePlace, writer: WriterInfo, held: SnapshotView | None
     The view that the caller has `held` open from before is returned itself, or belongs to the new one.
     """
     with suppress(OSError, StoreError, StoreUnreadable), open_store(place) as disk:
-        begun = Begun(writer.run_id, writer.started_at, place.root, place.store_id, place.fingerprint)
-        return None if disk is None else open_staged(disk, begun, held)
+        if disk is not None:
+            return Store(disk).notes.sealed(writer, place.root, place.store_id, place.fingerprint, held)
     return None
 
 
@@ -138,7 +135,7 @@ def something_sealed(place: StorePlace) -> bool:
     with suppress(OSError, StoreError, StoreUnreadable), open_store(place) as disk:
         writer = None if disk is None else Store(disk).holder()
         if disk is not None and writer is not None and writer.progress is not None and writer.progress.tree:
-            return has_sealed(disk, writer.run_id)
+            return Store(disk).notes.has_sealed(writer)
     return False
 
 
