@@ -12,9 +12,11 @@ import argparse
 import inspect
 import re
 import sys
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import cairn
 from cairn import errors
@@ -30,6 +32,7 @@ from tests.docs.keywords import LIBRARY, written
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 MANUAL, DECISIONS, README = DOCS / "manual", DOCS / "decisions", DOCS.parent / "README.md"
+ATTACKS = DOCS / "conformance" / "attacks.toml"
 MARKED = re.compile(r"(?<=<!-- table: )(?P<name>[a-z -]+?)(?P<open> -->\n)(?P<table>.*?)(?=<!-- end -->)", re.DOTALL)
 # How many languages there are, as the first page says it.
 COUNTED = re.compile(r"(?:(?<=turns )|(?<=chunks for ))[0-9]+(?= languages)")
@@ -39,7 +42,7 @@ Rows = Iterator[tuple[str, ...]]
 
 def pages() -> list[Path]:
     """Every page that may hold a table."""
-    return [*sorted(MANUAL.glob("*.md")), DECISIONS / "index.md", README]
+    return [*sorted(MANUAL.glob("*.md")), DECISIONS / "index.md", DOCS / "SECURITY.md", README]
 
 
 def all_errors() -> list[type[errors.CairnError]]:
@@ -75,6 +78,18 @@ def _decisions() -> Rows:
         number, _, title = heading.removeprefix("# ").partition(" ")
         day, _, state = made.partition(" · ")
         yield f"[{number}]({page.name})", title, day, state
+
+
+def attacks() -> list[dict[str, Any]]:
+    """What was tried against the product, what holds, and which tests show it."""
+    found: list[dict[str, Any]] = tomllib.loads(ATTACKS.read_text("utf-8"))["attack"]
+    return found
+
+
+def _attacks() -> Rows:
+    yield "tried", "what holds", "tests"
+    for attack in attacks():
+        yield attack["tried"], attack["holds"], "<br>".join(f"`{test}`" for test in attack["tests"])
 
 
 _WITHOUT_ERROR = {18: "the answer is `needs_decision`", 19: "the answer is `blocked`"}
@@ -182,6 +197,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "errors": _errors,
     "public errors": _public_errors,
     "decisions": _decisions,
+    "attacks": _attacks,
     "exit statuses": _exit_statuses,
     "skip reasons": _skip_reasons,
     "limits": _limits,

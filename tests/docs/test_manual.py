@@ -15,7 +15,7 @@ from cairn.core.types import SKIP_SENTENCES, SkipReason
 from cairn.syntax.languages.pins import PINS
 from tests.conformance_report import PROJECT
 from tests.docs.keywords import LIBRARY, written
-from tests.docs.tables import DOCS, MANUAL, MARKED, TABLES, all_errors, filled, pages, table
+from tests.docs.tables import DOCS, MANUAL, MARKED, TABLES, all_errors, attacks, filled, pages, table
 
 PAGES = {page.name: page.read_text("utf-8") for page in sorted(MANUAL.glob("*.md"))}
 
@@ -98,3 +98,16 @@ def test_every_page_is_reachable_from_the_first_one() -> None:
 
 def test_the_readme_counts_the_languages_right() -> None:
     assert f"{len(PINS)} languages" in (PROJECT / "README.md").read_text("utf-8")
+
+
+def test_every_test_that_is_named_for_an_attack_is_there() -> None:
+    """A file of tests, or one test in it."""
+    for attack in attacks():
+        assert attack["tried"]
+        assert attack["holds"]
+        assert attack["tests"]
+        for test in attack["tests"]:
+            file, _, name = test.partition("::")
+            text = (DOCS.parent / "tests" / file).read_text("utf-8")
+            assert f"def {name or 'test_'}" in text, test
+            assert not name or re.search(rf"^(?:async )?def {name}\(", text, re.MULTILINE), test
