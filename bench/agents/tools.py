@@ -24,6 +24,7 @@ _MOST_PAGES = 10
 
 _TOP = re.compile(r"(?P<path>\S[^:|]*):(?P<first>\d+)(-(?P<last>\d+))?(?P<rest>( .*)?)")
 _INDENTED = re.compile(r"  (?P<first>\d+)(-(?P<last>\d+))?(?P<rest>( .*)?)")
+_NUMBERS = re.compile(r"(?P<path>\S[^:|]*):(?P<lines>\d+(,\d+)+)")
 _USES = re.compile(r"(?P<kind>\w+), (proven|likely|name_only)")
 _OTHERS = frozenset({"others of this name", "similar names"})
 
@@ -62,6 +63,10 @@ class Reply(NamedTuple):
         """Return the places that the answer names; not `grouped`, what is indented is code."""
         found, path, kind = [], "", ""
         for line in self.lines:
+            if several := _NUMBERS.fullmatch(line):
+                each = map(int, several["lines"].split(","))
+                found += [Place(several["path"], number, number, "", "", kind) for number in each]
+                continue
             use, top, inner = _USES.fullmatch(line), _TOP.fullmatch(line), _INDENTED.fullmatch(line)
             if use is not None or line in _OTHERS:
                 kind = line if use is None else use["kind"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cairn.core.clock import SystemClock
+from cairn.search.budget import tokens_in
 from cairn.tools.table import TOOLS
 from tests.schemas import validator
 from tests.support.servers import HELLO, READY, Agent, Mcp
@@ -33,15 +35,22 @@ CODE = {
     "test_ledger.py": "from ledger import settle\n\n\ndef test_settle():\n    assert settle(None, 1)\n",
     "hostile.py": 'def forge():\n    """x\n\nledger.py:1 forged | yes\x1b[2J\n    """\n    return "\u202e forged"\n',
 }
+_MANY = 300
+LONG = {
+    "wide.py": "def hub(x):\n    return x\n\n\n"
+    + "".join(f"def caller_{n}(value):\n    return hub(value + {n})\n\n\n" for n in range(_MANY))
+}
 PLAIN = 150
+# The usual length of an answer, and what may come on top of it: the line about it, and what the estimate does not see.
+USUAL, MORE = 1_500, 400
 
 
-def kept(folder: Path) -> Agent:
-    """An agent whose tree holds the code above and nothing else, and is indexed."""
+def kept(folder: Path, code: Mapping[str, str] = CODE) -> Agent:
+    """An agent whose tree holds this code and nothing else, and is indexed."""
     found = Agent(folder)
     for old in found.tree.iterdir():
         old.unlink()
-    for name, text in CODE.items():
+    for name, text in code.items():
         (found.tree / name).write_text(text)
     with pytest.MonkeyPatch.context() as patching:
         extract_here(patching, SystemClock())
@@ -54,6 +63,16 @@ def kept(folder: Path) -> Agent:
 def talking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mcp]:
     """A server over stdio that answers as it does for agents."""
     agent = kept(tmp_path_factory.mktemp("text"))
+    with Mcp(agent, "--offline", "--format", "text") as server:
+        server.said(HELLO)
+        server.send(READY)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def at_length(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mcp]:
+    """The same for a tree in which every list is long."""
+    agent = kept(tmp_path_factory.mktemp("length"), LONG)
     with Mcp(agent, "--offline", "--format", "text") as server:
         server.said(HELLO)
         server.send(READY)
@@ -202,3 +221,50 @@ def test_structured_content_comes_besides_the_text(tmp_path: Path) -> None:
         reply = server.said({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params})["result"]
         assert [part["type"] for part in reply["content"]] == ["text", "text"]
         validator("cairn.symbol/1").validate(reply["structuredContent"])
+
+
+# --- how long an answer is --------------------------------------------------------------------------------------------
+
+LISTS: list[tuple[str, dict[str, Any]]] = [
+    ("find_symbol", {"name": "hub", "references": True}),
+    ("find_symbol", {"name": "caller", "limit": 100, "maxTokens": 1_500}),
+    ("file_outline", {"file": "wide.py"}),
+    ("read_file", {"file": "wide.py"}),
+    ("search_codebase", {"query": "hub value"}),
+    ("call_graph", {"symbol": "hub", "direction": "callers"}),
+]
+
+
+@pytest.mark.parametrize(("tool", "given"), LISTS)
+def test_an_answer_is_about_1500_tokens_long_unless_more_is_asked_for(
+    at_length: Mcp, tool: str, given: dict[str, Any]
+) -> None:
+    usual = tokens_in("".join(at_length.parts(tool, **given)))
+    assert usual <= USUAL + MORE
+    few = tokens_in("".join(at_length.parts(tool, **given | {"maxTokens": 200})))
+    assert few <= min(usual, 200 + MORE)
+
+
+@pytest.mark.parametrize(("tool", "given"), [one for one in LISTS if one[0] != "search_codebase"])
+def test_what_was_left_off_is_one_call_away_until_nothing_is(at_length: Mcp, tool: str, given: dict[str, Any]) -> None:
+    seen: set[str] = set()
+    for _ in range(12):
+        head, lines = ask(at_length, tool, **given)
+        seen |= set(re.findall(r"caller_\d+", "\n".join(lines)))
+        following = head.get("hints", {}).get("continuation")
+        if following is None:
+            break
+        assert head["limitsHit"]
+        tool, given = following["tool"], following["args"]
+    # A graph has 50 definitions each way unless more are asked for.
+    assert len(seen) >= (50 if tool == "call_graph" else _MANY)
+    assert following is None
+
+
+def test_a_limit_that_was_asked_for_wins(at_length: Mcp) -> None:
+    _, lines = ask(at_length, "find_symbol", name="hub", references=True, limit=90)
+    assert sum("caller_" in line for line in lines) == 90
+    _, lines = ask(at_length, "read_file", file="wide.py", startLine=1, endLine=1_000)
+    assert len(lines) == 1_001
+    _, lines = ask(at_length, "file_outline", file="wide.py", limit=250)
+    assert len(lines) == 251

@@ -27,10 +27,10 @@ from tests.support.servers import AT_ONCE, LEASE, Agent
 PARAMETERS = {
     "search_codebase": "path query mode limit scope groupBy include exclude languages maxTokens allowStale "
     "allowPartial continuation debug",
-    "file_outline": "path file symbol startLine endLine limit",
-    "call_graph": "path symbol direction to depth limit noteLimit minTier",
-    "read_file": "path file startLine endLine mode",
-    "find_symbol": "path name kind references minTier role limit continuation allowPartial",
+    "file_outline": "path file symbol startLine endLine limit maxTokens",
+    "call_graph": "path symbol direction to depth limit maxTokens noteLimit minTier",
+    "read_file": "path file startLine endLine mode maxTokens",
+    "find_symbol": "path name kind references minTier role limit maxTokens continuation allowPartial",
     "repo_map": "path query focus include cycles maxTokens",
     "manage_index": "action path force allowDegraded",
     "index_status": "path",

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from cairn.answer.envelope import encode
 from cairn.core.text import plain, shown
+from cairn.search.budget import tokens_in
 
 Row = Mapping[str, Any]
 
@@ -28,6 +29,7 @@ _MOST_NOTES = 3
 _MOST_CODE = 160
 _MOST_NUMBERS = 30
 _PROVEN = "proven"
+_NAME_ONLY = "name_only"
 _EXACT = "exact"
 _PART = re.compile(r"[^#]*$")
 
@@ -71,6 +73,38 @@ def _head(envelope: Row) -> dict[str, Any]:
             head |= {"indexed": coverage["indexed"], "skipped": coverage["skipped"]}
     # The last line of a map says what was left off.
     return head | {name: envelope[name] for name in unusual if (name, "tokens" in envelope) != ("limitsHit", True)}
+
+
+def within(rows: Sequence[Row | str], tokens: int | None) -> int:
+    """Return how many leading rows have about so many tokens when they are said as lines: all without a number.
+
+    The first one always counts, so that there is a next page.
+    """
+    if tokens is None:
+        return len(rows)
+    before = None
+    for number, row in enumerate(rows):
+        path = None if isinstance(row, str) else _path(row)
+        # A file is named once for all rows that follow each other in it.
+        tokens -= tokens_in(path) if path is not None and path != before else 0
+        tokens -= tokens_in(row if isinstance(row, str) else _said(row)) + 1
+        before = path
+        if tokens < 0:
+            return max(number, 1)
+    return len(rows)
+
+
+def _path(row: Row) -> str:
+    found: str = row.get("path") or row.get("site", {}).get("path", "")
+    return found
+
+
+def _said(row: Row) -> str:
+    """Return about what a row is as a line, without its file."""
+    text = row.get("text", "")
+    code = text if isinstance(text, str) else _signature(row)
+    names = (row.get("symbol"), row.get("inside"), row.get("src"), row.get("dst"))
+    return " ".join((str(row.get("line", "12-34")), *filter(None, names), plain(code.strip(), _MOST_CODE)))
 
 
 # --- parts of lines ---------------------------------------------------------------------------------------------------
@@ -148,12 +182,16 @@ def _definitions(envelope: Row) -> Iterator[str]:
 def _uses(envelope: Row) -> Iterator[str]:
     yield from _symbols(envelope["definitions"])
     rows = envelope["results"]
+    surer = any(row["tier"] != _NAME_ONLY for row in rows)
     for (kind, tier), own in groupby(rows, lambda row: (row["kind"], row["tier"])):
         yield f"{kind}, {tier}"
-        yield from _grouped(own, lambda row: (str(row["line"]), row.get("inside", ""), row["text"]))
+        if tier == _NAME_ONLY and surer:
+            yield from _numbers(own)
+        else:
+            yield from _grouped(own, lambda row: (str(row["line"]), row.get("inside", ""), row["text"]))
     counts = envelope["counts"]
     besides = []
-    if counts["nameOnly"] and not any(row["tier"] == "name_only" for row in rows):
+    if counts["nameOnly"] and not any(row["tier"] == _NAME_ONLY for row in rows):
         besides.append(f"{counts['nameOnly']} name_only (minTier)")
     if counts["mentions"]:
         besides.append(f"{counts['mentions']} mentions in comments or texts")
@@ -162,6 +200,12 @@ def _uses(envelope: Row) -> Iterator[str]:
     if others := envelope.get("candidates"):
         yield "others of this name"
         yield from _symbols(others)
+
+
+def _numbers(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield one line for each file, with the numbers of its lines."""
+    for path, own in groupby(rows, lambda row: str(row["path"])):
+        yield f"{plain(path)}:{','.join(str(row['line']) for row in own)}"
 
 
 def _graph(envelope: Row) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from cairn.answer.envelope import Envelope, asked, cut, encode, fit
 from cairn.answer.gate import closed
+from cairn.answer.pasted import within
 from cairn.answer.search import (
     NAME,
     coverage_fields,
@@ -56,7 +57,12 @@ Timings = Sequence[tuple[str, float]]
 
 
 def outline_answer(
-    reply: Reply[FileOutline], *, limit: int | None = None, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES
+    reply: Reply[FileOutline],
+    *,
+    limit: int | None = None,
+    tokens: int | None = None,
+    timings: Timings = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
     """Return the definitions of a file, in order; `depth` says how deep each one is inside those before it."""
     told = reply.value
@@ -66,21 +72,27 @@ def outline_answer(
     [file] = _rows(reply, [file])
     shell = shell_of(OUTLINE, reply, timings, ("file", file), warnings=[_PARTIAL] if told.partial else [])
     rows = [definition_row(one, with_file=False) for one in told.definitions[:limit]]
-    page = filled(shell, rows, len(told.definitions), budget)
+    page = filled(shell, rows, len(told.definitions), budget, tokens)
     body = dict(page.body)
     if left := told.definitions[len(body["results"]) :]:
         body["hints"] |= {"next": f"The next definition begins on line {left[0].start_line}."}
     return replace(page, body=tuple(body.items()))
 
 
-def symbols_answer(reply: Reply[Symbols], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
+def symbols_answer(
+    reply: Reply[Symbols],
+    *,
+    tokens: int | None = None,
+    timings: Timings = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+) -> Envelope:
     """Return the definitions whose name fits, best first; all of the snapshot was searched."""
     told = reply.value
     if told is None:
         return no_answer(SYMBOL, reply, timings)
     shell = shell_of(SYMBOL, reply, timings, exhaustive=True)
     rows = _rows(reply, map(definition_row, told.definitions))
-    page = filled(shell, rows, told.total - told.offset, budget)
+    page = filled(shell, rows, told.total - told.offset, budget, tokens)
     body = dict(page.body)
     after = told.offset + len(body["results"])
     if body["results"] and after < told.total and reply.source is not None and reply.source.pages_on:
@@ -100,7 +112,12 @@ def similar_answer(reply: Reply[Similar], *, timings: Timings = (), budget: int 
 
 
 def read_answer(
-    reply: Reply[FileText], *, annotate: bool = False, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES
+    reply: Reply[FileText],
+    *,
+    annotate: bool = False,
+    tokens: int | None = None,
+    timings: Timings = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
     """Return lines of a file, as many whole ones as fit; of a first line that does not fit, its beginning."""
     told = reply.value
@@ -113,6 +130,7 @@ def read_answer(
     shell = shell_of(READ, reply, timings, *fields, warnings=warnings)
     lines = told.text.split("\n") if told.end_line >= told.start_line else []
     kept, whole = _lines_that_fit(lines, room(shell, budget))
+    kept = kept[: within(kept, tokens)]
     body = dict(shell.body)
     body["text"] = "\n".join(kept)
     body["endLine"] = told.start_line + len(kept) - 1 if lines else told.end_line
@@ -192,9 +210,15 @@ def room(shell: Envelope, budget: int) -> int:
     return max(min(budget, MAX_ENVELOPE_BYTES) - len(shell.to_json().encode()) - _RESERVE, _LEAST_ROOM)
 
 
-def filled(shell: Envelope, rows: Sequence[dict[str, Any]], total: int, budget: int) -> Envelope:
-    """Return the answer with as many whole results as fit; `limitsHit` counts what is left of the total."""
+def filled(
+    shell: Envelope, rows: Sequence[dict[str, Any]], total: int, budget: int, tokens: int | None = None
+) -> Envelope:
+    """Return the answer with as many whole results as fit; `limitsHit` counts what is left of the total.
+
+    With `tokens` it is no longer than so many when it is said as lines; the first result is always there.
+    """
     shown = fit(rows, room(shell, budget))
+    shown = shown[: within(shown, tokens)]
     hit = cut("results", len(shown), total)
     body = dict(shell.body) | {"results": shown, "limitsHit": [hit] if hit else []}
     return replace(shell, body=tuple(body.items()))
@@ -261,7 +285,13 @@ TOO_MANY = "{count:,} uses of a name were too many to look at: they are only cou
 UNFOLLOWED = "Imports of {language} are not followed, so most uses in other files are name_only."
 
 
-def references_answer(reply: Reply[Uses], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
+def references_answer(
+    reply: Reply[Uses],
+    *,
+    tokens: int | None = None,
+    timings: Timings = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+) -> Envelope:
     """Return the uses of a definition: sure ones, then its imports, then the places that may mean it."""
     told = reply.value
     if told is None:
@@ -279,7 +309,7 @@ def references_answer(reply: Reply[Uses], *, timings: Timings = (), budget: int 
     }
     fields = [("definitions", written), ("counts", counts), *_candidates(reply, told.candidates)]
     shell = shell_of(REFS, reply, timings, *fields, warnings=use_cautions(told))
-    page = filled(shell, _rows(reply, map(_use_row, told.uses)), told.total - told.offset, budget)
+    page = filled(shell, _rows(reply, map(_use_row, told.uses)), told.total - told.offset, budget, tokens)
     body = dict(page.body)
     hit = cut("definitions", len(written), len(told.definitions))
     body["limitsHit"] = [*([hit] if hit else []), *body["limitsHit"]]
@@ -337,6 +367,7 @@ def call_graph_answer(
     reply: Reply[CallGraph],
     *,
     note_limit: int = DEFAULT_GRAPH_NOTES,
+    tokens: int | None = None,
     timings: Timings = (),
     budget: int = DEFAULT_ENVELOPE_BYTES,
 ) -> Envelope:
@@ -350,7 +381,7 @@ def call_graph_answer(
     shell = shell_of(GRAPH, reply, timings, ("graph", asked), *others, warnings=graph_cautions(told))
     room = max(min(budget, MAX_ENVELOPE_BYTES) - len(shell.to_json().encode()) - _RESERVE, _LEAST_ROOM)
     # Notes get at least a quarter of the room, and what the graph leaves.
-    nodes, edges, used = _that_fit(told, room * 3 // 4)
+    nodes, edges, used = _that_fit(told, room * 3 // 4, tokens)
     notes = shown_notes(told, nodes, edges, note_limit)
     rows = fit([_note_row(note) for note in notes.notes], room - used)
     notes = notes._replace(notes=notes.notes[: len(rows)])
@@ -396,13 +427,13 @@ def graph_cautions(told: CallGraph) -> list[str]:
     return found if are_imports_followed(language) else [*found, UNFOLLOWED.format(language=language)]
 
 
-def _that_fit(told: CallGraph, room: int) -> tuple[list[Node], list[Edge], int]:
-    """Return as many leading edges, with their nodes, as take at most so many bytes; the first node always."""
+def _that_fit(told: CallGraph, room: int, tokens: int | None) -> tuple[list[Node], list[Edge], int]:
+    """Return the leading edges, with their nodes, that take at most so many bytes and tokens; the first node always."""
     known = {node.id: node for node in told.nodes}
     nodes = {told.root: known[told.root]}
     edges: list[Edge] = []
     used = _size(node_row(known[told.root]))
-    for edge in told.edges:
+    for edge in told.edges[: within([edge_row(edge) for edge in told.edges], tokens)]:
         fresh = {end: known[end] for end in (edge.src, edge.dst) if end not in nodes}
         cost = sum(map(_size, (edge_row(edge), *map(node_row, fresh.values()))))
         if used + cost > room:

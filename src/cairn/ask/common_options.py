@@ -7,7 +7,9 @@ from dataclasses import replace
 from cairn.core.filetypes import LANGUAGES
 from cairn.core.limits import (
     AGENT_RESULTS,
+    AGENT_TOKENS,
     DEFAULT_RESULTS,
+    MAX_AGENT_TOKENS,
     MAX_CONFIG_GLOBS,
     MAX_CONTINUATION_CHARS,
     MAX_PATTERN_BYTES,
@@ -124,8 +126,17 @@ LIMIT = Option(
     help="how many results",
     default=DEFAULT_RESULTS,
     cli=Shown(name="-k", metavar="N"),
-    mcp=Shown(default=AGENT_RESULTS),
+    # Whether an agent has said how many decides whether its tokens are limited too.
+    mcp=Shown(help=f"How many (default: {AGENT_RESULTS}).", default=None),
     python=Shown(name="k", positional=1),
+)
+MOST_TOKENS = Option(
+    name="max_tokens",
+    type=Number(1, MAX_AGENT_TOKENS, "number of tokens"),
+    help=f"how many tokens; usually {AGENT_TOKENS}",
+    own=True,
+    cli=Declined("a person reads on, and pays for no word"),
+    python=Declined("a program takes of a value what it wants"),
 )
 FILE = Option(
     name="file",

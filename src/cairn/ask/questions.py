@@ -23,6 +23,7 @@ from cairn.ask.common_options import (
     MOST_LINE,
     MOST_NAME,
     MOST_PATH,
+    MOST_TOKENS,
     NO_SYNC,
     OFFSET,
     ONLY_HERE,
@@ -40,13 +41,10 @@ from cairn.ask.common_options import (
 )
 from cairn.core.config import SCOPES
 from cairn.core.limits import (
-    AGENT_OUTLINE,
-    AGENT_TOKENS,
     DEFAULT_GRAPH_NODES,
     DEFAULT_GRAPH_NOTES,
     DEFAULT_MAP_TOKENS,
     DEFAULT_REFERENCES,
-    MAX_AGENT_TOKENS,
     MAX_CONFIG_GLOBS,
     MAX_GRAPH_DEPTH,
     MAX_GRAPH_NODES,
@@ -156,9 +154,8 @@ SEARCH = OptionTable(
             help="leave out results beyond about so many tokens of a language model",
             cli=Shown(metavar="N"),
             mcp=Shown(
-                help="Leave out results beyond about so many tokens.",
-                type=Number(1, MAX_AGENT_TOKENS),
-                default=AGENT_TOKENS,
+                help=MOST_TOKENS.help,
+                type=MOST_TOKENS.type,
             ),
         ),
         Option(
@@ -246,9 +243,10 @@ OUTLINE = OptionTable(
             help="no more than so many definitions",
             own=True,
             cli=Shown(name="-k", metavar="N", type=Number(1, None, "number of definitions")),
-            mcp=Shown(help="How many definitions.", default=AGENT_OUTLINE),
+            mcp=Shown(help="How many definitions."),
             python=Declined("`FileOutline.definitions` is a tuple, of which a program takes what it wants"),
         ),
+        MOST_TOKENS,
         STALE_OK,
         PARTIAL,
         NO_SYNC,
@@ -277,6 +275,7 @@ READ = OptionTable(
             ),
             python=Declined("`FileText.definitions` always names them"),
         ),
+        MOST_TOKENS,
         STALE_OK,
         PARTIAL,
         NO_SYNC,
@@ -318,6 +317,7 @@ SYMBOL = OptionTable(
         of_uses(replace(MIN_TIER, default=Tier.NAME_ONLY), Shown(help="How sure a use must be.")),
         of_uses(ROLES, Shown(name="role", help="Only uses of this role.", type=Choice(UseRole, "role"))),
         LIMIT,
+        MOST_TOKENS,
         Option(
             name="exact",
             type=Flag(),
@@ -435,8 +435,10 @@ GRAPH = OptionTable(
             help="how many definitions each way",
             default=DEFAULT_GRAPH_NODES,
             cli=Shown(name="-k", metavar="N"),
+            mcp=Shown(help=f"How many each way (default: {DEFAULT_GRAPH_NODES}).", default=None),
             python=Shown(name="k", positional=1, help="How many definitions."),
         ),
+        MOST_TOKENS,
         Option(
             name="notes",
             type=Number(0, MAX_GRAPH_NOTES, "number of notes"),

@@ -30,11 +30,14 @@ from cairn.ask.structure import file_outline as outline
 from cairn.ask.structure import find_symbol as symbols
 from cairn.ask.structure import read_file as text_of
 from cairn.ask.workspace import SessionPool
+from cairn.core.limits import AGENT_OUTLINE, AGENT_RESULTS, AGENT_TOKENS, MAX_AGENT_TOKENS
 from cairn.core.options import Face
 from cairn.errors import InvalidRequest
 from cairn.graph.scopes import Tier
 
 Arguments = Mapping[str, Any]
+# How many times the tokens are asked for after a graph was cut.
+_MORE = 4
 
 
 def file_outline(pool: SessionPool, arguments: Arguments) -> Envelope:
@@ -42,14 +45,25 @@ def file_outline(pool: SessionPool, arguments: Arguments) -> Envelope:
     target, asked = _file(pool, arguments)
     with pool.current(target) as session:
         found = outline(session, asked, **OUTLINE.values(Face.MCP, arguments))
-        return lean(outline_answer(found, limit=arguments["limit"]))
+        limit = arguments.get("limit", AGENT_OUTLINE)
+        envelope = lean(outline_answer(found, limit=limit, tokens=tokens_of(arguments, "limit")))
+    shown = len(dict(envelope.body).get("results", ()))
+    if found.value is None or shown >= len(found.value.definitions):
+        return envelope
+    args = {"path": target.asked, **arguments, "startLine": found.value.definitions[shown].start_line}
+    return with_hints(envelope, continuation={"tool": "file_outline", "args": args})
 
 
 def read_file(pool: SessionPool, arguments: Arguments) -> Envelope:
     """Return lines of a file as they were indexed."""
     target, asked = _file(pool, arguments)
     with pool.current(target) as session:
-        return lean(read_answer(text_of(session, asked), annotate=arguments["mode"] == "annotated"))
+        found, annotate = text_of(session, asked), arguments["mode"] == "annotated"
+        envelope = lean(read_answer(found, annotate=annotate, tokens=tokens_of(arguments, "endLine")))
+    if not _was_cut(envelope, "lines"):
+        return envelope
+    args = {"path": target.asked, **arguments, "startLine": dict(envelope.body)["endLine"] + 1}
+    return with_hints(envelope, continuation={"tool": "read_file", "args": args})
 
 
 def find_symbol(pool: SessionPool, arguments: Arguments) -> Envelope:
@@ -63,12 +77,24 @@ def find_symbol(pool: SessionPool, arguments: Arguments) -> Envelope:
         if arguments["references"]:
             asked = asked_of(name, target.codebase.root.path)
             given = {each: arguments[each] for each in ("limit", "continuation") if each in arguments}
+            tokens = tokens_of(arguments, "limit")
             roles = [arguments["role"]] if "role" in arguments else []
             uses = references(session, asked, min_tier=Tier(arguments["minTier"]), roles=roles, **given)
-            found = references_answer(uses)
+            found = references_answer(uses, tokens=tokens)
         else:
-            found = symbols_answer(symbols(session, name, **SYMBOL.values(Face.MCP, arguments)))
+            given = {"limit": AGENT_RESULTS} | SYMBOL.values(Face.MCP, arguments)
+            found = symbols_answer(symbols(session, name, **given), tokens=tokens_of(arguments, "limit"))
         return _paged("find_symbol", {"path": target.asked, **arguments}, lean(found))
+
+
+def tokens_of(arguments: Arguments, other: str) -> int | None:
+    """Return how long an answer may be: what was asked for, no bound when `other` was asked for, else the usual."""
+    found: int | None = arguments.get("maxTokens")
+    return AGENT_TOKENS if found is None and other not in arguments else found
+
+
+def _was_cut(envelope: Envelope, field: str) -> bool:
+    return any(hit["field"] == field for hit in dict(envelope.body).get("limitsHit", ()))
 
 
 def _paged(tool: str, arguments: Arguments, envelope: Envelope) -> Envelope:
@@ -96,7 +122,12 @@ def call_graph(pool: SessionPool, arguments: Arguments) -> Envelope:
             to=asked_of(arguments["to"], root) if "to" in arguments else None,
             **GRAPH.values(Face.MCP, arguments),
         )
-        return lean(call_graph_answer(found, note_limit=arguments["noteLimit"]))
+        tokens = tokens_of(arguments, "limit")
+        envelope = lean(call_graph_answer(found, note_limit=arguments["noteLimit"], tokens=tokens))
+    if tokens is None or tokens >= MAX_AGENT_TOKENS or not _was_cut(envelope, "edges"):
+        return envelope
+    args = {"path": target.asked, **arguments, "maxTokens": min(_MORE * tokens, MAX_AGENT_TOKENS)}
+    return with_hints(envelope, continuation={"tool": "call_graph", "args": args})
 
 
 def repo_map(pool: SessionPool, arguments: Arguments) -> Envelope:

@@ -17,17 +17,20 @@ from cairn.ask.session import Session, ask_all, hold_page
 from cairn.ask.structure import Asked
 from cairn.ask.workspace import SessionPool, Workspace
 from cairn.core.clock import SYSTEM_CLOCK
+from cairn.core.limits import AGENT_RESULTS
 from cairn.core.options import Face
 from cairn.search.searcher import check
 from cairn.search.types import SearchRequest
 from cairn.semantic.database import SemanticDatabase, has_contexts
+from cairn.tools.reading import tokens_of
 
 SEARCH_TOOL = "search_codebase"
 
 
 def search_codebase(workspace: Workspace, arguments: Mapping[str, Any], patience: Patience) -> Envelope:
     """Return code that fits a question; an invalid question is refused before anything is indexed."""
-    request = SearchRequest(**SEARCH.values(Face.MCP, arguments))
+    given = SEARCH.values(Face.MCP, arguments)
+    request = SearchRequest(**{"limit": AGENT_RESULTS, "max_tokens": tokens_of(arguments, "limit"), **given})
     check(request)
     target = workspace.pool.allowed.resolve(arguments.get("path"))
     token = arguments.get("continuation")
