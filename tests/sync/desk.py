@@ -9,6 +9,8 @@ from unittest.mock import patch
 
 import pytest
 
+import cairn.source.changes as changes_module
+import cairn.source.listing as listing_module
 import cairn.sync.catchup as catchup_module
 import cairn.sync.pool as extract_module
 import cairn.sync.status as status_module
@@ -137,7 +139,10 @@ def texts_of(view: SnapshotView) -> dict[str, bytes]:
 
 
 def extract_here(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[str]:
-    """Parse in this process, by the given clock; gives a list that every file that is read will be added to."""
+    """Parse in this process, by the given clock; gives a list that every file that is read will be added to.
+
+    No file is read only because its turn has come: whose turn it is follows from the time of day.
+    """
     reads: list[str] = []
 
     def read(tree: Tree, candidate: Candidate, *, max_bytes: int, clock: Clock = clock) -> ReadOutcome:
@@ -155,4 +160,6 @@ def extract_here(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[str]:
     monkeypatch.setattr(extract_module, "read_stable", read)
     monkeypatch.setattr(catchup_module, "read_stable", read)
     monkeypatch.setattr(catchup_module, "extract_all", extract_all)
+    for module in (changes_module, listing_module):
+        monkeypatch.setattr(module, "REHASH_FRACTION", 1 << 40)
     return reads

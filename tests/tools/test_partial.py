@@ -131,7 +131,16 @@ def test_a_file_that_the_run_has_read_again_is_shown_once_and_as_it_is_now(agent
 
 
 def asked(agent: Agent, pattern: str) -> dict[str, Any]:
-    return agent.ask("search_codebase", query=pattern, mode="regex", patience=AT_ONCE, allowPartial=True)
+    """The answer; there is none for a moment while the run publishes."""
+    found: dict[str, Any] = {}
+
+    def is_answered() -> bool:
+        found.clear()
+        found.update(agent.ask("search_codebase", query=pattern, mode="regex", patience=AT_ONCE, allowPartial=True))
+        return bool(found["status"] == "ok")
+
+    until(is_answered)
+    return found
 
 
 def test_a_search_that_makes_the_first_index_answers_as_soon_as_something_is_done(agent: Agent) -> None:
