@@ -254,7 +254,7 @@ def test_files_that_a_run_has_just_met_are_looked_at_before_the_files_are_vouche
             ear.names.add(b"lease.py")
 
     ear.look = look  # type: ignore[method-assign]
-    assert files.freshener.vouched(root, 0.0) is None
+    assert files.freshener.vouched(files.codebase, 0.0) is None
     looks.clear()
     ear.names.clear()
     assert files.ensure().mode == "synced"

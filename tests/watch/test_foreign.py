@@ -12,6 +12,7 @@ import pytest
 
 from cairn.core.limits import WATCH_POLL_SECONDS, WATCH_RECONCILE_SECONDS
 from cairn.core.mounts import is_foreign, mounts_in, tells_nothing
+from cairn.sync.codebase import open_codebase
 from cairn.watch import watcher
 from cairn.watch.watcher import WatchedWorkspace
 from tests.support.servers import Agent
@@ -75,7 +76,8 @@ def test_a_foreign_tree_is_compared_every_few_seconds_and_never_called_watched(
         state = workspace.watching.state()[root]
         assert (state["mode"], state["folders"]) == ("polling", 0)
         assert state["why"] == "fuse.sshfs is a foreign file system: what others change there is not heard"
-        assert workspace.freshener.vouched(root, 0.0) is None, "nobody can say that nothing has changed"
+        codebase = open_codebase(root, indexed.environ)
+        assert workspace.freshener.vouched(codebase, 0.0) is None, "nobody can say that nothing has changed"
         (indexed.tree / "thief.py").write_text("def thief():\n    return 2\n")
         until(lambda: indexed.desk.pool.codebases().stores[0].files == 2, workspace.watching.state)
 

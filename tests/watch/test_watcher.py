@@ -25,7 +25,8 @@ from cairn.sync.report import Gap, RunReport
 from cairn.watch import watcher as module
 from cairn.watch.watcher import Watching
 from tests.conformance import conforms
-from tests.support.servers import Agent
+from tests.support.repos import run_git
+from tests.support.servers import PATIENT, Agent
 from tests.support.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.usefixtures("parsed_here")
@@ -198,6 +199,23 @@ def test_a_folder_that_a_rule_lets_in_again_is_watched(server: Server, *, twins:
     answer = server.agent.ask("search_codebase", query="b = 2", mode="regex")
     assert [row["path"] for row in answer["results"]] == ["deep/b.py"]
     server.until(lambda: server.texts()["deep/b.py"] == b"b = 2\n")
+
+
+@pytest.mark.parametrize("tool", ["search_codebase", "find_symbol"])
+def test_what_git_takes_in_without_an_event_is_seen_where_only_that_is_wanted(server: Server, tool: str) -> None:
+    run_git(server.tree, "init", "-q")
+    (server.tree / ".cairn.toml").write_text("[index]\nuntracked = false\n")
+    run_git(server.tree, "add", ".")
+    server.agent.ask("manage_index", action="reindex", patience=PATIENT)
+    (server.tree / "new.py").write_text("def brand_new():\n    return 1\n")
+    server.start()
+    named = {"query": "brand_new", "mode": "symbol"} if tool == "search_codebase" else {"name": "brand_new"}
+    assert server.agent.ask(tool, **named)["results"] == []
+    # No event tells of this: what git lists lies in its own folder.
+    run_git(server.tree, "add", "new.py")
+    answer = server.agent.ask(tool, patience=PATIENT, **named)
+    assert [row["path"] for row in answer["results"]] == ["new.py"]
+    assert answer["coverage"]["exhaustive"]
 
 
 @conforms("004.CU1", "004.CU2", "004.CU6", "004.CU9")

@@ -94,7 +94,7 @@ class Freshener:
         root, came = codebase.root.path, self._clock.monotonic()
         looked_at: set[bytes] = set()
         while True:
-            told, last = self._watched.get(root), self._checked.get(root)
+            told, last = self._who_vouches(codebase), self._checked.get(root)
             if told is not None:
                 told.hear()
                 told.look(looked_at)
@@ -122,14 +122,21 @@ class Freshener:
                 return found.fresh if found is not None else _told(run)
             # This run began before the call, so it may have missed what was saved since: ask again.
 
-    def vouched(self, root: str, seconds: float) -> Freshness | None:
+    def _who_vouches(self, codebase: Codebase) -> Told | None:
+        """Return the watcher that hears of all that may change an answer, if there is one.
+
+        Which files git tracks changes without an event in the tree: where only they are wanted, nobody does.
+        """
+        return self._watched.get(codebase.root.path) if codebase.tracked is None else None
+
+    def vouched(self, codebase: Codebase, seconds: float) -> Freshness | None:
         """Return that the newest snapshot mirrors the files, if somebody watches them and nothing waits; else None.
 
         While a change waits for its run, the end of that is waited for so many seconds.
         """
-        came = self._clock.monotonic()
+        root, came = codebase.root.path, self._clock.monotonic()
         looked_at: set[bytes] = set()
-        while (told := self._watched.get(root)) is not None:
+        while (told := self._who_vouches(codebase)) is not None:
             last = self._checked.get(root)
             told.hear()
             told.look(looked_at)

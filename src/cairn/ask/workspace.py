@@ -73,7 +73,7 @@ class SessionPool:
         # Called with the root of every codebase that is asked while it can answer.
         self.used: Callable[[str], None] = lambda _: None
         # Asked whether somebody watches the files of a root, so that its newest snapshot mirrors them.
-        self.vouched: Callable[[str, float], Freshness | None] = lambda _, __: None
+        self.vouched: Callable[[Codebase, float], Freshness | None] = lambda _, __: None
         # Where a session is kept after its question, see `Workspace.asked`.
         self._held: ExitStack | None = None
         self.last: Session | None = None
@@ -128,7 +128,7 @@ class SessionPool:
         done of an index answers while it is being made.
         """
         came = self._clock.monotonic()
-        vouched = self.vouched(target.codebase.root.path, min(seconds, _SETTLE_SECONDS))
+        vouched = self.vouched(target.codebase, min(seconds, _SETTLE_SECONDS))
         with self.session(target, part_ok=part_ok) as session:
             if vouched is not None and session.gate.is_open:
                 session.vouch(vouched)
