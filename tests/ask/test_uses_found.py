@@ -252,6 +252,21 @@ def test_a_macro_behind_a_condition_is_likely_where_the_function_of_the_system_m
     assert rows(told(tmp_path / "more", files, "PLAIN")) == [("a.c", 2, "value", "proven")]
 
 
+def test_an_include_of_the_language_leads_to_no_file_of_its_name_somewhere_in_the_tree(tmp_path: Path) -> None:
+    files = {
+        "deps/alloc/internal/assert.h": "#define assert(e) own(e)\n",
+        "deps/alloc/internal/a.c": '#include "assert.h"\nvoid g(void) { assert(1); }\n',
+        "src/a.c": "#include <assert.h>\nvoid f(void) { assert(1); }\n",
+        "libc/include/string.h": "#define strange(e) own(e)\n",
+        "src/b.c": "#include <string.h>\nvoid f(void) { strange(1); }\n",
+    }
+    assert rows(told(tmp_path, files, "assert")) == [
+        ("deps/alloc/internal/a.c", 2, "call", "proven"),
+        ("src/a.c", 2, "call", "name_only"),
+    ]
+    assert rows(told(tmp_path / "more", files, "strange")) == [("src/b.c", 2, "call", "proven")]
+
+
 def test_a_method_with_the_name_of_one_of_rspec_is_not_guessed_in_the_tests(tmp_path: Path) -> None:
     files = {
         "lib/sinatra/base.rb": "module Sinatra\n  module Helpers\n    def to(addr); end\n  end\nend\n",

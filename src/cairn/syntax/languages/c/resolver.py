@@ -19,6 +19,18 @@ from cairn.syntax.resolver import (
 )
 
 
+# Headers of the language and of POSIX: a file of this name means them only where it stands in a folder of headers.
+_SYSTEM = frozenset(
+    f"{name}.h"
+    for name in """
+    assert complex ctype dirent dlfcn endian errno fcntl fenv float getopt glob inttypes iso646 libgen limits locale
+    malloc math memory netdb poll pthread pwd regex resolv sched search semaphore setjmp signal spawn stdalign stdarg
+    stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string strings syslog termios tgmath threads time uchar
+    unistd utime wchar wctype windows
+    """.split()
+)
+
+
 class CModules(Resolver):
     """The includes of C and C++."""
 
@@ -38,6 +50,8 @@ class CModules(Resolver):
         if len(named) > MOST_FILES:
             return UNRESOLVED
         fits = [each for each in named if each == plain or each.endswith(f"/{plain}")]
+        if plain in _SYSTEM:
+            fits = [each for each in fits if parent(each).rpartition("/")[2] in ("include", "inc", "")]
         if len(fits) > 1:
             # Of several projects in one repository, the include folders nearest to the file come first.
             around = above(parent(path))[:128]
