@@ -29,6 +29,7 @@ code('\'', code);
 /* note */ code();
 """,
     "elixir": r'''code = "text #{code} text" # note
+code(<<?", code>>, ?#, ?')
 """
 text # text
 """
@@ -92,6 +93,7 @@ ONE text
 SQL
 code(%q(text 'text), %w[text text], code % (code)) / code
 code(%(text "text))
+code(?", code, ?#) # note
 __END__
 note
 """,

@@ -17,17 +17,17 @@ from cairn.syntax.resolver import (
     normal,
     parent,
 )
-
+from cairn.syntax.traits import words
 
 # Headers of the language and of POSIX: a file of this name means them only where it stands in a folder of headers.
 _SYSTEM = frozenset(
     f"{name}.h"
-    for name in """
+    for name in words("""
     assert complex ctype dirent dlfcn endian errno fcntl fenv float getopt glob inttypes iso646 libgen limits locale
     malloc math memory netdb poll pthread pwd regex resolv sched search semaphore setjmp signal spawn stdalign stdarg
     stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string strings syslog termios tgmath threads time uchar
     unistd utime wchar wctype windows
-    """.split()
+    """)
 )
 
 
@@ -39,12 +39,12 @@ class CModules(Resolver):
         if imported.name:
             # `using a::b` names a definition of an included file and leads to no file by itself.
             return UNRESOLVED
-        words = imported.module
-        beside = normal(parent(path), words)
+        written = imported.module
+        beside = normal(parent(path), written)
         if beside is not None and beside in self._files:
             return inside((beside,), "*")
-        plain = normal("", words)
-        if plain is None or words.startswith("/"):
+        plain = normal("", written)
+        if plain is None or written.startswith("/"):
             return UNRESOLVED
         named = self._files.by_name.get(plain.rpartition("/")[2], ())
         if len(named) > MOST_FILES:

@@ -49,7 +49,9 @@ def elixir(node: Node, data: bytes) -> Iterator[ImportedName]:
 TRAITS = Traits(
     "elixir",
     lexis=Lexis(
-        (AFTER_HASH,), (IN_THREE_QUOTES, IN_THREE_APOSTROPHES, IN_QUOTES, r"'(?:[^'\\\n]|\\.)*'"), embeds=r"#\{"
+        (AFTER_HASH,),
+        (r"(?<!\w)\?[\"'#]", IN_THREE_QUOTES, IN_THREE_APOSTROPHES, IN_QUOTES, r"'(?:[^'\\\n]|\\.)*'"),
+        embeds=r"#\{",
     ),
     visibility=Visibility(_elixir),
     import_tree=elixir,

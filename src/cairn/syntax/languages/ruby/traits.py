@@ -17,7 +17,7 @@ TRAITS = Traits(
     "ruby",
     lexis=Lexis(
         (r"#(?!\{)[^\n]*", r"^=begin\b.*?^=end\b[^\n]*", r"^__END__$.*"),
-        (_IN_PERCENTS, _PATTERN, IN_QUOTES, IN_APOSTROPHES),
+        (r"(?<!\w)\?[\"'#](?!\w)", _IN_PERCENTS, _PATTERN, IN_QUOTES, IN_APOSTROPHES),
         embeds=r"#\{",
         directives="@|typed:|#:",
         begins_text=r"<<(?:[~-][\"'`]?(?=\w)|[\"'`]?(?=[A-Z_]{2}))(?P<ends>[A-Za-z_]\w*)[\"'`]?",
