@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
+
+_IS_OWN = re.compile(r"\b(?:self|cls)\.$")
 
 
 def main() -> None:
     jedi: Any = importlib.import_module("jedi")
     root = Path(sys.argv[1]).resolve()
-    project = jedi.Project(str(root))
+    # The repository itself may be installed beside jedi: only it and the library of the language are looked at.
+    own = [str(each) for each in (root / "src", root / "lib", root) if each.is_dir()]
+    project = jedi.Project(str(root), sys_path=[*own, *(each for each in sys.path if "site-packages" not in each)])
     scripts: dict[str, Any] = {}
     for line in sys.stdin:
         site = json.loads(line)
@@ -38,6 +43,9 @@ def _place(root: Path, found: Any) -> list[object] | None:
         return ["", 0]
     if not Path(path).is_relative_to(root):
         return ["", 0]
+    if found.type == "statement" and _IS_OWN.search(found.get_line_code()[: found.column]):
+        # `self.name = …`: jedi knows no declaration of the attribute, and calls what assigns it one.
+        return None
     line = 0 if found.type == "module" else found.line
     return [Path(path).relative_to(root).as_posix(), line or 0]
 
