@@ -121,6 +121,12 @@ type Options struct {
 }
 
 var Chosen = Options{Timeout: 1}
+
+type pair struct{ left, right int }
+
+type couple struct{ left, right int }
+
+func Turned(one pair) couple { return couple(one) }
 """,
     "demo_test.go": """\
 package demo
@@ -204,6 +210,10 @@ def test_a_test_that_would_not_be_one_any_more_must_be_decided(go: Judged) -> No
 def test_a_field_that_is_written_under_its_name_must_be_decided(go: Judged) -> None:
     assert go.asked("Options.Timeout", "Patience") == [(AmbiguitySource.NAME_OF_DATA, "router.go", 11)]
     assert go.asked("Options.Depth", "Level") == []
+
+
+def test_a_field_of_a_struct_that_may_be_converted_to_another_must_be_decided(go: Judged) -> None:
+    assert go.asked("pair.left", "first") == [(AmbiguitySource.STRUCTURAL_FIT, "router.go", 19)]
 
 
 def test_a_name_that_other_packages_could_not_see_any_more_must_be_decided(go: Judged) -> None:

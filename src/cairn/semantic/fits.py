@@ -43,6 +43,7 @@ def fits(subject: Subject) -> Iterator[Ambiguity]:
     if subject.family is Family.GO:
         yield from _implemented_outside(subject)
         yield from _promoted(subject)
+        yield from _converted(subject)
     elif subject.family is Family.TYPESCRIPT:
         yield from _shaped_alike(subject)
     elif subject.family is Family.PYTHON:
@@ -81,6 +82,25 @@ def _promoted(subject: Subject) -> Iterator[Ambiguity]:
         owner = _owner_of(facts.syntax(place.path), place, subject.old)
         if place.role is OccurrenceRole.DEFINITION and owner is not None and owner.kind == "interface":
             yield subject.ask(AmbiguitySource.STRUCTURAL_FIT, place.path, place.start_line)
+
+
+def _converted(subject: Subject) -> Iterator[Ambiguity]:
+    """Yield fields of other structs with the same names of fields: the one struct may be converted to the other."""
+    facts = subject.service.facts
+    own = {_fields(one.syntax, one.owner) for one in subject.written if one.symbol.kind == "field"}
+    others = [one for one in facts.members_named(subject.old) - subject.related if own and facts.is_ours(one)]
+    for place in facts.occurrences(others):
+        syntax = facts.syntax(place.path) if place.role is OccurrenceRole.DEFINITION else None
+        if syntax is not None and _fields(syntax, _owner_of(syntax, place, subject.old)) in own:
+            yield subject.ask(AmbiguitySource.STRUCTURAL_FIT, place.path, place.start_line)
+
+
+def _fields(syntax: FileSyntax, owner: Symbol | None) -> tuple[str, ...]:
+    """Return the names of the fields that are written between the braces of a struct, in order."""
+    if owner is None:
+        return ()
+    inside = (one for one in syntax.symbols if owner.start_byte <= one.start_byte < owner.end_byte)
+    return tuple(one.name for one in inside if one.kind == "field")
 
 
 def _is_held(subject: Subject, names: set[str]) -> bool:

@@ -25,7 +25,7 @@ from cairn.semantic.model import FactFreshness, Family, Occurrence, OccurrenceRo
 from cairn.semantic.patch import EditRule, Replacement, file_patch
 from cairn.semantic.places import spot
 from cairn.semantic.plan import FileEdit, RenamePlan
-from cairn.semantic.subject import Code, Subject
+from cairn.semantic.subject import Code, Subject, is_local
 from cairn.semantic.texts import exported_at, in_texts
 from cairn.semantic.tooling import examples, found_by_tools
 
@@ -82,17 +82,18 @@ def plan_rename(
     are the files of any kind that hold it, with the places at which it is no code.
     """
     facts = service.facts
-    code = {path: _code(service, path, places) for path, places in named.items()}
+    code: dict[str, Code] = {path: _code(service, path, places) for path, places in named.items()}
     related = _related(service, symbols, code)
     found = facts.occurrences(related)
+    code = _in_scope(service, code, found, old)
     outside = {facts.symbol(one) for one in related if not facts.is_ours(one)}
     edits = _edits(service, found, related, old, new, code)
-    fresh = {path: service.state(path).freshness is FactFreshness.CLEAN for path in named}
+    fresh = {path: service.state(path).freshness is FactFreshness.CLEAN for path in code}
     family = family_of(found[0].path) if found else None
     subject = Subject(service, family, old, new, related, tuple(found), _spots(edits), code, words)
     _add_known(subject, edits)
     subject = replace(subject, edited=_spots(edits))
-    questions = tuple(dict.fromkeys(_questions(subject, [path for path in named if fresh[path]])))
+    questions = tuple(dict.fromkeys(_questions(subject, [path for path in code if fresh[path]])))
     decisions = {one: service.decided(one) for one in questions}
     for one, decision in decisions.items():
         if decision is not None and one.source is AmbiguitySource.UNRESOLVED_USE and ACCEPT not in decision.selected:
@@ -113,6 +114,20 @@ def plan_rename(
     if plan.verdict is not Verdict.AUTOMATIC:
         return plan
     return replace(plan, patch=b"".join(_patch(service, path, places) for path, places in edits.items()))
+
+
+def _in_scope(
+    service: FileStateService, code: dict[str, Code], found: Sequence[Occurrence], old: str
+) -> dict[str, Code]:
+    """Return the files in which a name can mean what is renamed: its own where it is local, in Go perhaps a package."""
+    defined = [one for one in found if one.role is OccurrenceRole.DEFINITION]
+    homes = {one.path for one in defined}
+    if defined and all(is_local(service.facts.syntax(one.path), one, old) for one in defined):
+        return {path: places for path, places in code.items() if path in homes}
+    if any(family_of(path) is not Family.GO for path in homes) or old[:1].isupper():
+        return code
+    folders = {posixpath.dirname(path) for path in homes}
+    return {path: places for path, places in code.items() if posixpath.dirname(path) in folders}
 
 
 _Edits = dict[str, tuple[Replacement, ...]]

@@ -58,6 +58,21 @@ class Written(NamedTuple):
         return owner is not None and owner.kind in _CALLABLES and self.symbol.kind in _LOCAL_KINDS
 
 
+def _written(syntax: FileSyntax | None, place: Occurrence, name: str) -> Iterator[Written]:
+    """Yield the definition that stands at a place: one, or none where the syntax shows none."""
+    for number, symbol in enumerate(syntax.symbols if syntax is not None else ()):
+        if syntax is None or symbol.name != name:
+            continue
+        if spot(syntax.text, symbol.name_byte) == (place.start_line, place.start_column):
+            yield Written(place.path, syntax, number)
+
+
+def is_local(syntax: FileSyntax | None, place: Occurrence, name: str) -> bool:
+    """Whether what is defined at a place is known only inside of one function."""
+    found = list(_written(syntax, place, name))
+    return bool(found) and all(one.is_local for one in found)
+
+
 @dataclass(frozen=True)
 class Subject:
     """What is renamed. `words` are the places of the old name that are no code, in all files of the snapshot."""
@@ -81,17 +96,8 @@ class Subject:
     @cached_property
     def written(self) -> tuple[Written, ...]:
         """The definitions, as their files have them."""
-        found = []
-        for one in self.found:
-            syntax = self.service.facts.syntax(one.path) if one.role is OccurrenceRole.DEFINITION else None
-            if syntax is not None:
-                at = one.start_line, one.start_column
-                found += [
-                    Written(one.path, syntax, number)
-                    for number, symbol in enumerate(syntax.symbols)
-                    if symbol.name == self.old and spot(syntax.text, symbol.name_byte) == at
-                ]
-        return tuple(found)
+        defined = (one for one in self.found if one.role is OccurrenceRole.DEFINITION)
+        return tuple(each for one in defined for each in _written(self.service.facts.syntax(one.path), one, self.old))
 
     @cached_property
     def is_member(self) -> bool:
