@@ -5,10 +5,10 @@
 `LANGUAGE` is python (judged by pyright), typescript (by tsc) or go (by `go vet`); `--tools` is a folder with
 `node_modules/pyright` and `node_modules/typescript`. The indexer of the language must be on PATH; a codebase that it
 has read already below `--home` is not read again. So many definitions are drawn from all functions, methods, types,
-fields and constants that have a use, each alike, and each is planned under a name that is nowhere. All automatic plans
-are applied together in a copy of the repository, as far as they touch no byte twice, and its errors are compared with
-those of before; if there are more, half of the plans are tried, and so on, until each plan that breaks something is
-found. Nothing that the repository holds or names is run.
+fields and constants that have a use (but not `__names__`), each alike, and each is planned under a name that is
+nowhere. All automatic plans are applied together in a copy of the repository, as far as they touch no byte twice, and
+its errors are compared with those of before; if there are more, half of the plans are tried, and so on, until each plan
+that breaks something is found. Nothing that the repository holds or names is run.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _drawn(session: Session, family: Family, chance: random.Random) -> Iterator[
             for path in sorted(languages)
             if family_of(path) is family
             for number, symbol in enumerate(graph.names.facts(path).symbols)
-            if symbol.kind in KINDS and symbol.name.isidentifier()
+            if symbol.kind in KINDS and symbol.name.isidentifier() and not symbol.name.startswith("__")
         ]
         chance.shuffle(every)
         seen: set[frozenset[int]] = set()
