@@ -14,6 +14,7 @@ from tests.conformance_report import Table, load
 from tests.lengths import DEEP, shorten
 from tests.support.budgets import Budgets
 from tests.support.faults import Faults
+from tests.support.order import with_grpc_last
 from tests.support.repos import make_repo
 
 # The same examples on every machine and every run: a red run can be repeated, and time is bounded by the examples.
@@ -85,7 +86,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Budgets(), "budgets")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items[:] = with_grpc_last(items)
     if config.getoption("--hypothesis-profile") != DEEP:
         shorten(items)
 
