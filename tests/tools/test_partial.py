@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import json
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +12,13 @@ from typing import Any
 
 import pytest
 
+from cairn.cli.main import main
+from cairn.cli.output import Output
 from cairn.core.progress import Phase, Progress
 from cairn.sync import batches, catchup, run
 from cairn.sync.codebase import open_codebase
 from cairn.sync.report import RunOptions
+from tests.schemas import check
 from tests.support.faults import Faults
 from tests.support.servers import AT_ONCE, PATIENT, Agent
 from tests.support.waiting import PATIENCE, until
@@ -107,6 +113,34 @@ def test_a_symbol_that_is_not_in_the_part_is_not_called_missing(agent: Agent) ->
         assert (later["status"], later["results"], later["coverage"]["exhaustive"]) == ("ok", [], False)
         assert "50%" in later["warnings"][0]
         assert agent.ask("find_symbol", name="m1")["status"] == "not_ready"
+
+
+def test_every_verb_of_a_terminal_answers_from_a_part_and_says_so(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in agent.environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(agent.tree)
+    verbs = (
+        *(("search", "m1"), ("symbol", "m1"), ("refs", "m1"), ("graph", "m1")),
+        *(("outline", "m1.py"), ("read", "m1.py"), ("similar", "m1.py:1"), ("map",)),
+    )
+    with held(agent):
+        for verb in verbs:
+            assert typed(*verb, "--json")[0] == 11, verb
+            status, out, _ = typed(*verb, "--partial", "--json")
+            answer = json.loads(out)
+            check(answer, answer["schema"])
+            coverage = answer["coverage"]
+            assert (status, coverage["partial"], coverage["share"], coverage["exhaustive"]) == (0, True, 0.5, False)
+            status, out, said = typed(*verb, "--partial")
+            assert (status, "3 of 6 files (50%) answer" in said, "all of them were" in out) == (0, True, False), verb
+
+
+def typed(*arguments: str) -> tuple[int, str, str]:
+    """The exit status of a command, and what it prints."""
+    out, err = io.StringIO(), io.StringIO()
+    return main(arguments, Output(out, err, environ=os.environ)), out.getvalue(), err.getvalue()
 
 
 def test_nothing_of_a_part_is_published_and_no_page_follows_on_it(agent: Agent) -> None:
