@@ -13,11 +13,11 @@ import pytest
 import cairn
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.config import load_config
-from cairn.errors import ConfigError, RequiresReindex
+from cairn.errors import ConfigError, NotIndexed, RequiresReindex
 from cairn.sync import run
 from cairn.sync.codebase import Codebase, open_codebase, place_of
 from cairn.sync.report import RunOptions
-from cairn.sync.status import look
+from cairn.sync.status import State, look
 from tests.support.servers import Agent
 from tests.sync.desk import extract_here, silent
 
@@ -87,6 +87,21 @@ def test_of_several_indexes_the_last_one_answers_a_proposal(agent: Agent) -> Non
     # The settings are put back: nothing is proposed any more.
     (agent.tree / ".cairn.toml").write_text(CSV)
     assert opened(agent).proposal is None
+
+
+def test_after_a_clear_no_older_index_comes_into_force(agent: Agent) -> None:
+    made(agent)
+    (agent.tree / ".cairn.toml").write_text(CSV)
+    made(agent, "reindex")
+    (agent.tree / ".cairn.toml").write_text(CSV.replace("csv", "tsv"))
+    assert opened(agent).proposal is not None
+    run.clear(opened(agent), RunOptions(str(agent.home)), silent)
+    assert opened(agent).proposal is None
+    assert look(opened(agent), str(agent.home)).state is State.CLEARED
+    with pytest.raises(NotIndexed):
+        made(agent, "sync")
+    made(agent, "index")
+    assert look(opened(agent), str(agent.home)).state is State.INDEXED
 
 
 def test_what_leaves_files_out_holds_at_once_beside_a_proposal(agent: Agent) -> None:

@@ -105,8 +105,9 @@ def _in_force(wanted: Codebase, home: str, settings: Callable[[bytes], Config], 
     wanted meets the same trouble, and says so.
     """
     place = place_of(wanted, home)
-    # Ids of snapshots are in order of time.
+    # Ids of snapshots are in order of time. Who clears an index has also given up those from before it.
     found: list[tuple[str, Codebase]] = []
+    cleared = ""
     if place.may_be_published:
         return wanted
     siblings: list[str] = []
@@ -117,7 +118,9 @@ def _in_force(wanted: Codebase, home: str, settings: Callable[[bytes], Config], 
         trouble = (OSError, StoreError, StoreUnreadable, ConfigError)
         with contextlib.suppress(*trouble), Home(home).disk(below) as disk:
             manifest = Store(disk).newest()
-            if manifest is not None and manifest.completion is not None:
+            if manifest is not None and manifest.completion is None:
+                cleared = max(cleared, manifest.snapshot_id)
+            elif manifest is not None:
                 file = Store(disk).notes.settings()
                 before = _as_before(wanted, file, settings(file), with_tracked=with_tracked)
                 at = place_of(before, home)
@@ -125,7 +128,7 @@ def _in_force(wanted: Codebase, home: str, settings: Callable[[bytes], Config], 
                     differs = tuple(one.name for one in explain_mismatch(at.fingerprint, place.fingerprint))
                     asks = Proposal(wanted.config, wanted.tracked, wanted.file, differs)
                     found.append((manifest.snapshot_id, before._replace(proposal=asks)))
-    return max(found, key=lambda one: one[0], default=("", wanted))[1]
+    return max((one for one in found if one[0] > cleared), key=lambda one: one[0], default=("", wanted))[1]
 
 
 def _as_before(wanted: Codebase, file: bytes, then: Config, *, with_tracked: bool) -> Codebase:
