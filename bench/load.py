@@ -1,11 +1,12 @@
 """Does everybody get an answer while many ask and files are saved, and does everything come back to rest?
 
-    python -m bench.load [--servers 10] [--threads 200] [--minutes 10] [--every 0.5] [--quiet 60] [--alone]
+    python -m bench.load [--servers 10] [--threads 200] [--minutes 10] [--every 0.5] [--warm 30] [--quiet 60] [--alone]
                          [--record docs/benchmarks]
 
 So many `cairn mcp` serve one codebase, through the daemon (`--alone`: each by itself). Threads, spread over the
 servers, ask one question after the other over the pipes of their server; every so many seconds a file is saved. Before
-that and after a time of quiet the memory and the handles of all servers and of the daemon are counted.
+that, when they are warm, and after it the memory and the handles of all servers and of the daemon are counted, each
+time after a time of quiet.
 
 What must hold: no question without an answer and no answer that is an error, memory and handles within 5 % of those
 before, and of a hundred questions 99 answered within ten times the median. The exit status is 1 when it does not.
@@ -238,57 +239,46 @@ def run(
     seconds: float,
     *,
     every: float = 0.5,
+    warm: float = 30.0,
     quiet: float = 60.0,
     alone: bool = False,
 ) -> Outcome:
-    """Load them for so many seconds."""
+    """Load them until they are warm, and then for so many seconds."""
     outcome, noting, end = Outcome(), threading.Lock(), threading.Event()
     with _serving(folder, servers, alone=alone) as (tree, started, pids):
 
-        def client(seed: int) -> None:
+        def client(seed: int, into: Outcome) -> None:
             chance = random.Random(seed)
             while not end.is_set():
-                _ask(started[seed % servers], chance.choice(questions(tree, chance)), outcome, noting)
+                _ask(started[seed % servers], chance.choice(questions(tree, chance)), into, noting)
 
-        def editor() -> None:
+        def editor(into: Outcome) -> None:
             chance = random.Random(0)
             while not end.wait(every):
                 save(tree, chance, chance.randrange(FILES))
-                outcome.saves += 1
+                into.saves += 1
 
-        # What is kept for good has been made once by everybody, under a little load.
-        warm = [threading.Thread(target=_warm, args=(server, tree, noting)) for server in started]
-        _all(warm)
-        time.sleep(quiet)
-        outcome.before = outcome.peak = held(pids)
-        crowd = [threading.Thread(target=client, args=(seed,)) for seed in range(threads)]
-        crowd.append(threading.Thread(target=editor))
-        for one in crowd:
-            one.start()
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            time.sleep(min(5.0, seconds))
-            outcome.peak = Held(*map(max, outcome.peak, held(pids)))
-        end.set()
-        for one in crowd:
-            one.join()
-        time.sleep(quiet)
+        def load(into: Outcome, seconds: float) -> None:
+            end.clear()
+            crowd = [threading.Thread(target=client, args=(seed, into)) for seed in range(threads)]
+            crowd.append(threading.Thread(target=editor, args=(into,)))
+            for one in crowd:
+                one.start()
+            until = time.monotonic() + seconds
+            while time.monotonic() < until:
+                time.sleep(min(5.0, seconds))
+                into.peak = Held(*map(max, into.peak, held(pids)))
+            end.set()
+            for one in crowd:
+                one.join()
+            time.sleep(quiet)
+
+        # What is kept for good has been made once by everybody.
+        load(Outcome(), warm)
+        outcome.before = held(pids)
+        load(outcome, seconds)
         outcome.after = held(pids)
     return outcome
-
-
-def _warm(server: Server, tree: Path, noting: threading.Lock) -> None:
-    unnoted = Outcome()
-    for seed in range(5):
-        for asked in questions(tree, random.Random(seed)):
-            _ask(server, asked, unnoted, noting)
-
-
-def _all(threads: Sequence[threading.Thread]) -> None:
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -297,6 +287,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=200)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--every", type=float, default=0.5, help="seconds between two saves")
+    parser.add_argument("--warm", type=float, default=30.0, help="seconds of the same load before anything is counted")
     parser.add_argument("--quiet", type=float, default=60.0, help="seconds of quiet before memory is looked at")
     parser.add_argument("--alone", action="store_true", help="without a daemon")
     parser.add_argument("--record", type=Path, help="note the result in this folder (docs/benchmarks)")
@@ -308,6 +299,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.threads,
             options.minutes * 60,
             every=options.every,
+            warm=options.warm,
             quiet=options.quiet,
             alone=options.alone,
         )

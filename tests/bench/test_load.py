@@ -38,7 +38,7 @@ def test_a_command_that_is_run_again_takes_the_place_of_what_it_printed(tmp_path
 @pytest.mark.long
 @pytest.mark.parametrize("alone", [False, True])
 def test_everybody_gets_an_answer_while_many_ask_and_files_are_saved(tmp_path: Path, alone: bool) -> None:
-    found = run(tmp_path.resolve(), 3, 24, 10.0, every=0.2, quiet=1.0, alone=alone)
+    found = run(tmp_path.resolve(), 3, 24, 8.0, every=0.2, warm=2.0, quiet=1.0, alone=alone)
     assert not found.errors
     assert found.saves > 5
     assert sum(map(len, found.waits.values())) > 24
