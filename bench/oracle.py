@@ -325,8 +325,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     told = f"{oracle.told()}\n  {oracle.steps / (time.monotonic() - began):.1f} steps a second"
     print(told)
     if options.record is not None:
-        typed = sys.argv[1:] if arguments is None else arguments
-        record(options.record, f"python -m bench.oracle {' '.join(typed)}", told)
+        typed = " ".join(sys.argv[1:] if arguments is None else arguments)
+        record(options.record, f"python -m bench.oracle {typed}".replace(f" --record {options.record}", ""), told)
     return 1 if oracle.differences else 0
 
 
