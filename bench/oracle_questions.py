@@ -203,7 +203,7 @@ def _read(truth: Truth, chance: Random) -> Question:
             return f"{path} is not there"
         return "" if said["text"].rstrip("\n") == truth.files[path].rstrip("\n") else f"the text of {path} is another"
 
-    return Question("read", "read_file", {"file": path}, ("read", path), wrong)
+    return Question("read", "read_file", {"file": path, "maxTokens": 100_000}, ("read", path), wrong)
 
 
 def _graph(truth: Truth, chance: Random) -> Question:

@@ -180,7 +180,7 @@ def test_the_hit_its_place_and_its_number_stay(bank: Agent) -> None:
     assert hit["text"].split("\n")[line - hit["startLine"]] == f'API_KEY = "{REDACTED}"'
     [by_value] = bank.ask("search_codebase", query=f"def unlock.*{TOKEN}", mode="regex")["results"]
     assert by_value["matchLines"] == [7]
-    read = bank.ask("read_file", file="bank.py")
+    read = bank.ask("read_file", file="bank.py", maxTokens=100_000)
     assert read["text"].count("\n") == CODE.rstrip("\n").count("\n")
     assert read["redactedLines"] == sum(REDACTED in one for one in read["text"].split("\n"))
     assert len([one for one in read["text"].split("\n") if one == REDACTED]) == len(KEY.splitlines()) - 2

@@ -268,3 +268,51 @@ def test_a_limit_that_was_asked_for_wins(at_length: Mcp) -> None:
     assert len(lines) == 1_001
     _, lines = ask(at_length, "file_outline", file="wide.py", limit=250)
     assert len(lines) == 251
+
+
+# --- how things may be named ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"file": "ledger.py", "startLine": 7, "endLine": 8},
+        {"file": "ledger.py", "startLine": "7", "endLine": "8", "path": None, "maxTokens": None},
+        {"file_path": "ledger.py", "start_line": 7, "end_line": 8},
+        {"file": "ledger.py:7-8"},
+        {"file": "{root}/ledger.py:7-8"},
+        {"file": "{root}/ledger.py", "startLine": 7, "endLine": 8},
+        {"file": "{root}/ledger.py:7-8", "path": "{root}"},
+        {"path": "ledger.py", "startLine": 7, "endLine": 8},
+        {"path": "{root}/ledger.py", "startLine": 7.0, "endLine": 8},
+    ],
+)
+def test_a_file_and_its_lines_may_be_named_in_every_way_that_is_clear(talking: Mcp, given: dict[str, Any]) -> None:
+    [status] = talking.parts("index_status", format="json")
+    root = json.loads(status)["codebaseRoot"]
+    asked = {name: value.format(root=root) if isinstance(value, str) else value for name, value in given.items()}
+    _, lines = ask(talking, "read_file", **asked)
+    assert lines == ["ledger.py:7-8 of 11", "    def close(self, account):", "        return settle(account, 1)"]
+
+
+@pytest.mark.parametrize("name", ["Book.close", "ledger.py:8", "ledger.py:8:16", "ledger.py#Book.close"])
+def test_a_definition_may_be_named_by_its_place(talking: Mcp, name: str) -> None:
+    _, lines = ask(talking, "find_symbol", name=name)
+    assert lines[0] == "ledger.py:7-8 Book.close | def close(self, account)"
+    _, lines = ask(talking, "call_graph", name=name, direction="callees")
+    assert lines[0] == "ledger.py:7-8 Book.close | def close(self, account)"
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "nearest"),
+    [
+        ("read_file", {"file": "legder.py"}, "ledger.py"),
+        ("file_outline", {"file": "src/ledger.py"}, "ledger.py"),
+        ("find_symbol", {"name": "setle", "references": True}, "settle"),
+        ("call_graph", {"symbol": "Book.clsoe"}, "Book.close"),
+    ],
+)
+def test_what_is_not_there_names_the_nearest(talking: Mcp, tool: str, given: dict[str, Any], nearest: str) -> None:
+    head, lines = ask(talking, tool, **given)
+    assert head["status"] == "not_found"
+    assert nearest in head["hints"]["next"] + "\n".join(lines)

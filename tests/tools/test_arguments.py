@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cairn.errors import InvalidRequest
-from cairn.tools.arguments import WORDS, checked
+from cairn.tools.arguments import WORDS, checked, forgiven
 from cairn.tools.table import listed
 
 TOOLS = listed(semantic=True)
@@ -90,9 +90,56 @@ def test_a_list_that_is_too_short_is_refused(least: int, given: list[str], why: 
 
 def test_what_is_left_out_gets_its_default() -> None:
     found = checked(SCHEMAS["search_codebase"], {"query": "x"})
-    assert (found["limit"], found["maxTokens"], found["mode"], found["groupBy"]) == (8, 6_000, "hybrid", "file")
+    assert (found["mode"], found["groupBy"]) == ("hybrid", "file")
     assert not any(found[name] for name in ("allowStale", "debug", "include", "exclude", "languages"))
-    assert {"path", "scope", "continuation"}.isdisjoint(found)
+    # Whether an agent has said how many decides how long an answer may be.
+    assert {"path", "scope", "continuation", "limit", "maxTokens"}.isdisjoint(found)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "meant"),
+    [
+        ("search_codebase", {"query": "x", "path": None, "scope": None}, {"query": "x"}),
+        ("search_codebase", {"query": "x", "limit": "3"}, {"query": "x", "limit": 3}),
+        ("search_codebase", {"query": "x", "limit": 3.0}, {"query": "x", "limit": 3}),
+        ("search_codebase", {"query": "x", "include": "*.py"}, {"query": "x", "include": ["*.py"]}),
+        ("search_codebase", {"query": "x", "include": '["a", "b"]'}, {"query": "x", "include": ["a", "b"]}),
+        ("search_codebase", {"query": "x", "mode": " Regex"}, {"query": "x", "mode": "regex"}),
+        ("search_codebase", {"pattern": "x", "max_tokens": "9"}, {"query": "x", "maxTokens": 9}),
+        ("find_symbol", {"symbol": "x", "references": "true"}, {"name": "x", "references": True}),
+        ("call_graph", {"name": "x"}, {"symbol": "x"}),
+        ("read_file", {"file_path": "a.py", "start_line": "2"}, {"file": "a.py", "startLine": 2}),
+        ("check_edit", {"files": "a.py"}, {"files": ["a.py"]}),
+    ],
+)
+def test_what_can_mean_only_one_thing_is_taken_for_it(tool: str, given: dict[str, Any], meant: dict[str, Any]) -> None:
+    assert forgiven(SCHEMAS[tool], given) == meant
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("search_codebase", {"query": "x", "limit": "many"}),
+        ("search_codebase", {"query": "x", "limit": 2.5}),
+        ("search_codebase", {"query": "x", "limit": "9" * 5_000}),
+        ("search_codebase", {"query": "x", "debug": "perhaps"}),
+        ("search_codebase", {"query": None}),
+        ("search_codebase", {"query": "x", "include": "[" * 3_000}),
+        ("search_codebase", {"query": "x", "pattern": "y"}),
+        ("file_outline", {"file": "a.py", "file_path": "b.py"}),
+    ],
+)
+def test_what_can_mean_several_things_or_nothing_is_still_refused(tool: str, given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        checked(SCHEMAS[tool], forgiven(SCHEMAS[tool], given))
+
+
+@given(st.data())
+def test_whatever_passes_is_not_changed(data: st.DataObject) -> None:
+    tool = data.draw(st.sampled_from(TOOLS))
+    arguments = data.draw(st.dictionaries(st.sampled_from([*tool.schema["properties"], "other"]), VALUES, max_size=3))
+    if jsonschema.Draft202012Validator(tool.schema).is_valid(arguments):
+        assert forgiven(tool.schema, arguments) == arguments
 
 
 VALUES = st.recursive(

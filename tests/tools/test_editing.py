@@ -61,5 +61,5 @@ def test_an_agent_learns_what_may_be_edited(known: Agent) -> None:
 
 def test_bad_questions_are_refused(known: Agent) -> None:
     assert known.ask("check_edit", files=["gone.py"])["status"] == "not_found"
-    for files in ([], ["../outside.py"], "lease.py"):
+    for files in ([], ["../outside.py"], {"lease.py": True}):
         assert known.ask("check_edit", files=files)["status"] == "error"

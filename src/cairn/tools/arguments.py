@@ -5,7 +5,10 @@ Only the words of JSON Schema that the tools use are known here; a test keeps th
 
 from __future__ import annotations
 
+import contextlib
+import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -83,6 +86,72 @@ def _schema_of_type(kind: Type) -> dict[str, Any]:
             return {"type": "array", "items": items} | ({"minItems": least} if least else {}) | {"maxItems": count}
         case Json():
             return dict(kind.schema)
+
+
+# What agents call an argument elsewhere, and what it is called here: where a tool has the one and not the other.
+_OTHER_NAMES = {
+    "symbol": "name", "name": "symbol", "pattern": "query", "file_path": "file", "filePath": "file",
+    "filename": "file",
+}  # fmt: skip
+_WHOLE = re.compile(r"\s*[0-9]{1,9}\s*")
+_TRUTHS = {"true": True, "false": False}
+_MOST_TEXT = 65_536
+
+
+def forgiven(schema: Schema, arguments: object) -> object:
+    """Return the arguments with what can mean only one thing in the form of the schema; the rest is left as it is.
+
+    A null is no argument, a number or a truth may be written as a text, one text stands for a list of it, and names may
+    be those that other tools have.
+    """
+    if not isinstance(arguments, dict):
+        return arguments
+    known: Mapping[str, Schema] = schema["properties"]
+    found: dict[Any, Any] = {}
+    for name, value in arguments.items():
+        if value is None:
+            continue
+        meant = name if name in known else _known_name(name, known)
+        taken = meant in arguments or meant in found
+        if meant is None or (meant != name and taken):
+            found[name] = value
+        else:
+            found[meant] = _meant(known[meant], value)
+    return found
+
+
+def _known_name(name: object, known: Mapping[str, Schema]) -> str | None:
+    if not isinstance(name, str):
+        return None
+    camel = re.sub("_([a-z])", lambda match: match[1].upper(), name)
+    return next((each for each in (camel, _OTHER_NAMES.get(name)) if each in known), None)
+
+
+def _meant(schema: Schema, value: Any) -> Any:
+    kind = schema.get("type")
+    if kind == "integer" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if kind == "array" and isinstance(value, str):
+        return _listed(value)
+    if not isinstance(value, str):
+        return value
+    if kind == "integer" and _WHOLE.fullmatch(value):
+        return int(value)
+    if kind == "boolean":
+        return _TRUTHS.get(value.strip().lower(), value)
+    if "enum" in schema and value not in schema["enum"] and value.strip().lower() in schema["enum"]:
+        return value.strip().lower()
+    return value
+
+
+def _listed(value: str) -> list[Any]:
+    """Return a list that was written as a text, or the text as the only one of a list."""
+    if value.startswith("[") and len(value) <= _MOST_TEXT:
+        with contextlib.suppress(ValueError, RecursionError):
+            told = json.loads(value)
+            if isinstance(told, list):
+                return told
+    return [value]
 
 
 def checked(schema: Schema, arguments: object) -> dict[str, Any]:

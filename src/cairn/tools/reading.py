@@ -82,7 +82,11 @@ def find_symbol(pool: SessionPool, arguments: Arguments) -> Envelope:
             uses = references(session, asked, min_tier=Tier(arguments["minTier"]), roles=roles, **given)
             found = references_answer(uses, tokens=tokens)
         else:
-            given = {"limit": AGENT_RESULTS} | SYMBOL.values(Face.MCP, arguments)
+            # A place means the definition there.
+            place = asked_of(name, target.codebase.root.path)
+            exact = place.lines is not None or "#" in name
+            name = name if place.lines is None else f"{place.file}:{place.lines[0]}"
+            given = {"limit": AGENT_RESULTS, "exact": exact} | SYMBOL.values(Face.MCP, arguments)
             found = symbols_answer(symbols(session, name, **given), tokens=tokens_of(arguments, "limit"))
         return _paged("find_symbol", {"path": target.asked, **arguments}, lean(found))
 
@@ -163,12 +167,18 @@ def _file(pool: SessionPool, arguments: Arguments) -> tuple[Target, Asked]:
     lines = None
     if "startLine" in arguments or "endLine" in arguments:
         lines = checked_lines(arguments.get("startLine", 1), arguments.get("endLine"))
-    target = pool.allowed.resolve(file if path is None and file is not None and os.path.isabs(file) else path)
+    if path is None and file is not None and os.path.isabs(file):
+        path = asked_of(file, os.sep).file
+    target = pool.allowed.resolve(path)
     root, below = target.codebase.root.path, target.below[0] if target.below else ""
     if file is None:
         if not below:
             raise InvalidRequest(field="file", why="it is missing, and path names no file")
         return target, Asked(target.asked, below, root, lines)
+    if lines is None:
+        # FILE:A-B, as answers and terminals write it.
+        said = asked_of(file, root)
+        file, lines = said.file, said.lines
     base = root
     if below and not os.path.lexists(os.path.join(root, file)) and os.path.lexists(os.path.join(root, below, file)):
         base = os.path.join(root, below)

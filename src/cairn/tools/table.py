@@ -20,7 +20,7 @@ from cairn.core.options import Choice, Face, Flag, Option, OptionTable, TextList
 from cairn.core.progress import Tell
 from cairn.errors import CairnError, InvalidRequest
 from cairn.tools import reading
-from cairn.tools.arguments import checked, schema_of
+from cairn.tools.arguments import checked, forgiven, schema_of
 from cairn.tools.managing import manage_index
 from cairn.tools.searching import EDIT_TOOL, SEARCH_TOOL, check_edit, search_codebase
 from cairn.tools.shield import shielded
@@ -205,7 +205,7 @@ def _answer(workspace: Workspace, name: str, arguments: object, patience: Patien
     tool = _BY_NAME.get(name)
     if tool is None:
         raise InvalidRequest(field="name", why=f"there is no such tool; there are {', '.join(_BY_NAME)}")
-    return _next_call(tool, tool.handler(workspace, checked(tool.schema, arguments), patience))
+    return _next_call(tool, tool.handler(workspace, checked(tool.schema, forgiven(tool.schema, arguments)), patience))
 
 
 def _next_call(tool: Tool, envelope: Envelope) -> Envelope:
