@@ -279,6 +279,26 @@ export function byName(till: Till) {
   return (till as any)['open']() + new Till().open();
 }
 
+export class Flags implements PropertyDescriptor {
+  get configurable() {
+    return true;
+  }
+}
+
+export class Lamp {
+  get lit() {
+    return true;
+  }
+}
+
+export class Bulb extends Lamp {
+  get lit() {
+    return false;
+  }
+}
+
+export const dark = [new Lamp().lit, new Bulb().lit, new Flags().configurable];
+
 export const first = { then: () => 1 };
 export const second = { then: () => 2 };
 export const both = first.then() + second.then();
@@ -307,6 +327,17 @@ def test_an_object_with_shorthand_that_fits_the_type_must_be_decided(typescript:
 
 def test_a_member_that_built_in_types_have_too_must_be_decided(typescript: Judged) -> None:
     assert typescript.asked("Counter.size", "extent") == [(AmbiguitySource.STRUCTURAL_FIT, "src/shop.ts", 2)]
+
+
+def test_a_property_that_may_implement_one_of_a_type_elsewhere_must_be_decided(typescript: Judged) -> None:
+    assert [one[0] for one in typescript.asked("Flags.configurable", "changes")] == [AmbiguitySource.STRUCTURAL_FIT]
+
+
+def test_a_property_is_renamed_with_the_one_that_overrides_it(typescript: Judged) -> None:
+    plan = typescript.plan("Bulb.lit", "on_")
+    assert {place.line: one.path for one in plan.edits for place in one.replacements} == dict.fromkeys(
+        (30, 36, 41), "src/shop.ts"
+    )
 
 
 def test_a_private_member_is_renamed(typescript: Judged) -> None:

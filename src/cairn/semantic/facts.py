@@ -35,10 +35,13 @@ _RELATED = """SELECT target_id FROM relationships WHERE identity_id = ?1 AND kin
 
 _BASES = "SELECT target_id FROM relationships WHERE identity_id = ? AND kind = 'implementation'"
 _HEIRS = "SELECT identity_id FROM relationships WHERE target_id = ? AND kind = 'implementation'"
-_NAMED = "SELECT id FROM identities WHERE symbol IN (?, ?)"
+_NAMED = "SELECT id FROM identities WHERE symbol IN (?, ?, ?, ?)"
+_TYPED = "SELECT id FROM identities WHERE symbol = ?"
 _ENDING = "SELECT id FROM identities WHERE substr(symbol, -length(?1)) = ?1"
 # A member of a type. `__name` belongs to its class alone in Python, whatever its bases and heirs have.
-_MEMBER = re.compile(r"(?P<owner>.*#)(?P<name>(?!__)[\w$]+|__\w+__)(?:\(\))?\.")
+_MEMBER = re.compile(r"(?P<owner>.*#)(?:(?P<name>(?!__)[\w$]+|__\w+__)|`<[gs]et>(?P<accessor>[\w$]+)`)(?:\(\))?\.")
+# How a member is written behind its type: a value, a method, and what reads and writes a property.
+_FORMS = ("{}.", "{}().", "`<get>{}`().", "`<set>{}`().")
 
 
 class FileSyntax(NamedTuple):
@@ -211,12 +214,13 @@ class SemanticFacts:
         match = _MEMBER.fullmatch(self.symbol(member))
         if match is None:
             return set()
-        owners = {each for (each,) in self._db.execute(_NAMED, (match["owner"], ""))}
+        owners = {each for (each,) in self._db.execute(_TYPED, (match["owner"],))}
+        wanted = name or match["name"] or match["accessor"]
         while True:
             members: dict[int, set[int]] = {}
             for kin in self._closure(self._closure(owners, _HEIRS), _BASES):
-                place = self.symbol(kin) + (name or match["name"])
-                same = {each for (each,) in self._db.execute(_NAMED, (f"{place}.", f"{place}()."))}
+                forms = [self.symbol(kin) + form.format(wanted) for form in _FORMS]
+                same = {each for (each,) in self._db.execute(_NAMED, forms)}
                 if same:
                     members[kin] = same
             if members.keys() <= owners:
@@ -235,7 +239,8 @@ class SemanticFacts:
 
     def members_named(self, name: str) -> frozenset[int]:
         """Return the members of all types that have this name, those of other projects included."""
-        endings = (f"{mark}{word}{end}" for mark in "#:" for word in (name, f"`{name}`") for end in (".", "()."))
+        forms = (*_FORMS, "`{}`.", "`{}`().")
+        endings = (mark + form.format(name) for mark in "#:" for form in forms)
         return frozenset(each for ending in endings for (each,) in self._db.execute(_ENDING, (ending,)))
 
     def is_defined(self, name: str) -> bool:
@@ -245,7 +250,7 @@ class SemanticFacts:
     def types_of(self, members: Iterable[int], *, heirs: bool = False) -> set[int]:
         """Return the types that these symbols are members of, and their bases; with `heirs`, of their heirs too."""
         matches = (_MEMBER.fullmatch(self.symbol(member)) for member in members)
-        named = [self._db.execute(_NAMED, (match["owner"], "")).fetchone() for match in matches if match]
+        named = [self._db.execute(_TYPED, (match["owner"],)).fetchone() for match in matches if match]
         owners = {int(found[0]) for found in named if found}
         return self._closure(self._closure(owners, _HEIRS) if heirs else owners, _BASES)
 

@@ -46,6 +46,8 @@ def fits(subject: Subject) -> Iterator[Ambiguity]:
         yield from _converted(subject)
     elif subject.family is Family.TYPESCRIPT:
         yield from _shaped_alike(subject)
+        yield from _accessors_below_others(subject)
+        yield from _below_unknown_bases(subject)
     elif subject.family is Family.PYTHON:
         yield from _in_protocols(subject)
         yield from _through_unions(subject)
@@ -143,6 +145,15 @@ def _shaped_alike(subject: Subject) -> Iterator[Ambiguity]:
             yield subject.ask(AmbiguitySource.STRUCTURAL_FIT, path, line)
     for one in subject.written if subject.old in _BUILT_IN_SCRIPT else ():
         yield subject.ask(AmbiguitySource.STRUCTURAL_FIT, one.path, one.symbol.start_line)
+
+
+def _accessors_below_others(subject: Subject) -> Iterator[Ambiguity]:
+    """Yield properties with code in a class with a type of another project: what they implement is not said."""
+    facts = subject.service.facts
+    accessors = [one for one in subject.related if "#`<get>" in facts.symbol(one) or "#`<set>" in facts.symbol(one)]
+    if any(not facts.is_ours(each) for each in facts.types_of(accessors)):
+        for one in subject.written:
+            yield subject.ask(AmbiguitySource.STRUCTURAL_FIT, one.path, one.symbol.start_line)
 
 
 def _is_whole(subject: Subject, path: str, at: tuple[int, int]) -> bool:

@@ -216,7 +216,8 @@ def _is_key_in_python(subject: Subject, one: Written) -> bool:
     owner = one.owner
     if owner is None or owner.kind != "class" or one.symbol.kind not in _VALUES:
         return False
-    return not list(one.decorators) and (_is_below_others(subject) or _has_metaclass(subject))
+    # A property is no data, but may stand for an attribute of the base.
+    return _is_below_others(subject) or (not list(one.decorators) and _has_metaclass(subject))
 
 
 def _has_metaclass(subject: Subject) -> bool:
