@@ -436,6 +436,8 @@ class Flat(Schema):
 Flat()
 """,
     "demo/main.py": """\
+from functools import cache
+from typing import overload
 from demo.fields import build
 from demo.schema import Schema
 
@@ -479,6 +481,35 @@ class Well:
 
 
 print(Well.depth, Well.width)
+
+
+@overload
+def turn(one: int) -> int: ...
+
+
+@overload
+def turn(one: str) -> str: ...
+
+
+def turn(one):
+    return one
+
+
+turn(1)
+turn("a")
+
+
+@cache
+def twice():
+    return 1
+
+
+@cache
+def twice():
+    return 2
+
+
+twice()
 """,
     "tests/conftest.py": """\
 import pytest
@@ -554,13 +585,25 @@ def test_a_test_that_pytest_would_not_find_any_more_must_be_decided(python: Judg
     assert python.asked("test_client", "test_both") == []
 
 
+def test_overloads_of_python_are_renamed_together(python: Judged) -> None:
+    plan = python.plan("turn", "rotate")
+    assert plan.verdict is Verdict.AUTOMATIC, plan
+    assert [(one.path, one.places) for one in plan.edits] == [("demo/main.py", 5)]
+
+
+def test_of_two_definitions_under_one_name_none_is_renamed_alone(python: Judged) -> None:
+    plan = python.plan("twice", "double")
+    found = next(one for one in plan.edits if one.path == "demo/main.py")
+    assert plan.verdict is Verdict.NEEDS_DECISION or found.places == 3, plan
+
+
 def test_a_method_that_a_union_has_twice_must_be_decided(python: Judged) -> None:
-    assert python.asked("Cup.fill") == [(AmbiguitySource.STRUCTURAL_FIT, "demo/main.py", 30)]
+    assert python.asked("Cup.fill") == [(AmbiguitySource.STRUCTURAL_FIT, "demo/main.py", 32)]
 
 
 @conforms("002.AX2", "002.AX3")
 def test_gate_and_planner_agree_on_a_use_through_a_value_without_a_type(python: Judged) -> None:
-    use = (AmbiguitySource.UNRESOLVED_USE, "demo/main.py", 13)
+    use = (AmbiguitySource.UNRESOLVED_USE, "demo/main.py", 15)
     assert python.asked("Cup.take") == [use]
     with python.session() as session:
         gate = check_edit(session, [Asked("demo/main.py", "demo/main.py", session.root)]).value

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from cairn.core.types import Import
 from cairn.semantic.ambiguity import Ambiguity, AmbiguitySource
 from cairn.semantic.model import Family, family_of
+from cairn.semantic.places import spot
 from cairn.semantic.subject import Subject
 
 _TWICE = frozenset(
@@ -43,18 +44,17 @@ def _is_apart(subject: Subject, one: Ambiguity) -> bool:
     name = one.name.rpartition(".")[2]
     if name != subject.old:
         return name == subject.new
-    lines = {line for line, _ in subject.edited.get(one.path, ())}
-    renamed = {candidate.line in lines or _is_below(subject, candidate.line, lines) for candidate in one.candidates}
+    syntax = subject.service.facts.syntax(one.path)
+    edited = subject.edited.get(one.path, frozenset())
+    found = [each for each in syntax.symbols if each.name == name] if syntax is not None else []
+    # A definition begins with its decorators, while its name may stand lines below.
+    renamed = {
+        any(spot(syntax.text, each.name_byte) in edited for each in found if each.start_line == candidate.line)
+        for candidate in one.candidates
+        if syntax is not None
+    }
+    # If none is renamed, they are something else under the name.
     return len(renamed) > 1
-
-
-def _is_below(subject: Subject, line: int, lines: set[int]) -> bool:
-    """Whether the name of the definition that begins on a line, with decorators perhaps, stands on one of the lines."""
-    return any(one.symbol.start_line == line and _name_line(one.symbol.start_line, lines) for one in subject.written)
-
-
-def _name_line(line: int, lines: set[int]) -> bool:
-    return any(line <= each <= line + 50 for each in lines)
 
 
 def _may_look_up(subject: Subject, one: Ambiguity) -> bool:
