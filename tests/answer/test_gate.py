@@ -75,7 +75,7 @@ def test_of_several_reasons_the_gravest_is_told() -> None:
     [
         (facts(State.NOT_INDEXED), NotIndexed, 10, "nobody has indexed it yet"),
         (facts(State.CLEARED), NotIndexed, 10, "it was cleared"),
-        (facts(State.NOT_INDEXED, failed=True), NotIndexed, 10, "was stopped"),
+        (facts(State.NOT_INDEXED, failed=True), NotIndexed, 10, "did not finish"),
         (facts(State.NOT_INDEXED, why="it is too large"), NotIndexed, 10, "it is too large"),
         (facts(State.INDEXING), IndexingInProgressError, 11, "being indexed"),
         (facts(State.NOT_INDEXED, differs=("embeddingModel",)), RequiresReindex, 12, "embeddingModel"),

@@ -2,10 +2,10 @@
 
 The captures of a query name what is found. Each pattern has exactly one *role*:
 
-    @def.KIND    a definition; with @name, optionally @container (a receiver type, a qualifying scope), @value (where
-                 its signature ends), @lead and @part (in `int a, b` the shared head and the piece of one name; a @lead
-                 alone extends the definition to its start), @level (a header, whose definition is what follows it),
-                 @clause (neighbours of one name are one definition)
+    @def.KIND    a definition; with @name, optionally @container (a receiver type, a qualifying scope), @value (what
+                 follows its signature: a body, an `=`), @lead and @part (in `int a, b` the shared head and the piece of
+                 one name; a @lead alone extends the definition to its start), @level (a header, whose definition is
+                 what follows it), @clause (neighbours of one name are one definition)
     @ref.KIND    a use of a name; optionally @receiver; KIND `none` is a word that only looks like a use
     @import      one imported name; with @module, optionally @name and @alias, or @everything (any node)
     @import.HOW  a whole import statement, which the language's own `import_tree` takes apart
