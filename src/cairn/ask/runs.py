@@ -33,8 +33,8 @@ from cairn.sync.scope import Seen
 # A run that publishes, compacts or collects is not stopped: it has nothing left to undo.
 _TO_THE_END = frozenset({Phase.PUBLISHING, Phase.COMPACTING, Phase.COLLECTING})
 _TURN_SECONDS = 0.1
-# As `nice` would set it.
-_LOW_PRIORITY = 10
+# As `nice` lowers it: by so much, and no further than that.
+_LOWER_BY, _LEAST_PRIORITY = 10, 19
 _LEAST_RETRY_MS, _USUAL_RETRY_MS, _MOST_RETRY_MS = 500, 2_000, 30_000
 
 
@@ -166,7 +166,9 @@ def _yield_to_others() -> None:
     if sys.platform == "linux":
         # Elsewhere this would be the priority of the whole process.
         with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOW_PRIORITY)
+            thread = threading.get_native_id()
+            usual = os.getpriority(os.PRIO_PROCESS, thread)
+            os.setpriority(os.PRIO_PROCESS, thread, min(_LEAST_PRIORITY, usual + _LOWER_BY))
 
 
 def _bare(problem: CairnError) -> CairnError:
