@@ -71,7 +71,8 @@ class HostClock:
         return self._host.boot
 
     def sleep(self, seconds: float) -> None:
-        self._world.pass_time(seconds)
+        # A real clock moves in every sleep. Less than this is nothing beside a day: it would never be over.
+        self._world.pass_time(max(seconds, 1e-6))
 
 
 @dataclass
@@ -386,7 +387,7 @@ class FarWorld:
         self.disk.remove(path)
         how = self.random.randrange(4)
         if how == 1:
-            self.disk.create_bytes(path, data[: self.random.randrange(len(data))])
+            self.disk.create_bytes(path, data[: self.random.randrange(max(1, len(data)))])
         elif how == 2:
             self.disk.create_bytes(path, data.replace(b'"since_ns":', b'"since_ns":-'))
         elif how == 3:
