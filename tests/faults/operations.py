@@ -312,7 +312,7 @@ def _cut_at_the_claim(disk: Fs) -> Fs:
     dead: list[Call] = []
 
     def cut(call: Call) -> None:
-        if dead or call.what == "claim":
+        if dead or call.publishes:
             dead.append(call)
             raise PowerCut(str(call))
 

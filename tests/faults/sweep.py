@@ -198,9 +198,11 @@ class Sweep:
         self._seen: set[object] = set()
         below = ForgetfulDisk(self.disk, forgets) if forgets else self.disk
         self._traced = TracingDisk(below, self._before)
-        self._before_texts = texts_in(self.disk)
-        # Only what is safe: an epoch whose name no sync has covered was never granted, and may be lost again.
-        self._promise = Promise((self._before_texts,), Marks.of(self.disk.crash("lose")), tended=operation.tended)
+        # Only what is safe: an epoch whose name no sync has covered was never granted, and may be lost again. So may a
+        # snapshot that was published right before an earlier cut, until its number is synced.
+        safe, now = self.disk.crash("lose"), texts_in(self.disk)
+        allowed = tuple(texts for texts in (texts_in(safe),) if texts != now)
+        self._promise = Promise((*allowed, now), Marks.of(safe), tended=operation.tended)
 
     @property
     def calls(self) -> list[Call]:
@@ -248,7 +250,7 @@ class Sweep:
     def _advance(self, done: Call) -> None:
         """What a call that has just returned promises from here on."""
         allowed, floor, pointed = self._promise.allowed, self._promise.floor, self._promise.pointed
-        if done.what == "claim":
+        if done.publishes:
             allowed = allowed if self.operation.wanted in allowed else (*allowed, self.operation.wanted)
             # The pointer has to move again.
             pointed = self._swapped = False

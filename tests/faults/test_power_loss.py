@@ -210,7 +210,7 @@ def test_until_its_number_is_won_nothing_of_a_run_can_be_seen() -> None:
     before = texts_in(disk)
     with steady():
         operation.run(traced)
-    won = next(at for at, call in enumerate(traced.calls) if call.what == "claim")
+    won = next(at for at, call in enumerate(traced.calls) if call.publishes)
     assert seen == [before] * (won + 1) + [operation.wanted] * (len(seen) - won - 1)
 
 

@@ -25,6 +25,7 @@ from contextlib import AbstractContextManager
 from random import Random
 from typing import Literal, NamedTuple, NoReturn, TypeVar
 
+from cairn.store.format.layout import GENERATIONS
 from cairn.store.fs import (
     PRIVATE,
     Condemned,
@@ -440,6 +441,11 @@ class Call(NamedTuple):
     what: str
     path: str
     other: str = ""
+
+    @property
+    def publishes(self) -> bool:
+        """Whether it gives a manifest its number; who tries out a disk claims a name that means nothing."""
+        return self.what == "claim" and self.other.startswith(f"{GENERATIONS}/")
 
     def __str__(self) -> str:
         return f"{self.what} {self.path or '.'}" + (f" -> {self.other}" if self.other else "")
