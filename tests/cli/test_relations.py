@@ -87,7 +87,9 @@ def test_what_is_not_sure_is_listed_last_or_counted_on_request(tree: Path) -> No
 
 def test_what_nothing_uses_and_what_is_left_of_a_page_are_told(tree: Path) -> None:
     nothing = "No other place in the indexed code has this name.\n"
-    assert ask("refs", "run").stdout == f"src/app.py:4  run (function)\n{nothing}"
+    said = ask("refs", "run")
+    assert said.stdout == f"src/app.py:4  run (function)\n{nothing}"
+    assert "Documents, data and settings were not looked at" in said.stderr
     page = ask("refs", "Lease", "-k", "1")
     assert page.stdout.count("\n") == 2
     assert "1 of them is not shown; -k shows more at once." in page.stderr

@@ -274,6 +274,7 @@ def _show_uses(reply: Reply[Uses], told: Uses, min_tier: Tier, output: Output) -
         output.line(_use_line(reply.root, use, output))
     if not (told.total or told.name_only or told.offset):
         output.line(f"No other place in the indexed code has this name{_mentioned(told)}.")
+        output.note(_CODE_ONLY)
     output.note(_counts(told, min_tier))
     _name_others(reply.root, told.candidates, output)
     for caution in use_cautions(told):
@@ -311,6 +312,9 @@ def _name_others(root: str, candidates: tuple[Definition, ...], output: Output) 
         output.note(f"also: {definition_line(root, one, output)}")
     if (left := len(candidates) - _MOST_OTHERS) > 0:
         output.note(f"also: {left:,} more; `cairn symbol` lists them.")
+
+
+_CODE_ONLY = "Documents, data and settings were not looked at: `cairn search NAME --mode regex` looks at all text."
 
 
 def _mentioned(told: Uses) -> str:
