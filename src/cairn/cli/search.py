@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
@@ -19,11 +20,12 @@ from cairn.ask.questions import SEARCH
 from cairn.ask.session import Session, ask_all, hold_page
 from cairn.ask.values import Answer, Page, Source
 from cairn.cli.options import configure_question
-from cairn.cli.output import Output, counted, prepare_all
+from cairn.cli.output import Output, counted, left_out, prepare_all
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.limits import MAX_BATCH_LINE_BYTES
 from cairn.core.options import Face
 from cairn.core.text import plain
+from cairn.core.types import SkipReason
 from cairn.errors import BatchUnreadable, CairnError, InvalidQuery, PathNotFound, UsageError
 from cairn.search.searcher import check
 from cairn.search.types import Hit, SearchRequest
@@ -102,10 +104,21 @@ def _nothing(answers: Sequence[Answer]) -> str:
     if not searched:
         return "Nothing found: there is no file to search in."
     if whole and not degraded:
-        return f"Nothing found in {counted(searched, 'file')}, and all of them were searched."
+        return f"Nothing found in {counted(searched, 'file')}, and all of them were searched.{_left_out(answers)}"
     if all(answer.found and answer.found.exhaustive for answer in answers):
         return f"Nothing found in {counted(searched, 'file')}, which need not be all that there is."
     return "Nothing found. That is no proof: `--mode regex` searches every line."
+
+
+def _left_out(answers: Sequence[Answer]) -> str:
+    """Return a sentence about the files that nothing was looked for in; empty when the index leaves none out."""
+    skipped: Counter[str] = Counter()
+    for answer in answers:
+        skipped.update(dict(answer.source.skipped) if answer.source else {})
+    del skipped[SkipReason.VCS_INTERNAL]
+    return (
+        f" Left out {left_out([(SkipReason(why), many) for why, many in skipped.items()])}." if skipped.total() else ""
+    )
 
 
 def _is_current(answer: Answer) -> bool:
