@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import TypeVar
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+T = TypeVar("T")
 _SHARE = int(os.environ.get("CAIRN_LONG_SHARE", "1"))
 # The profile with which a property draws as many examples as it says. Without it: a quarter, but not below the least.
 DEEP = "deep"
@@ -17,6 +19,11 @@ _LEAST_EXAMPLES = 20
 def at_length(count: int) -> int:
     """So many of them, or the share of this run."""
     return max(1, count // _SHARE)
+
+
+def at_intervals(items: list[T]) -> list[T]:
+    """All of them, or as many as the share of this run, spread over the whole."""
+    return items[::_SHARE]
 
 
 def in_the_fast_run(examples: int) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance_report import load as load_table
+from tests.lengths import at_intervals
 from tests.mutants.change import NoSuchChange, changed
 from tests.mutants.run import Mutant, NoSuchTest, load, node_ids, problem, run
 
@@ -126,7 +127,7 @@ def test_a_test_is_found_by_its_name_wherever_it_lies() -> None:
 
 @pytest.mark.long
 def test_every_mutant_is_killed_by_its_tests() -> None:
-    assert {mutant.title: wrong for mutant, wrong in run(MUTANTS) if wrong is not None} == {}
+    assert {mutant.title: wrong for mutant, wrong in run(at_intervals(MUTANTS)) if wrong is not None} == {}
 
 
 @pytest.mark.long
