@@ -79,6 +79,14 @@ def outline_answer(
     return replace(page, body=tuple(body.items()))
 
 
+def _next_page(reply: Reply[Symbols] | Reply[Uses], told: Symbols | Uses, shown: int) -> list[tuple[str, str]]:
+    """Return the token with which the results after those shown are asked for, if there are any."""
+    after = told.offset + shown
+    if not shown or after >= told.total or reply.source is None or not reply.source.pages_on:
+        return []
+    return [("continuation", token_of(Continuation(reply.source.pages_on, told.question, after)))]
+
+
 def symbols_answer(
     reply: Reply[Symbols],
     *,
@@ -94,10 +102,7 @@ def symbols_answer(
     rows = _rows(reply, map(definition_row, told.definitions))
     page = filled(shell, rows, told.total - told.offset, budget, tokens)
     body = dict(page.body)
-    after = told.offset + len(body["results"])
-    if body["results"] and after < told.total and reply.source is not None and reply.source.pages_on:
-        body["continuation"] = token_of(Continuation(reply.source.pages_on, told.question, after))
-    return replace(page, body=tuple(body.items()))
+    return replace(page, body=(*body.items(), *_next_page(reply, told, len(body["results"]))))
 
 
 def similar_answer(reply: Reply[Similar], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
@@ -313,10 +318,7 @@ def references_answer(
     body = dict(page.body)
     hit = cut("definitions", len(written), len(told.definitions))
     body["limitsHit"] = [*([hit] if hit else []), *body["limitsHit"]]
-    after = told.offset + len(body["results"])
-    if body["results"] and after < told.total and reply.source is not None and reply.source.pages_on:
-        body["continuation"] = token_of(Continuation(reply.source.pages_on, told.question, after))
-    return replace(page, body=tuple(body.items()))
+    return replace(page, body=(*body.items(), *_next_page(reply, told, len(body["results"]))))
 
 
 def _candidates(reply: Reply[Any], others: Sequence[Definition]) -> list[tuple[str, Any]]:
