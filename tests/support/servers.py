@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -282,10 +282,15 @@ def mcp_command(agent: Agent, *options: str, rooted: bool = True) -> list[str]:
 
 
 class Mcp:
-    """A process of `cairn mcp` whose pipes we hold: started by us, or by a host that can be killed by itself."""
+    """A process of `cairn mcp` whose pipes we hold: started by us, or by a host that can be killed by itself.
 
-    def __init__(self, agent: Agent, *options: str, hosted: bool = False, rooted: bool = True) -> None:
-        host = [sys.executable, "-c", _HOST] if hosted else []
+    `before` is a program that becomes it, such as `setpriv` with its options.
+    """
+
+    def __init__(
+        self, agent: Agent, *options: str, hosted: bool = False, rooted: bool = True, before: Sequence[str] = ()
+    ) -> None:
+        host = [sys.executable, "-c", _HOST] if hosted else [*before]
         self.process = subprocess.Popen(
             [*host, *mcp_command(agent, *options, rooted=rooted)],
             env=agent.variables(),

@@ -226,8 +226,7 @@ def coverage_fields(source: Source, *, exhaustive: bool) -> dict[str, Any]:
         "eligible": fresh.files or snapshot.files + snapshot.errors,
         "indexed": snapshot.files,
         "skipped": {reason: count for reason, count in sorted(source.skipped) if count},
-        # A file that could not be indexed could hold a match too.
-        "exhaustive": exhaustive and source.freshness.is_current and not snapshot.degraded,
+        "exhaustive": exhaustive and source.is_whole,
         **part,
     }
 
@@ -287,7 +286,7 @@ def source_warnings(source: Source) -> list[str]:
         found.append("A newer snapshot is damaged, so an older one answers; `cairn health` says more.")
     if source.snapshot.degraded:
         found.append("Some files could not be indexed and were not searched; `cairn health` names them.")
-    return [*found, *map(plain, source.later)]
+    return [*found, *source.narrowed, *map(plain, source.later)]
 
 
 def freshness_sentence(fresh: Freshness) -> str:

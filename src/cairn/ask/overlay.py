@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cairn.core.limits import MAX_OVERLAY_BYTES, MAX_OVERLAY_FILES
-from cairn.core.types import Candidate, FileFacts, Unstable
+from cairn.core.types import Candidate, FileFacts, Skip, SkipReason, Unstable
 from cairn.embedding.model import Embedder, Vectors, check_vectors
 from cairn.store import SnapshotView
 from cairn.sync.codebase import Codebase
@@ -21,10 +21,14 @@ from cairn.syntax.identity import CHUNKER_VERSION
 
 
 class Overlay(NamedTuple):
-    """A view with changed files laid over it, and how many files that differ it does not show as they are."""
+    """A view with changed files laid over it, and how many files that differ it does not show as they are.
+
+    `left_out` says why, for each changed file that is in no answer.
+    """
 
     view: SnapshotView
     missed: int
+    left_out: tuple[SkipReason, ...]
 
 
 def lay_over(codebase: Codebase, view: SnapshotView, embedder: Embedder, difference: Difference) -> Overlay:
@@ -32,7 +36,7 @@ def lay_over(codebase: Codebase, view: SnapshotView, embedder: Embedder, differe
     taken = _within_bounds(difference)
     outcomes = extract_all(codebase.root, taken, codebase.config.limits, workers=1, keep=True)
     read: list[FileFacts] = []
-    hidden = list(difference.gone)
+    hidden, left_out = list(difference.gone), list[SkipReason]()
     missed = len(difference.unknown) + len(difference.changed) - len(taken)
     for candidate, outcome in zip(taken, outcomes, strict=True):
         if isinstance(outcome, FileFacts):
@@ -42,8 +46,10 @@ def lay_over(codebase: Codebase, view: SnapshotView, embedder: Embedder, differe
         else:
             # It is no text any more, or may not be read: it is in no answer.
             hidden.append(candidate.key)
+            left_out += [outcome.reason] if isinstance(outcome, Skip) else []
     files = list(zip(read, _vectors(read, embedder), strict=True))
-    return Overlay(view.overlaid(files, hidden, embedder.identity.dimension, CHUNKER_VERSION), missed)
+    over = view.overlaid(files, hidden, embedder.identity.dimension, CHUNKER_VERSION)
+    return Overlay(over, missed, tuple(left_out))
 
 
 def _within_bounds(difference: Difference) -> list[Candidate]:

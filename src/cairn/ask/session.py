@@ -7,18 +7,21 @@ changes nothing. The snapshot stays open, so that the next question is answered 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
 from cairn.ask.gate import Gate, GateFacts, Status, decide
+from cairn.ask.narrowing import narrowed, narrowed_by_scope
 from cairn.ask.overlay import lay_over
 from cairn.ask.values import Answer, Page, Source
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
 from cairn.core.config import cairn_home
 from cairn.core.fingerprint import query_fingerprint
 from cairn.core.limits import ENGINE_SEARCH_SECONDS, LAST_USED_SECONDS, MAX_CODEBASES, MAX_RESULTS
+from cairn.core.types import SkipReason
 from cairn.embedding.choose import choose
 from cairn.embedding.model import Embedder
 from cairn.engine.contract import RowSearch
@@ -107,6 +110,7 @@ class _OpenOverlay(_Open):
 
     difference: Difference
     missed: int
+    left_out: tuple[SkipReason, ...]
 
     @property
     def digest(self) -> str:
@@ -300,7 +304,7 @@ class Session(AbstractContextManager["Session"]):
         if difference.total:
             made = lay_over(self.target.codebase, view, self.embedder, difference)
             # A server has the rows of the snapshot and not of these files.
-            self._over = _OpenOverlay(Searcher(made.view, self.embedder), difference, made.missed)
+            self._over = _OpenOverlay(Searcher(made.view, self.embedder), difference, made.missed, made.left_out)
 
     def look(
         self,
@@ -480,7 +484,10 @@ class Session(AbstractContextManager["Session"]):
             return Answer(asked, root, gate=self._gate)
         found = self._open.searcher.search(self.asked_here(request))
         self._note_use()
-        return Answer(asked, root, source=self._source(), found=found)
+        source, scoped = self._source(), narrowed_by_scope(self.target.codebase.config, request)
+        if scoped:
+            source = replace(source, narrowed=(scoped, *source.narrowed))
+        return Answer(asked, root, source=source, found=found)
 
     @contextmanager
     def server_until(self, until: float) -> Iterator[None]:
@@ -520,12 +527,13 @@ class Session(AbstractContextManager["Session"]):
         assert view is not None, "an open gate has something behind it"
         manifest = view.manifest
         proposed = proposed_index(self.target.codebase, self.home, self.clock)
+        skipped = self._skipped or manifest.skipped
         return Source(
             snapshot=snapshot_info(manifest, active=True),
             index_fingerprint=manifest.config_fingerprint,
             ignore_fingerprint=manifest.ignore_fingerprint,
             query_fingerprint=query_fingerprint(self.target.codebase.config, RANKING_VERSION),
-            skipped=manifest.skipped,
+            skipped=skipped,
             freshness=self._fresh,
             writer=self._standing.writer,
             damaged=bool(view.damage),
@@ -541,7 +549,18 @@ class Session(AbstractContextManager["Session"]):
             probe_failed=self.probe_failed or self._remote.probe_failed,
             engine_proof=self._remote.unproven,
             proposed=proposed,
+            narrowed=narrowed(self.target.codebase.config, skipped),
         )
+
+    @property
+    def _skipped(self) -> tuple[tuple[str, int], ...]:
+        """The names that are left out by reason, where the files were compared for this answer; else nothing."""
+        if not (self._is_covered or self._fresh.verified) or self._compared is None or self._compared.found is None:
+            return ()
+        counts = Counter(dict(self._compared.found.skipped))
+        if self._is_covered and self._over is not None:
+            counts.update(reason.value for reason in self._over.left_out)
+        return tuple(sorted(counts.items()))
 
     def _remote_said(self) -> Sequence[str]:
         return self._remote.said(self._open.searcher.engine_trouble if self._open else None)

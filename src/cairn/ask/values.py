@@ -22,7 +22,7 @@ class Source:
 
     `engine_proof` is why the copy of it on a search server was not used. `working` holds the files that were read from
     the working tree for this answer, each with its hash: of them the snapshot has another version, or none. `overlay`
-    names them all.
+    names them all. `narrowed` says, in a sentence each, what was not looked at although nobody asked for that.
     """
 
     snapshot: SnapshotInfo
@@ -39,6 +39,15 @@ class Source:
     working: Mapping[str, str] = field(default_factory=dict)
     overlay: str = ""
     proposed: ProposedIndex | None = None
+    narrowed: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all code that is there was looked at, as it was when the question came.
+
+        A file that could not be indexed could hold what was not found too.
+        """
+        return self.freshness.is_current and not self.snapshot.degraded and not self.narrowed
 
     @property
     def pages_on(self) -> str:

@@ -99,11 +99,10 @@ def safe(text: str) -> str:
 
 def _nothing(answers: Sequence[Answer]) -> str:
     searched = sum(answer.found.files for answer in answers if answer.found)
-    whole = all(answer.found and answer.found.exhaustive and _is_current(answer) for answer in answers)
-    degraded = any(answer.source and answer.source.snapshot.degraded for answer in answers)
+    whole = all(answer.found and answer.found.exhaustive and _is_whole(answer) for answer in answers)
     if not searched:
         return "Nothing found: there is no file to search in."
-    if whole and not degraded:
+    if whole:
         return f"Nothing found in {counted(searched, 'file')}, and all of them were searched.{_left_out(answers)}"
     if all(answer.found and answer.found.exhaustive for answer in answers):
         return f"Nothing found in {counted(searched, 'file')}, which need not be all that there is."
@@ -121,8 +120,8 @@ def _left_out(answers: Sequence[Answer]) -> str:
     )
 
 
-def _is_current(answer: Answer) -> bool:
-    return answer.source is not None and answer.source.freshness.is_current
+def _is_whole(answer: Answer) -> bool:
+    return answer.source is not None and answer.source.is_whole
 
 
 def _notes(answer: Answer, output: Output) -> None:
@@ -145,7 +144,7 @@ def source_notes(source: Source, output: Output) -> None:
         said = "The files were not compared with the index, so recent changes may be missing."
     if said:
         output.note(f"{mark}{said}{' `cairn sync` says more.' if source.freshness.trouble is not None else ''}")
-    for warning in source.later:
+    for warning in (*source.narrowed, *source.later):
         output.note(mark + plain(warning))
     if source.damaged:
         output.note(f"{mark}A newer snapshot is damaged, so an older one answers; `cairn health` says more.")

@@ -169,7 +169,7 @@ def _show_symbols(reply: Reply[Symbols], told: Symbols, output: Output) -> None:
         output.line(f"  {plain(one.signature or one.name, _MOST_SIGNATURE)}")
     looked = counted(told.files, "file")
     source = reply.source
-    whole = source is not None and source.freshness.is_current and not source.snapshot.degraded
+    whole = source is not None and source.is_whole
     if not told.definitions:
         output.line(f"Nothing in {looked} is called so{', and all of them were looked at' if whole else ''}.")
     elif left := told.total - told.offset - len(told.definitions):

@@ -350,6 +350,13 @@ def question_of(request: SearchRequest) -> str:
     return question_digest(*parts, *(list(one) for one in lists))
 
 
+def narrowing_scope(request: SearchRequest) -> bool:
+    """Whether the scope of a request leaves files out; one that is named in the query wins over it."""
+    if request.mode is Mode.REGEX:
+        request = replace(request, query="x")
+    return _parsed(request).scope is not _parsed(replace(request, scope=None)).scope
+
+
 def check(request: SearchRequest) -> None:
     """Check a request without an index; raises `InvalidQuery` or `InvalidPattern`."""
     _known(request.without)

@@ -6,6 +6,7 @@ it gets the `Difference`, and decides whether to read the changed files itself o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -49,9 +50,13 @@ NO_DIFFERENCE = Difference()
 
 
 class Compared(NamedTuple):
-    """The result of a comparison, and the tree that it has seen: while that is as it was, so is the difference."""
+    """The result of a comparison, and the tree that it has seen: while that is as it was, so is the difference.
+
+    `skipped` counts the names that are left out by their reasons, but those of changed files, which nobody has read.
+    """
 
     difference: Difference
+    skipped: tuple[tuple[str, int], ...]
     seen: TreeMemory | None = None
 
 
@@ -78,7 +83,7 @@ def compare(
         with disk:
             memory = load_memory(disk)
     if is_unchanged(codebase, view.manifest, memory, clock, tick):
-        return Compared(NO_DIFFERENCE)
+        return Compared(NO_DIFFERENCE, view.manifest.skipped)
     began_ns, head = clock.wall_ns(), _head(codebase, clock)
     recorder = ListingRecorder()
     with Tree(codebase.root) as tree:
@@ -92,13 +97,13 @@ def compare(
             return read_stable(tree, candidate, max_bytes=most, clock=clock)
 
         changes = changes_since(codebase, view.manifest, walked, known, read, clock=clock)
-    found = _difference(changes, known)
+    found, skipped = _difference(changes, known), _skipped(walked, changes, known)
     if found.unknown or not found.total:
         # What finds nothing is remembered with the store, by the next run.
-        return Compared(found)
+        return Compared(found, skipped)
     rules, links = rules_of(codebase.config), links_of(walked.skips)
     seen = TreeMemory(view.manifest.snapshot_id, began_ns, head, rules, links, recorder.listing())
-    return Compared(found, seen)
+    return Compared(found, skipped, seen)
 
 
 def _head(codebase: Codebase, clock: Clock) -> str | None:
@@ -118,6 +123,16 @@ def _difference(changes: ChangeSet, known: dict[str, StoredFile]) -> Difference:
         gone=tuple(sorted(key for key in gone if known[key].skip is None)),
         unknown=tuple(sorted(path_key(unstable.raw) for unstable in changes.unstable)),
     )
+
+
+def _skipped(walked: WalkResult, changes: ChangeSet, known: dict[str, StoredFile]) -> tuple[tuple[str, int], ...]:
+    other = {*changes.delete, *(rename.old for rename in changes.rename), *(one.key for one in changes.modify)}
+    other.update(path_key(skip.raw) for skip in changes.skips)
+    counts = Counter(skip.reason.value for skip in (*walked.skips, *changes.skips))
+    for key, record in known.items():
+        if record.skip is not None and key not in other:
+            counts[record.skip.value] += 1
+    return tuple(sorted(counts.items()))
 
 
 def changes_since(

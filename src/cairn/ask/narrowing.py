@@ -1,0 +1,64 @@
+"""Say what a read leaves out although nobody asked for that: files that settings leave out, and unreadable ones.
+
+A filter in the call is asked for. A setting is not: somebody else may have written it, and what it leaves out may hold
+what was not found. Ignore rules and the form of a file (a link, a binary) say what the code of a codebase is, and are
+told in `coverage.skipped` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from cairn.core.config import REPO_CONFIG_NAME, Config, LimitConfig
+from cairn.core.types import SkipReason
+from cairn.search.searcher import narrowing_scope
+from cairn.search.types import SearchRequest
+
+_EXCLUDED = f"The repository's settings ([index] include, exclude in {REPO_CONFIG_NAME}) leave out {{count}}."
+_UNTRACKED = f"The settings ([index] untracked in {REPO_CONFIG_NAME}) leave out {{count}} that git does not track."
+_LOWERED = "The settings ([limits] {name}) leave out {count} for the size."
+_UNREADABLE = "{count} could not be read and so not searched; `cairn files --skipped` names them."
+_SCOPE = (
+    f"The repository's settings ([query] scope in {REPO_CONFIG_NAME}) narrow this search to `{{scope}}`; with the scope"
+    " `all` it searches everything."
+)
+
+_COULD_NOT_LOOK = (SkipReason.UNREADABLE, SkipReason.PATH_TOO_LONG)
+
+
+def narrowed(config: Config, skipped: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+    """Return a sentence for each reason, besides those that make a file no code, for which files were not looked at."""
+    found = dict(skipped)
+    said = []
+    if many := found.get(SkipReason.EXCLUDED, 0):
+        said.append(_EXCLUDED.format(count=_counted(many)))
+    if many := found.get(SkipReason.UNTRACKED, 0):
+        said.append(_UNTRACKED.format(count=_counted(many)))
+    hardest = LimitConfig()
+    for reason, name, lowered in (
+        (SkipReason.TOO_LARGE, "max_file_bytes", config.limits.max_file_bytes < hardest.max_file_bytes),
+        (SkipReason.TOO_MANY_CHUNKS, "max_chunks_per_file", _fewer_chunks(config.limits, hardest)),
+    ):
+        if lowered and (many := found.get(reason, 0)):
+            said.append(_LOWERED.format(name=name, count=_counted(many)))
+    if many := sum(found.get(reason, 0) for reason in _COULD_NOT_LOOK):
+        said.append(_UNREADABLE.format(count=_counted(many)))
+    return tuple(said)
+
+
+def _fewer_chunks(chosen: LimitConfig, hardest: LimitConfig) -> bool:
+    return chosen.max_chunks_per_file < hardest.max_chunks_per_file
+
+
+def narrowed_by_scope(config: Config, request: SearchRequest) -> str:
+    """Return the sentence on the scope of the settings, where it narrows a search that names none; else nothing."""
+    scope = config.query.scope
+    if request.scope is not None or scope is None or not narrowing_scope(replace(request, scope=scope)):
+        return ""
+    return _SCOPE.format(scope=scope)
+
+
+def _counted(many: int) -> str:
+    # A folder that is left out counts as one name, whatever it holds.
+    return "1 file or folder" if many == 1 else f"{many:,} files or folders"
