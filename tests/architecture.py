@@ -38,8 +38,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "search": BASE | {"store", "embedding", "engine"},
     "semantic": BASE | {"store", "source"},
     "graph": BASE | {"search", "store", "semantic", "syntax", "engine"},
-    "ask": INDEX | QUESTIONS,
-    "answer": BASE | QUESTIONS | {"store", "sync", "ask"},
+    "edit": BASE | {"source", "store"},
+    # Of edits it reads whether one was cut off, and nothing else; see WRITERS_OF_TREES.
+    "ask": INDEX | QUESTIONS | {"edit"},
+    "answer": BASE | QUESTIONS | {"store", "sync", "edit", "ask"},
     # Asks like everybody else, and knows the right answers.
     "evaluation": BASE | {"source", "sync", "search", "answer", "ask"},
     "watch": BASE | {"source", "store", "sync", "ask"},
@@ -50,7 +52,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mcp": BASE | {"__init__", "install", "store", "sync", "ask", "answer", "source", "tools", "daemon"},
     "cli": INDEX
     | QUESTIONS
-    | {"__init__", "ask", "answer", "evaluation", "watch", "tools", "install", "daemon", "mcp"},
+    | {"__init__", "ask", "answer", "evaluation", "watch", "tools", "install", "daemon", "mcp", "edit"},
     "aio": INDEX | QUESTIONS | {"ask"},
     "__init__": {"errors", "core", "ask", "search", "graph", "sync"},
     # The command before anything is loaded. Of `daemon` it takes the wire, which needs nothing.
@@ -105,7 +107,8 @@ DOORS = (
         "evaluation/judged.py evaluation/history.py install/files.py daemon/address.py daemon/memory.py"
         " source/beneath.py source/git.py core/config.py syntax/languages/__init__.py answer/envelope.py cli/main.py"
         " source/mounts.py sync/pool.py core/clock.py sync/checkup.py semantic/process.py semantic/keeper.py"
-        " store/disk.py store/fs.py embedding/static.py cli/search.py thin.py mcp/stdio.py",
+        # tree_writer: what it writes, below a folder that beneath has opened.
+        " store/disk.py store/fs.py embedding/static.py cli/search.py thin.py mcp/stdio.py edit/tree_writer.py",
     ),
     _door(
         "lists a folder",
@@ -153,7 +156,8 @@ DOORS = (
         # Everything that lasts goes through here, so a disk that fails or loses power can stand in for the real one.
         # history: an old revision as a temporary folder, gone when it has been asked; nothing there lasts.
         # agents/files: replaces settings of coding agents, which are no part of any store.
-        "store/disk.py evaluation/history.py install/files.py",
+        # tree_writer: files of a codebase, which a person has asked for; see WRITERS_OF_TREES.
+        "store/disk.py evaluation/history.py install/files.py edit/tree_writer.py",
     ),
     # disk, fs: open a database of the store. rows: builds one in memory. segment: asks one. registry: writes its own,
     # and so does semantic/database.
@@ -203,6 +207,11 @@ DOORS = (
     ),
 )
 
+
+# What writes to a codebase, and the files that may reach it: the commands that say so. Whoever answers a question, for
+# a person or an agent, in this process or in a daemon, has no way to it.
+WRITERS_OF_TREES = ("cairn.edit.applying", "cairn.edit.tree_writer")
+MAY_WRITE_TREES = frozenset({"edit/applying.py", "cli/rename.py"})
 
 # The one module that looks for programs; what it finds lies in no codebase.
 FINDS_PROGRAMS = "source/programs.py"
@@ -259,6 +268,8 @@ def _directions(file: str, tree: ast.AST) -> Iterator[str]:
             yield f"{file}:{line}: {room} may not import {name}"
         elif target == "store" and room != "store" and not _is_by_the_door(parts):
             yield f"{file}:{line}: {room} may not reach {name}"
+        elif name.startswith(WRITERS_OF_TREES) and file not in MAY_WRITE_TREES:
+            yield f"{file}:{line}: may not write to a codebase ({name})"
 
 
 def _is_by_the_door(parts: list[str]) -> bool:

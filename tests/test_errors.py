@@ -27,6 +27,7 @@ BANDS: dict[type[CairnError] | tuple[type[CairnError], ...], frozenset[int] | ra
     errors.SemanticError: range(40, 50),
     errors.EmbeddingFailed: range(50, 53),
     errors.EngineError: range(53, 60),
+    errors.EditError: range(60, 70),
     errors.LeaseError: range(70, 80),
     errors.StoreError: frozenset({*range(80, 90), *range(95, 99)}),
     errors.StoreUnreadable: frozenset({*range(90, 95), 99}),

@@ -51,6 +51,8 @@ TYPED: dict[str, list[str]] = {
         "semantic decide 3f9a1c0e accept --file src/lease.py",
         "semantic plan-rename Lease.steal take",
     ],
+    "rename": ["rename Lease.steal take --apply"],
+    "undo": ["undo", "undo --forget"],
     "index": ["index"],
     "sync": ["sync"],
     "reindex": ["reindex"],

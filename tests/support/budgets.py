@@ -25,6 +25,7 @@ BUDGETS: Mapping[str, tuple[float, float]] = {
     "core": (8, 300),
     "daemon": (20, 300),
     "docs": (12, 300),
+    "edit": (2, 300),
     "embedding": (6, 300),
     "engine": (10, 300),
     "evaluation": (3, 300),

@@ -48,6 +48,7 @@ SCHEMAS = (
     "cairn.gate/1",
     "cairn.rename/1",
     "cairn.decision/1",
+    "cairn.undo/1",
     "cairn.eval/1",
     "cairn.gc/1",
     "cairn.upgrade/1",

@@ -14,6 +14,7 @@ from cairn.ask.values import Reply
 from cairn.core.clock import rfc3339
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_ENVELOPE_BYTES
 from cairn.core.text import plain
+from cairn.edit.journal import TreeEdit
 from cairn.semantic.ambiguity import SENTENCES, Ambiguity
 from cairn.semantic.editing import Decision, GateFile, MutationGate, Verdict
 from cairn.semantic.plan import RenamePlan
@@ -223,7 +224,7 @@ def _time(seconds: float | None) -> str | None:
 # --- Edits: the state of files and their gate, a rename, a decision.
 
 
-GATE, RENAME, DECISION = "cairn.gate/1", "cairn.rename/1", "cairn.decision/1"
+GATE, RENAME, DECISION, UNDO = "cairn.gate/1", "cairn.rename/1", "cairn.decision/1", "cairn.undo/1"
 STATUS = {
     Verdict.AUTOMATIC: Status.OK,
     Verdict.NEEDS_DECISION: Status.NEEDS_DECISION,
@@ -261,8 +262,17 @@ def gate_answer(
     return _judged(page, told.verdict, DECIDE) if judged else page
 
 
-def rename_answer(reply: Reply[RenamePlan], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
-    """Return what a rename changes and what stands against it; `text` is the patch when nothing does and it fits."""
+def rename_answer(
+    reply: Reply[RenamePlan],
+    *,
+    edit: int | None = None,
+    timings: Timings = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+) -> Envelope:
+    """Return what a rename changes and what stands against it; `text` is the patch when nothing does and it fits.
+
+    `edit` is the number of the edit that has done it, None when nothing was changed.
+    """
     told = reply.value
     if told is None:
         return no_answer(RENAME, reply, timings)
@@ -274,6 +284,8 @@ def rename_answer(reply: Reply[RenamePlan], *, timings: Timings = (), budget: in
         ("mentions", len(told.mentions)),
         ("left", max(0, told.left)),
         ("outside", len(told.outside)),
+        ("applied", edit is not None),
+        ("edit", edit),
         ("against", []),
         ("text", ""),
     ]
@@ -291,6 +303,20 @@ def rename_answer(reply: Reply[RenamePlan], *, timings: Timings = (), budget: in
     ]
     body["limitsHit"] = [*body["limitsHit"], *(hit for hit in hits if hit)]
     return _judged(replace(page, body=tuple(body.items())), told.verdict, DECIDE_NAME)
+
+
+def undo_answer(edit: TreeEdit | None, *, path: str, root: str) -> Envelope:
+    """Return which edit was taken back, with its files; None when one was forgotten and no file has changed."""
+    paths = edit.paths if edit is not None else ()
+    shown = fit([{"path": one} for one in paths], DEFAULT_ENVELOPE_BYTES)
+    hit = cut("results", len(shown), len(paths))
+    body: list[tuple[str, Any]] = [
+        ("edit", None if edit is None else {"number": edit.undoes, "about": plain(edit.about)}),
+        ("results", shown),
+        *tail((), hit),
+        ("hints", {}),
+    ]
+    return ok(UNDO, path=path, root=root, body=body)
 
 
 def decision_answer(reply: Reply[Decision], *, timings: Timings = ()) -> Envelope:

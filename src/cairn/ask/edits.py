@@ -7,18 +7,20 @@ only a decision.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from cairn.ask.meaning import database_of, facts_of
 from cairn.ask.relations import place_of, symbol_asked_for
-from cairn.ask.session import Session
+from cairn.ask.session import Session, text_of
 from cairn.ask.structure import Asked, file_asked_for, reply_of
 from cairn.ask.values import Miss, Reply
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.limits import MAX_EDIT_FILES
 from cairn.core.tokens import whole_name
 from cairn.core.types import FileWords, NamePlace, StoredFile
+from cairn.edit.journal import WantedFile
 from cairn.errors import NotFound, Unsupported, UsageError
 from cairn.graph.informed import InformedGraph, PinnedView
 from cairn.graph.outline import Definition, has_outline
@@ -39,6 +41,7 @@ from cairn.semantic.editing import (
     verdict_of,
 )
 from cairn.semantic.model import Certainty, FactFreshness, FileState, family_of
+from cairn.semantic.patch import replaced
 from cairn.semantic.plan import RenamePlan
 from cairn.semantic.rename import checked_name, plan_rename
 from cairn.semantic.state import state_of
@@ -99,6 +102,26 @@ def rename(session: Session, renaming: Renaming) -> Reply[RenamePlan]:
         return plan or RenamePlan(one.name, renaming.new, MutationGate((_unknown(file),)), ())
 
     return reply_of(session, renaming.symbol.path, ask)
+
+
+def wanted_files(session: Session, plan: RenamePlan) -> list[WantedFile]:
+    """Return what an automatic plan makes of each file, under the name that the file has on disk."""
+    found = []
+    with Tree(session.target.codebase.root) as tree:
+        for edit in plan.edits:
+            text = text_of(session, edit.path)
+            assert text is not None, "a file at which the gate is open is in the snapshot"
+            after = replaced(text, edit.replacements)
+            found.append(WantedFile(_raw_name(tree, edit.path), edit.content_hash, after))
+    return found
+
+
+def _raw_name(tree: Tree, key: str) -> bytes:
+    for raw in spellings(key.encode(), key):
+        with suppress(OSError):
+            tree.lstat(raw)
+            return raw
+    return key.encode()
 
 
 def decide(

@@ -22,6 +22,7 @@ from cairn.core.config import cairn_home
 from cairn.core.fingerprint import query_fingerprint
 from cairn.core.limits import ENGINE_SEARCH_SECONDS, LAST_USED_SECONDS, MAX_CODEBASES, MAX_RESULTS
 from cairn.core.types import SkipReason
+from cairn.edit.journal import cut_sentences
 from cairn.embedding.choose import choose
 from cairn.embedding.model import Embedder
 from cairn.engine.contract import RowSearch
@@ -538,6 +539,7 @@ class Session(AbstractContextManager["Session"]):
             writer=self._standing.writer,
             damaged=bool(view.damage),
             later=(
+                *cut_sentences(self.home, self.root),
                 *unanswered(self.target.codebase.root),
                 *self._later,
                 *([] if proposed is None else [proposed.sentence]),

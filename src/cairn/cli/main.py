@@ -14,7 +14,8 @@ from typing import NoReturn, TextIO
 from cairn import __version__
 from cairn.answer.envelope import error as error_envelope
 from cairn.cli.output import NotHere, Output, ReaderGone
-from cairn.cli.verbs import COMMANDS, code_of
+from cairn.cli.verbs import COMMANDS, COMMANDS_OF_SERVERS, code_of
+from cairn.core.config import OPEN_EDITS, cairn_home
 from cairn.core.text import plain
 from cairn.errors import (
     OUR_TROUBLE,
@@ -158,7 +159,21 @@ def _run(arguments: list[str], output: Output) -> int:
         output.stdout.write(wanted.parser.format_help())
         return 0
     output.verbosity = options.verbose - options.quiet
+    _finish_cut_edits(name, options, output)
     return int(code_of(COMMANDS[name].place, "run")(options, output))
+
+
+def _finish_cut_edits(name: str, options: argparse.Namespace, output: Output) -> None:
+    """Finish what a killed `cairn rename --apply` has left half done in a tree, before anything is read or said of it.
+
+    Servers never do, and neither does a command that was told to write nothing: their answers say that it was cut.
+    """
+    if name in COMMANDS_OF_SERVERS or getattr(options, "read_only", False):
+        return
+    if os.path.isdir(os.path.join(cairn_home(output.around.environ), *OPEN_EDITS)):
+        # Not in the daemon, which writes to no tree.
+        output.around.only_where_typed()
+        code_of("cairn.cli.rename:cut_edits", "finish")(output)
 
 
 def _options(name: str, arguments: list[str]) -> argparse.Namespace:

@@ -23,6 +23,7 @@ from cairn.cli.structure import without_answer
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.limits import MAX_ENVELOPE_BYTES
 from cairn.core.text import plain
+from cairn.edit.journal import TreeEdit
 from cairn.semantic.ambiguity import SENTENCES, Ambiguity
 from cairn.semantic.editing import ACCEPT, Decision, GateFile, MutationGate, Verdict
 from cairn.semantic.plan import RenamePlan
@@ -110,13 +111,13 @@ def check(options: argparse.Namespace, output: Output, *, judged: bool) -> int:
 
 def planned(options: argparse.Namespace, output: Output) -> int:
     """Run `plan-rename`."""
-    renaming = _renaming(options.symbol, options.new, options.file, output.around.base(options.root))
+    renaming = renaming_of(options.symbol, options.new, options.file, output.around.base(options.root))
     return _answered(
         options,
         output,
         lambda session: rename(session, renaming),
         partial(rename_answer, budget=MAX_ENVELOPE_BYTES),
-        lambda told: _show_plan(told, output),
+        lambda told: show_plan(told, output),
         lambda told: EXIT[told.verdict],
     )
 
@@ -127,7 +128,7 @@ def decided(options: argparse.Namespace, output: Output) -> int:
     about: Renaming | list[Asked]
     if options.rename is not None:
         symbol, new = options.rename
-        about = _renaming(symbol, new, None, base)
+        about = renaming_of(symbol, new, None, base)
     else:
         about = [Asked(options.file, options.file, base)]
     return _answered(
@@ -140,7 +141,8 @@ def decided(options: argparse.Namespace, output: Output) -> int:
     )
 
 
-def _renaming(symbol: str, new: str, file: str | None, base: str) -> Renaming:
+def renaming_of(symbol: str, new: str, file: str | None, base: str) -> Renaming:
+    """Return the rename that was typed in this folder."""
     return Renaming(asked_of(symbol, base), new, None if file is None else Asked(file, file, base))
 
 
@@ -211,11 +213,23 @@ def _show_question(one: Ambiguity, output: Output) -> None:
     output.line(f"        Choose: {', '.join(plain(choice) for choice in choices)}")
 
 
-def _show_plan(told: RenamePlan, output: Output) -> None:
+def show_plan(
+    told: RenamePlan,
+    output: Output,
+    *,
+    patch: Callable[[bytes, Output], None] | None = None,
+    edit: TreeEdit | None = None,
+) -> None:
+    """Print the patch, or what was done with it, or what stands against it."""
     if told.verdict is Verdict.AUTOMATIC:
-        _print_patch(told.patch, output)
         places = sum(one.places for one in told.edits)
-        output.note(f"{counted(places, 'place')} in {counted(len(told.edits), 'file')}; nothing was changed.")
+        said = f"{counted(places, 'place')} in {counted(len(told.edits), 'file')}"
+        if edit is None:
+            (patch or _print_patch)(told.patch, output)
+            output.note(f"{said}; nothing was changed.")
+        else:
+            output.line(f"Renamed {plain(told.old, _MOST_NAME)} to {plain(told.new, _MOST_NAME)}: {said}.")
+            output.note("`cairn undo` takes it back.")
         if told.left > 0:
             output.note(f"{counted(told.left, 'place')} with this name in these files stay: comments and texts.")
         if told.mentions:

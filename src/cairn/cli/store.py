@@ -19,6 +19,7 @@ from cairn.core.config import USER_CONFIG_NAME, cairn_home
 from cairn.core.limits import EMBED_CACHE_BYTES, MAX_ENVELOPE_BYTES, RETAIN_SNAPSHOTS_MIN_AGE_SECONDS
 from cairn.core.text import lasting, plain
 from cairn.daemon.client import stop_daemon
+from cairn.edit.journal import cut_sentences
 from cairn.errors import CairnError, NotIndexed, UsageError
 from cairn.semantic.database import SemanticDatabase
 from cairn.semantic.jobs import failed_refreshes
@@ -51,6 +52,7 @@ def run_status(options: argparse.Namespace, output: Output) -> int:
     with reading(options.read_only) as met:
         status = look(codebase, cairn_home(output.around.environ))
     warnings = (*codebase.config.warnings, *status.warnings, *later_warnings(met))
+    warnings = (*cut_sentences(cairn_home(output.around.environ), codebase.root.path), *warnings)
     warnings += failed_refreshes(SemanticDatabase(cairn_home(output.around.environ), codebase.root.path))
     if options.offline:
         warnings = (*warnings, _OFFLINE)

@@ -102,6 +102,21 @@ COMMANDS: dict[str, Command] = {
         ),
         "cairn.cli.semantic:semantic",
     ),
+    "rename": Command(
+        "rename a definition and all that names it, or show what that would change",
+        (
+            "cairn rename Lease.steal take",
+            "cairn rename src/lease.py:42 take --apply",
+            "cairn rename Lease.steal take | git apply",
+            "cairn rename Lease.steal take --apply --json",
+        ),
+        "cairn.cli.rename:rename",
+    ),
+    "undo": Command(
+        "take back what the last `cairn rename --apply` has written",
+        ("cairn undo", "cairn undo --json", "cairn undo --forget"),
+        "cairn.cli.rename:undo",
+    ),
     "index": Command(
         "index a folder for the first time",
         ("cairn index", "cairn index --root ~/src/project", "cairn index --allow-degraded --json"),
@@ -255,6 +270,10 @@ COMMANDS: dict[str, Command] = {
         "cairn.cli.completion:completion",
     ),
 }
+
+
+COMMANDS_OF_SERVERS = frozenset({"mcp", "daemon", "watch", "completion"})
+"""Commands that serve others or print a script: they write to no tree, not even to finish an edit that was cut off."""
 
 
 def code_of(place: str, what: str) -> Callable[..., Any]:

@@ -206,6 +206,8 @@ INSTALLED_NAME = "installed.json"
 TOOLS_NAME = "tools"
 # What programs show that speak to `cairn mcp --http`.
 BEARER_NAME = "mcp-token"
+# Below the home, and there only while an edit of a tree is under way or was cut off.
+OPEN_EDITS = ("edits", "open")
 HTTP_PROVIDER = "http"
 PROVIDERS = ("bundled", HTTP_PROVIDER)
 SCOPES = ("runtime", "tests", "docs", "config", "all")

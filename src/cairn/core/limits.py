@@ -377,6 +377,11 @@ ANCHOR_BYTES = 24
 MAX_AGENT_SETTINGS_BYTES = 16 * MIB
 MAX_AGENT_TOML_BYTES = 1 * MIB
 
+# --- edits of the tree ------------------------------------------------------------------------------------------------
+# Edits that can be taken back, for each root; and bytes of all files of one of them, which are kept as they were.
+EDITS_KEPT = 10
+MAX_EDIT_BYTES = 256 * MIB
+
 # --- a search server ------------------------------------------------------------------------------------------------
 # Rows that the server names for a question; what may be among the best beside them is found out here.
 ENGINE_CANDIDATES = 1_000

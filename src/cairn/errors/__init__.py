@@ -1,7 +1,7 @@
 """What went wrong, and what helps? Every error is a sentence, advice, a stable code and an exit status.
 
-`base.CairnError` is the base of all; the other modules hold the errors of a part of Cairn: `asking`, `engines`,
-`semantic`, `serving`, `source` and `stores`.
+`base.CairnError` is the base of all; the other modules hold the errors of a part of Cairn: `asking`, `edits`,
+`engines`, `semantic`, `serving`, `source` and `stores`.
 
     >>> from cairn.errors import CairnError, PathNotFound
     >>> problem = PathNotFound(path="ledger.py", root="/home/me/bank")
@@ -82,6 +82,11 @@ The tree, each error with its exit status:
             EngineMissing 57
             EngineDamaged 58
             EngineFull 59
+        EditError 60
+            EditRefused 61
+            EditCut 62
+            EditBusy 63
+            EditUnreadable 64
         LeaseError 70
             LeaseLost 71
                 LeaseLapsed 73
@@ -111,7 +116,7 @@ The tree, each error with its exit status:
 The docstring of a class is its message. The first paragraph says what happened, with the fields of the error filled in;
 the second says what to do next. Codes are stable (they appear in JSON, logs and the manual). Exit statuses come in
 bands: 2 usage, 10-19 gates, 20-29 source tree, 30-39 configuration, 40-49 semantic tools, 50-59 models and engines,
-70-79 lease, 80-89 publish refused, 90-99 integrity, 130 interrupted.
+60-69 edits of the tree, 70-79 lease, 80-89 publish refused, 90-99 integrity, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -139,6 +144,7 @@ from cairn.errors.asking import (
     UsageError,
 )
 from cairn.errors.base import OUR_TROUBLE, CairnError, memory_trouble
+from cairn.errors.edits import EditBusy, EditCut, EditError, EditRefused, EditUnreadable
 from cairn.errors.engines import (
     EmbeddingFailed,
     EngineDamaged,
@@ -242,6 +248,11 @@ __all__ = [
     "DaemonRunning",
     "DeadlinePassed",
     "DiskUnfit",
+    "EditBusy",
+    "EditCut",
+    "EditError",
+    "EditRefused",
+    "EditUnreadable",
     "EmbeddingFailed",
     "EmbeddingModelChangedError",
     "EngineDamaged",

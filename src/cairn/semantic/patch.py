@@ -52,6 +52,14 @@ def file_patch(path: str, old: bytes, replacements: Iterable[Replacement]) -> by
     return b"".join(parts)
 
 
+def replaced(old: bytes, replacements: Iterable[Replacement]) -> bytes:
+    """Return the text of a file after the replacements; raises ValueError when they overlap."""
+    lines = old.split(b"\n")
+    for number, text in _changed(lines, replacements).items():
+        lines[number - 1] = text
+    return b"\n".join(lines)
+
+
 def _changed(lines: Sequence[bytes], replacements: Iterable[Replacement]) -> dict[int, bytes]:
     """Return the new lines by number."""
     changed: dict[int, bytes] = {}
