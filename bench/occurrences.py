@@ -136,7 +136,7 @@ def _found(
         for path, use in graph.view.references_named(name):
             yield path, use.start_byte, name
         asked = {path for path, own in family.items() if own in homes[name]}
-        for each in graph.occurrences.of(name, asked.__contains__, set(), 10**9).places:
+        for each in graph.occurrences.of(name, asked.__contains__).places:
             yield each.path, each.use.start_byte, name
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,6 +30,9 @@ from cairn.ask.structure import asked_of, file_outline
 from cairn.core.limits import MAX_REFERENCES
 from cairn.graph.scopes import SEMANTIC
 from cairn.semantic.database import SemanticDatabase
+
+PROGRESS = 25
+"""After so many edits what is known so far is said."""
 
 EACH = 3
 """After so many edits the indexer reads all files again."""
@@ -90,6 +94,8 @@ def edited(folder: Path, seed: int, edits: int) -> Kept:
         now, before = believed(world.database, memory), believed(plain, memory)
         counts = 1, shown, stale + len(now - true), len(true), len(now & true), len(before & true)
         found = Kept(*(one + more for one, more in zip(found, counts, strict=True)))
+        if found.edits % PROGRESS == 0:
+            print(found, file=sys.stderr, flush=True)
     return found
 
 

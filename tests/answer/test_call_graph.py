@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cairn.answer.envelope import load_schema
-from cairn.answer.structure import TOO_MANY, call_graph_answer
+from cairn.answer.structure import TOO_FAR, call_graph_answer
 from cairn.ask.values import Miss
 from cairn.core.limits import (
     DEFAULT_ENVELOPE_BYTES,
@@ -214,4 +214,4 @@ def test_whatever_a_file_holds_the_answer_keeps_its_shape(name: str, path: str, 
 
 def test_uses_that_nobody_looked_at_are_told() -> None:
     value = valid(call_graph_answer(told(replace(FOUND, not_looked_at=31_000))))
-    assert value["warnings"] == [TOO_MANY.format(count=31_000)]
+    assert value["warnings"] == [TOO_FAR.format(uses="31,000 uses")]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 
 from cairn.answer.envelope import load_schema
-from cairn.answer.structure import TOO_MANY, references_answer, use_cautions
+from cairn.answer.structure import FURTHER, references_answer, use_cautions
 from cairn.ask.values import Miss
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, MAX_REFERENCES
 from cairn.core.types import ReferenceKind
@@ -87,8 +87,10 @@ def test_what_is_not_known_of_such_a_definition_is_said() -> None:
 
 
 def test_uses_that_nobody_looked_at_are_told() -> None:
-    value = valid(references_answer(told(replace(FOUND, name_only=31_007, not_looked_at=31_000))))
-    assert [warning for warning in value["warnings"] if "31,000" in warning] == [TOO_MANY.format(count=31_000)]
+    value = valid(references_answer(told(replace(FOUND, name_only=31_007, not_looked_at=31_000, files_left=1))))
+    assert [warning for warning in value["warnings"] if "31,000" in warning] == [
+        FURTHER.format(files="1 file", uses="31,000 uses")
+    ]
     assert value["counts"]["nameOnly"] == 31_007
 
 

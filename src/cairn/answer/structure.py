@@ -286,7 +286,8 @@ GAVE_UP = "No way was found among the calls of the {count:,} definitions that we
 STOPPED = "There may be more: the calls of {count:,} definitions were looked at."
 UTILITY = "1 definition that very many files use, such as an assertion or an allocator, comes last."
 UTILITIES = "{count:,} definitions that very many files use, such as assertions or allocators, come last."
-TOO_MANY = "{count:,} uses of a name were too many to look at: they are only counted, as name_only."
+FURTHER = "Not looked at for this page: {files} further away, with at least {uses} of the name; the next goes on there."
+TOO_FAR = "Not looked at: {uses} of a name in files further away; `cairn refs` lists what they are."
 UNFOLLOWED = "Imports of {language} are not followed, so most uses in other files are name_only."
 
 
@@ -346,8 +347,10 @@ def use_cautions(told: Uses) -> list[str]:
     """Return what is not known of the uses of such a definition."""
     one = told.definitions[0]
     found = [*best_of(told.candidates), *behind(told.behind)]
-    if told.not_looked_at:
-        found.append(TOO_MANY.format(count=told.not_looked_at))
+    if told.files_left:
+        uses = "1 use" if told.not_looked_at == 1 else f"{told.not_looked_at:,} uses"
+        files = "1 file" if told.files_left == 1 else f"{told.files_left:,} files"
+        found.append(FURTHER.format(files=files, uses=uses))
     return found if are_imports_followed(one.language) else [*found, UNFOLLOWED.format(language=one.language)]
 
 
@@ -419,7 +422,8 @@ def graph_cautions(told: CallGraph) -> list[str]:
     language = told.nodes[0].language
     found = [*best_of(told.candidates), *behind(told.behind)]
     if told.not_looked_at:
-        found.append(TOO_MANY.format(count=told.not_looked_at))
+        uses = "1 use" if told.not_looked_at == 1 else f"{told.not_looked_at:,} uses"
+        found.append(TOO_FAR.format(uses=uses))
     if told.target and not told.edges and told.target != told.root:
         found.append(GAVE_UP.format(count=told.looked_at) if told.looked_at else NO_WAY)
     elif told.looked_at:

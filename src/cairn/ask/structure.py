@@ -17,6 +17,7 @@ from cairn.ask.meaning import informed, layered
 from cairn.ask.questions import SIMILAR, SYMBOL
 from cairn.ask.session import Session
 from cairn.ask.values import Miss, Reply, Similar, Symbols, Told
+from cairn.core.collector import no_cycle_collection
 from cairn.core.limits import DEFAULT_RESULTS
 from cairn.core.types import SKIP_SENTENCES, SkipReason, StoredFile
 from cairn.errors import Ambiguous, NotFound, Unsupported, UsageError
@@ -187,7 +188,8 @@ def reply_of(session: Session, path: str, ask: Callable[[Searcher], Told | Miss]
     if opened is None:
         return Reply(path, session.root, session.gate)
     searcher, source = opened
-    value = ask(searcher)
+    with no_cycle_collection():
+        value = ask(searcher)
     if isinstance(value, Miss):
         return Reply(path, session.root, session.gate, source, miss=value)
     return Reply(path, session.root, session.gate, source, value)

@@ -189,6 +189,10 @@ DEFAULT_REFERENCES = 100
 MAX_REFERENCES = 10_000
 # Uses of one name that are looked at, each for about 0.1 ms, to find out what they mean; the rest are only counted.
 MAX_USES_LOOKED_AT = 20_000
+# Places of a name that are looked at for one page of uses, the nearest first; what the page then lacks is looked at in
+# another step of so many. And those for the callers of one definition.
+USES_LOOKED_AT = 500
+CALLS_LOOKED_AT = 300
 # Definitions in one call graph, each way; between them four times as many edges. Notes on what is not in it.
 DEFAULT_GRAPH_NODES = 50
 MAX_GRAPH_NODES = 500

@@ -154,6 +154,16 @@ class Texts:
     def _places(self) -> dict[str, int]:
         return {path: place for place, path in enumerate(self.paths)}
 
+    def among(self, paths: Iterable[str]) -> list[str]:
+        """Return those of these paths that are live files with text."""
+        return [path for path in paths if path in self._places]
+
+    def starts(self, wanted: Wanted, path: str) -> list[int]:
+        """Return where the matches in one file begin, from left to right; the pattern must not span line ends."""
+        text = self.text(self._places[path])
+        starts: list[int] = _matches(wanted, text, 0, len(text))[0].tolist()
+        return starts
+
     def lines(self, wanted: Wanted, place: int) -> Iterator[LineSpans]:
         """Yield the lines of a file on which a match begins, in order, each with the matches that begin there."""
         text = self.text(place)

@@ -261,6 +261,9 @@ class _CallWalk:
             if name_only:
                 many = "1 use has" if name_only == 1 else f"{name_only} uses have"
                 self._suppressed(place, f"{many} this name, and nothing shows whether it is meant.")
+            if not_looked_at:
+                many = "1 use has" if not_looked_at == 1 else f"{not_looked_at} uses have"
+                self._suppressed(place, f"{many} this name and stand too far away to be looked at.")
         else:
             uses, unknown, not_looked_at = self.sites.callees(place)
             facts = self.sites.facts(place)

@@ -15,6 +15,7 @@ from enum import StrEnum
 from functools import cache
 from typing import NamedTuple
 
+from cairn.core import limits
 from cairn.core.types import Reference
 from cairn.graph.facts import CALLABLES, CLASSES, Facts, Place
 from cairn.graph.references import Graph, Site, SymbolUses
@@ -70,7 +71,7 @@ class Callees(NamedTuple):
 class Callers(NamedTuple):
     """The calls of a definition.
 
-    `name_only` more uses have its name and may mean something else; `not_looked_at` of these were over the limit.
+    `name_only` more uses have its name and may mean something else. `not_looked_at` others stand too far away.
     """
 
     uses: list[Call]
@@ -81,10 +82,11 @@ class Callers(NamedTuple):
 class CallSites:
     """The calls of one graph; with `by_name` also the calls that share only a name with a definition."""
 
-    def __init__(self, graph: Graph, *, by_name: bool = False) -> None:
+    def __init__(self, graph: Graph, *, by_name: bool = False, looked_at: int = limits.CALLS_LOOKED_AT) -> None:
         self._graph = graph
         self._names = graph.names
         self._by_name = by_name
+        self._looked_at = looked_at
         self._calls_left = _MOST_CALLS
         self.node = cache(self._node)
         self.owner = cache(self._owner)
@@ -118,10 +120,13 @@ class CallSites:
         """Return the calls of a definition, and the imports by files that have no known call of it."""
         if node.number < 0:
             return Callers([], 0, 0)
-        found = self._graph.references(node, list_name_only=self._by_name)
+        found = self._graph.nearest(node, self._looked_at, list_name_only=self._by_name)
         uses = [*self._uses(node, found)]
+        left = found.not_looked_at
         for number in self._makers(node):
-            uses += self._uses(node, self._graph.references(Place(node.path, number)))
+            made = self._graph.nearest(Place(node.path, number), self._looked_at)
+            uses += self._uses(node, made)
+            left += made.not_looked_at
         calling = {use.path for use in uses} | {node.path}
         for path, line, imported in found.imports:
             if path not in calling:
@@ -129,8 +134,8 @@ class CallSites:
                 led = self._graph.binder.scopes.sure(self._names.leads_to(path, imported).places)
                 tier = led.tier if led else Tier.LIKELY
                 uses.append(Call(Place(path, -1), node, EdgeKind.IMPORT, tier, path, imported.start_byte, line))
-        name_only = found.not_looked_at if self._by_name else found.name_only_count
-        return Callers(list(dict.fromkeys(uses)), name_only, found.not_looked_at)
+        name_only = 0 if self._by_name else found.name_only_count - found.not_looked_at
+        return Callers(list(dict.fromkeys(uses)), name_only, left)
 
     def inside(self, node: Place) -> list[Place]:
         """Return the definitions inside a node that contain calls, in order."""

@@ -12,6 +12,7 @@ from functools import cache
 
 from cairn.core.types import Reference
 from cairn.graph.facts import CLASSES, Place
+from cairn.graph.gathering import Gathering
 from cairn.graph.importers import ImportSite, name_in_list
 from cairn.graph.occurrences import READ
 from cairn.graph.outline import has_outline
@@ -71,13 +72,14 @@ class InformedGraph(Graph):
         super().__init__(graph.view)
         # The tables of the syntactic graph are shared, so that they are built once.
         self.names, self.binder, self.importers = graph.names, graph.binder, graph.importers
-        self.occurrences = graph.occurrences
+        self.occurrences, self.in_use = graph.occurrences, graph.in_use
         self.semantic = facts
         self.stamp = facts.stamp
         self.behind = facts.behind
         self._line_starts = cache(self._starts_of_lines)
         self._numbers = cache(self._numbers_by_name)
         self._places = cache(self._places_of)
+        self._symbols = cache(self.symbols_of)
 
     def bind(self, path: str, reference: Reference) -> Bound:
         """Bind one use: to the definition that the indexer knows, else to what the syntax shows."""
@@ -133,15 +135,22 @@ class InformedGraph(Graph):
         """Return the byte at a line (from 1) and a column (in bytes)."""
         return self._line_starts(path)[line - 1] + column
 
-    def _references(self, place: Place, list_name_only: bool, everywhere: bool) -> SymbolUses:
-        found = super()._references(place, list_name_only, everywhere)
-        symbols = self.symbols_of(place)
+    def _known_files(self, place: Place) -> frozenset[str]:
+        return frozenset(one.path for one in self.semantic.occurrences(self._symbols(place)))
+
+    def _part(
+        self, place: Place, gathering: Gathering, cost: int, most: int | None, list_name_only: bool
+    ) -> SymbolUses:
+        found = super()._part(place, gathering, cost, most, list_name_only)
+        symbols = self._symbols(place)
         if not symbols:
             return found
         known = {
             (one.path, self.byte(one.path, one.start_line, one.start_column)): one
             for one in self.semantic.occurrences(symbols)
-            if one.role is not OccurrenceRole.DEFINITION and not self._is_other_name(place, one)
+            if one.role is not OccurrenceRole.DEFINITION
+            and one.path in found.files
+            and not self._is_other_name(place, one)
         }
         listed = {(site.path, site.start_byte) for site in (*found.proven, *found.likely, *found.name_only)}
         imported = {self._import_line(site) for site in found.imports}

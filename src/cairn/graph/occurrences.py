@@ -8,7 +8,7 @@ nothing. Comments are left out. A place is a `Reference` like any other, and is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from cairn.graph.importers import import_end
 from cairn.graph.names import SnapshotNames
 from cairn.graph.shadows import words
 from cairn.search.pattern import Case, compiled
+from cairn.store import NamedUses
 from cairn.syntax.lexis import Quiet
 
 VALUE, READ, WRITE, CALL, STRING, IMPORT = "value", "read", "write", "call", "string", "import"
@@ -30,6 +31,7 @@ written, a call that the parser did not see, a string that is just the name, and
 _LOOK = 200
 _IN_WORDS = ("{}", "{}-1", "i-{}", "some-{}", "{}-some")
 _MOST_QUIET = 2_000
+_MOST_PATTERNS = 32
 _MEMBER = re.compile(r"(?:\.|::|\?\.|&\.)\s*$")
 _RECEIVER = re.compile(r"[\w$@]+(?:(?:\.|::|\?\.|&\.)[\w$]+)*$")
 _MEMBER_WITH_ARROWS = re.compile(r"(?:\.|->|::|\?\.|&\.)\s*$")
@@ -61,11 +63,10 @@ class FoundPlace(NamedTuple):
 
 
 class FoundPlaces(NamedTuple):
-    """The places of a name, the number of its mentions in comments and texts, and of places beyond the limit."""
+    """The places of a name in some files, and the number of its mentions in comments and texts."""
 
     places: list[FoundPlace]
     mentions: int
-    not_looked_at: int
 
 
 class Occurrences:
@@ -78,47 +79,38 @@ class Occurrences:
         self._words: LocalEngine | None = None
         # The comments and strings of a file, found as far as a question needed them.
         self._quiet = lru_cache(_MOST_QUIET)(self._quiet_of)
+        self._pattern = lru_cache(_MOST_PATTERNS)(lambda name: compiled(name, case=Case.SENSITIVE, word=True))
 
-    def of(
-        self,
-        name: str,
-        is_asked: Callable[[str], bool],
-        near: Set[str],
-        most: int,
-        used: Iterable[tuple[str, Reference]] | None = None,
-    ) -> FoundPlaces:
-        """Return the places of a name in the files that `is_asked` accepts; those in `near` are looked at first.
-
-        `used` are the uses of the name that the index knows, where the caller has them already.
-        """
-        texts = self._texts = self._texts or Texts(self._view)
+    def files(self, name: str, is_asked: Callable[[str], bool]) -> list[str]:
+        """Return the files that `is_asked` accepts and that hold a name or words like it, in order."""
+        self._texts = self._texts or Texts(self._view)
         self._words = self._words or LocalEngine(self._view)
-        wanted = compiled(name, case=Case.SENSITIVE, word=True)
-        known = self._known(name, self._view.references_named(name) if used is None else used)
-        files = texts.matching(wanted, is_asked, files_with(self._words, name))
-        files.sort(key=lambda file: (texts.paths[file[0]] not in near, file))
-        found: list[FoundPlace] = []
-        mentions = left = looked_at = 0
-        for file, matches in files:
-            path = texts.paths[file]
-            if matches <= len(known.get(path, ())):
-                # Every place of the name in this file is a definition or a use that the index knows.
-                continue
-            if looked_at >= most:
-                left += matches
-                continue
-            looked_at += matches
-            here = known.get(path, set())
-            spots = [
-                (line.number, line.start, start)
-                for line in texts.lines(wanted, file)
-                for start, end in line.spans
-                if start not in here and not self._is_part(path, start, end)
-            ]
-            in_code, mentioned = self._in_code(path, name, spots)
-            found += in_code
-            mentions += mentioned
-        return FoundPlaces(found, mentions, left)
+        having = files_with(self._words, name)
+        if having is not None:
+            return sorted(path for path in self._texts.among(having) if is_asked(path))
+        found = self._texts.matching(self._pattern(name), is_asked)
+        return [self._texts.paths[place] for place, _ in found]
+
+    def in_file(self, path: str, name: str, used: Iterable[Reference]) -> FoundPlaces:
+        """Return the places of a name in a file that are neither definitions nor one of these uses of it."""
+        facts, wanted = self._names.facts(path), name.encode()
+        known = {use.start_byte for use in used}
+        # Counting is much faster than telling words apart, and most files hold no more than what is known.
+        written = facts.text.count(wanted)
+        if written > len(known):
+            known |= {symbol.name_byte for symbol in facts.symbols if symbol.name == name}
+        if written <= len(known):
+            return FoundPlaces([], 0)
+        texts = self._texts = self._texts or Texts(self._view)
+        starts = texts.starts(self._pattern(name), path)
+        spots = [at for at in starts if at not in known and not self._is_part(path, at, at + len(wanted))]
+        return self._in_code(path, name, spots) if spots else FoundPlaces([], 0)
+
+    def of(self, name: str, is_asked: Callable[[str], bool]) -> FoundPlaces:
+        """Return the places of a name in all files that `is_asked` accepts, without definitions and known uses."""
+        uses = NamedUses(self._view, name)
+        found = [self.in_file(path, name, uses.in_file(path)) for path in self.files(name, is_asked)]
+        return FoundPlaces([each for one in found for each in one.places], sum(one.mentions for one in found))
 
     def _quiet_of(self, path: str) -> Quiet:
         facts = self._names.facts(path)
@@ -131,23 +123,17 @@ class Occurrences:
         around = facts.text[max(0, start - 1) : start], facts.text[end : end + 1]
         return any(each and each in letters for each in around)
 
-    def _known(self, name: str, used: Iterable[tuple[str, Reference]]) -> dict[str, set[int]]:
-        """Return where the index knows this name as a definition or a use, by file."""
-        known: dict[str, set[int]] = {}
-        for path, symbol in self._view.symbols_named(name):
-            known.setdefault(path, set()).add(symbol.name_byte)
-        for path, use in used:
-            known.setdefault(path, set()).add(use.start_byte)
-        return known
-
-    def _in_code(self, path: str, name: str, spots: list[tuple[int, int, int]]) -> tuple[list[FoundPlace], int]:
+    def _in_code(self, path: str, name: str, spots: list[int]) -> FoundPlaces:
         facts = self._names.facts(path)
         quiet = self._quiet(path)
-        imported = dict(_imported_at(facts, name)) if spots else {}
-        found, mentions = [], 0
-        for line, begins, at in spots:
+        imported = dict(_imported_at(facts, name))
+        found, mentions, line, counted = [], 0, 1, 0
+        for at in spots:
+            line += facts.text.count(b"\n", counted, at)
+            counted = at
+            column = at - facts.text.rfind(b"\n", 0, at) - 1
             if at in imported:
-                use = Reference(IMPORT, name, "", at, line, at - begins, facts.around(at))
+                use = Reference(IMPORT, name, "", at, line, column, facts.around(at))
                 found.append(FoundPlace(path, use, is_key=True, imported=imported[at]))
                 continue
             if quiet.is_comment(at):
@@ -156,13 +142,13 @@ class Occurrences:
             string = quiet.string(at)
             if string is not None:
                 if _is_name(facts.text[slice(*string)], facts.traits.lexis.lists):
-                    use = Reference(STRING, name, "", at, line, at - begins, facts.around(at))
+                    use = Reference(STRING, name, "", at, line, column, facts.around(at))
                     found.append(FoundPlace(path, use, is_key=True))
                 else:
                     mentions += 1
             else:
-                found.append(_place(facts, name, at, line, at - begins))
-        return found, mentions
+                found.append(_place(facts, name, at, line, column))
+        return FoundPlaces(found, mentions)
 
 
 def files_with(words: LocalEngine, name: str) -> set[str] | None:

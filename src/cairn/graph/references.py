@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from cairn.core import limits
 from cairn.core.types import Import, Reference, Symbol
 from cairn.graph.binding import Binder
 from cairn.graph.facts import CALLABLES, CLASSES, MEMBERS, Facts, Place
+from cairn.graph.gathering import Gathering, Judge, NamesInUse
 from cairn.graph.importers import Importers, ImportSite
 from cairn.graph.names import SnapshotNames
 from cairn.graph.occurrences import FoundPlace, Occurrences
@@ -57,7 +59,8 @@ class SymbolUses(NamedTuple):
     `name_only` is filled only on request. `name_only_count` uses have the name of the definition and may mean it;
     `elsewhere_count` uses have the name and mean something else. `not_looked_at` uses were over the limit: they are in
     `name_only_count` and are never listed. `mentions` are places in comments and in longer texts, which are never
-    listed either. `semantic` are the uses, by file and byte, that an indexer knows.
+    listed either. `semantic` are the uses, by file and byte, that an indexer knows. `files` were looked at, and
+    `files_left` more may hold the name.
     """
 
     definitions: tuple[WrittenDefinition, ...]
@@ -70,6 +73,15 @@ class SymbolUses(NamedTuple):
     not_looked_at: int = 0
     mentions: int = 0
     semantic: frozenset[tuple[str, int]] = frozenset()
+    files: frozenset[str] = frozenset()
+    files_left: int = 0
+
+
+class _Looks(NamedTuple):
+    """The parts of an answer that were looked at so far, and what goes on from there."""
+
+    gathering: Gathering
+    parts: list[SymbolUses]
 
 
 class Graph:
@@ -90,9 +102,12 @@ class Graph:
         self.binder = Binder(self.names)
         self.importers = Importers(self.names)
         self.occurrences = Occurrences(self.names)
+        self.in_use = NamesInUse(self.names, self.occurrences)
         self._only_file = lru_cache(_MOST_NAMES)(self._the_only_file)
         # Kept for the next page of an answer, or another question about the same definition.
         self._answers = lru_cache(_MOST_ANSWERS)(self._references)
+        self._nearest = lru_cache(_MOST_ANSWERS)(self._near)
+        self._looks = lru_cache(_MOST_ANSWERS)(self._begun)
 
     def places(self, path: str, name: str, line: int | None = None) -> tuple[Place, ...]:
         """Return the definitions of a name, or of a dotted name, in a file; with `line` only those that begin on it."""
@@ -152,31 +167,56 @@ class Graph:
         """
         return self._answers(place, list_name_only, everywhere)
 
+    def nearest(self, place: Place, cost: int, *, list_name_only: bool = False) -> SymbolUses:
+        """Return the uses that the index knows in the files near a definition, as many as may be bound at this cost."""
+        return self._nearest(place, list_name_only, cost)
+
+    def looks(self, place: Place, cost: int) -> Iterator[SymbolUses]:
+        """Yield the uses and all other places of a definition's names, the nearest files first.
+
+        Each part is what may be bound at this cost; its `not_looked_at` and `files_left` say what comes after it.
+        """
+        looks = self._looks(place, cost)
+        number = 0
+        while number < len(looks.parts) or not looks.gathering.is_done:
+            if number == len(looks.parts):
+                looks.parts.append(self._part(place, looks.gathering, cost, None, True))
+            yield looks.parts[number]
+            number += 1
+
     def _references(self, place: Place, list_name_only: bool, everywhere: bool) -> SymbolUses:
-        wanted = self.names.facts(place.path).symbols[place.number]
-        imports, aliases = self.importers.of(place)
-        named = list(self.view.references_named(wanted.name))
-        used = list(named)
-        for path, alias in sorted(aliases):
-            used += [(path, each) for each in self.names.facts(path).references if each.name == alias]
-        near = {place.path, *(site.path for site in imports)}
-        looked_at = _nearest(used, near, limits.MAX_USES_LOOKED_AT)
-        left, mentions = len(used) - len(looked_at), 0
-        found: list[tuple[str, Reference, Tier | None]] = []
-        if everywhere:
-            others, mentions, unseen = self._everywhere(place, aliases, near, limits.MAX_USES_LOOKED_AT, named)
-            left += unseen
-            # A name in an import that leads to the definition is listed as that import.
-            known = {(site.path, site.imported.start_byte, site.imported.name) for site in imports}
-            found += [
-                (each.path, each.use, self._tier_of_found(place, each))
-                for each in others
-                if each.imported is None or (each.path, each.imported.start_byte, each.imported.name) not in known
-            ]
-        found += [(path, use, self._tier(place, path, use)) for path, use in looked_at]
-        found.sort(key=lambda each: (each[0], each[1].start_byte))
+        """Return all uses at once, in order of the files."""
+        gathering = self._gathering(place, everywhere)
+        return self._part(place, gathering, limits.MAX_USES_LOOKED_AT * 100, limits.MAX_USES_LOOKED_AT, list_name_only)
+
+    def _near(self, place: Place, list_name_only: bool, cost: int) -> SymbolUses:
+        most = min(cost, limits.MAX_USES_LOOKED_AT)
+        return self._part(place, self._gathering(place, False), cost, most, list_name_only)
+
+    def _begun(self, place: Place, cost: int) -> _Looks:
+        del cost
+        return _Looks(self._gathering(place, True), [])
+
+    def _gathering(self, place: Place, everywhere: bool) -> Gathering:
+        judge = Judge(
+            lambda path, use: self._tier(place, path, use),
+            lambda found: self._tier_of_found(place, found),
+        )
+        first = self._known_files(place)
+        return Gathering(self.in_use, place, self.importers.of(place), judge, everywhere=everywhere, first=first)
+
+    def _known_files(self, place: Place) -> frozenset[str]:
+        """Return the files in which an indexer knows uses of a definition."""
+        del place
+        return frozenset()
+
+    def _part(
+        self, place: Place, gathering: Gathering, cost: int, most: int | None, list_name_only: bool
+    ) -> SymbolUses:
+        look = gathering.look(cost, most)
+        found = sorted(look.found, key=lambda each: (each.path, each.use.start_byte))
         sites: dict[Tier, list[Site]] = {tier: [] for tier in Tier}
-        elsewhere, name_only = 0, left
+        elsewhere, name_only = 0, look.left
         for path, reference, tier in found:
             if tier is None:
                 elsewhere += 1
@@ -184,25 +224,19 @@ class Graph:
             name_only += tier is Tier.NAME_ONLY
             if tier is not Tier.NAME_ONLY or list_name_only:
                 sites[tier].append(self._site(path, reference))
-        proven, likely, listed = (tuple(sites[tier]) for tier in (Tier.PROVEN, Tier.LIKELY, Tier.NAME_ONLY))
-        written = self._definitions(place)
-        return SymbolUses(written, proven, likely, listed, imports, name_only, elsewhere, left, mentions)
-
-    def _everywhere(
-        self,
-        place: Place,
-        aliases: set[tuple[str, str]],
-        near: set[str],
-        most: int,
-        named: list[tuple[str, Reference]],
-    ) -> tuple[list[FoundPlace], int, int]:
-        """Return the places of a definition's names that the index does not hold, the mentions, and those left out."""
-        name, family = self.names.facts(place.path).symbols[place.number].name, self._family(place.path)
-        places, mentions, left = self.occurrences.of(name, lambda path: self._family(path) == family, near, most, named)
-        for path, alias in sorted(aliases):
-            more = self.occurrences.of(alias, {path}.__contains__, near, most - len(places))
-            places, left = places + [each for each in more.places if not each.is_key], left + more.not_looked_at
-        return places, mentions, left
+        return SymbolUses(
+            definitions=self._definitions(place),
+            proven=tuple(sites[Tier.PROVEN]),
+            likely=tuple(sites[Tier.LIKELY]),
+            name_only=tuple(sites[Tier.NAME_ONLY]),
+            imports=tuple(sorted(look.imports, key=lambda site: (site.path, site.imported.start_byte, site.imported))),
+            name_only_count=name_only,
+            elsewhere_count=elsewhere,
+            not_looked_at=look.left,
+            mentions=look.mentions,
+            files=look.files,
+            files_left=look.files_left,
+        )
 
     def dependencies(self) -> dict[str, tuple[str, ...]]:
         """Return for every file the files that its imports lead to, in order; files without any are left out."""
@@ -302,8 +336,7 @@ class Graph:
         return found[0] if len(found) == 1 else None
 
     def _family(self, path: str) -> str:
-        """Return the language family of a file; a language whose imports are not resolved is its own family."""
-        return self.names.modules.family(path) or self.names.modules.files.languages.get(path, "")
+        return self.in_use.family(path)
 
     def _fits_a_value(self, facts: Facts, symbol: Symbol, kind: str) -> bool:
         """Whether `value.name` can mean this symbol: a member of a class, and callable if the use is a call."""
@@ -327,14 +360,3 @@ class Graph:
         written = facts.written_as[facts.qualified(place.number)]
         numbers = (each for each in written if not self.names.are_apart(place, Place(place.path, each)))
         return tuple(WrittenDefinition(place.path, facts.symbols[number]) for number in numbers)
-
-
-def _nearest(used: list[tuple[str, Reference]], near: set[str], most: int) -> list[tuple[str, Reference]]:
-    """Return at most `most` uses in order of path and place; uses in the files of `near` are kept first."""
-
-    def order(use: tuple[str, Reference]) -> tuple[str, int]:
-        return use[0], use[1].start_byte
-
-    if len(used) > most:
-        used = sorted(used, key=lambda use: (use[0] not in near, *order(use)))[:most]
-    return sorted(used, key=order)

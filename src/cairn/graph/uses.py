@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from cairn.core import limits
 from cairn.core.limits import MAX_SHOWN_LINE_CHARS
 from cairn.graph.facts import FIELDS, Place
 from cairn.graph.heirs import IMPLEMENTATION, OVERRIDE, Heir, Heirs
@@ -41,6 +42,7 @@ class UseRole(StrEnum):
     STRING = "string"
 
 
+_FURTHER_LOOKS = 1
 _PLACE_OF_ROLE = {role.value: place for place, role in enumerate(UseRole)}
 # Kinds that code names behind a value, where members need one.
 _OF_VALUES = FIELDS | {"method"}
@@ -90,8 +92,9 @@ class Uses:
     Attributes:
         definitions: Every place that defines it; a function may be declared in one file and written in another.
         uses: This page: proven and likely uses first, those of tests last among them; then the imports; then the
-            places that may mean it. Each part is grouped by role, and each group in order of path and line.
-        total: How many uses are sure enough to be listed, on all pages.
+            places that may mean it. Each part is grouped by role, and each group in order of path and line. Where
+            very many places have the name, those in the nearest files come so ordered before all others.
+        total: How many uses are sure enough to be listed, on all pages; those that were not looked at count.
         imports: How many of all uses are imports.
         proven: How many other uses are proven.
         likely: How many are likely.
@@ -99,7 +102,8 @@ class Uses:
         elsewhere: How many have the same name and are known to mean something else.
         offset: How many uses stand on the pages before this one.
         question: Identifies the question in the token of the next page.
-        not_looked_at: How many of `name_only` were not looked at because there are too many.
+        not_looked_at: How many of `name_only` stand in files that were not looked at for this page.
+        files_left: How many files were not looked at for this page and may hold the name.
         mentions: How many more places in comments and in texts have the name; they are never listed.
         candidates: The other definitions of the name that was asked about.
         behind: How many files an indexer has read as they are no more.
@@ -117,6 +121,7 @@ class Uses:
     offset: int = 0
     question: str = ""
     not_looked_at: int = 0
+    files_left: int = 0
     mentions: int = 0
     candidates: tuple[Definition, ...] = ()
     behind: int = 0
@@ -137,33 +142,81 @@ def uses_of(
 
     With `roles` only uses of these roles are listed; all are counted.
     """
-    found = graph.references(place, list_name_only=min_tier is Tier.NAME_ONLY, everywhere=True)
-    sure_enough = _SURE_ENOUGH[min_tier]
-    imports = [(_tier_of(graph, site), site) for site in found.imports]
-    of_tier = {Tier.PROVEN: found.proven, Tier.LIKELY: found.likely, Tier.NAME_ONLY: found.name_only}
-    sites = [(tier, site) for tier in sure_enough for site in of_tier[tier]]
-    listed: list[tuple[Tier, Site | ImportSite]] = [*(each for each in imports if each[0] in sure_enough), *sites]
-    listed += [(heir.tier, heir.site) for heir in _heirs(graph, place, roles) if heir.tier in sure_enough]
-    each_role = Counter(_role(site) for _, site in listed)
-    listed = [each for each in listed if not roles or _role(each[1]) in roles]
-    wanted = graph.names.facts(place.path)
-    is_member = wanted.symbols[place.number].kind in _OF_VALUES and not wanted.traits.bare_members
-    listed.sort(key=lambda each: _order(*each, is_member=is_member))
+    pages = _UsesSoFar(graph, place, min_tier, roles)
+    heirs = _heirs(graph, place, roles)
+    only_heirs, further = bool(roles) and {*roles} <= {OVERRIDE, IMPLEMENTATION}, 0
+    for found in graph.looks(place, limits.USES_LOOKED_AT):
+        pages.add(found, heirs)
+        heirs = []
+        further += len(pages.listed) > offset
+        # Somebody who sees some uses need not wait for those far away; with nothing to show the search goes on.
+        is_enough = only_heirs or len(pages.listed) >= offset + limit or further > _FURTHER_LOOKS
+        if is_enough or pages.looked_at >= limits.MAX_USES_LOOKED_AT:
+            break
+    shown = pages.listed[offset : offset + limit]
+    # What was not looked at may be listed on a later page; without a count of it there is one more at least.
+    left = max(found.not_looked_at, int(found.files_left > 0)) if pages.looked_at < limits.MAX_USES_LOOKED_AT else 0
     return Uses(
         definitions=_definitions(graph, place, found),
-        uses=tuple(_use(graph, tier, site, found.semantic) for tier, site in listed[offset : offset + limit]),
-        total=len(listed),
-        imports=len(imports) + sum(site.kind == IMPORT for site in (*found.proven, *found.likely)),
-        proven=sum(site.kind != IMPORT for site in found.proven),
-        likely=sum(site.kind != IMPORT for site in found.likely),
-        name_only=found.name_only_count,
-        elsewhere=found.elsewhere_count,
+        uses=tuple(_use(graph, tier, site, semantic) for tier, site, semantic in shown),
+        total=len(pages.listed) + left,
+        imports=pages.imports,
+        proven=pages.tiers[Tier.PROVEN],
+        likely=pages.tiers[Tier.LIKELY],
+        name_only=pages.tiers[Tier.NAME_ONLY] + found.not_looked_at,
+        elsewhere=pages.elsewhere,
         offset=offset,
         question=question,
         not_looked_at=found.not_looked_at,
-        mentions=found.mentions,
-        roles=tuple(sorted(each_role.items(), key=lambda each: _PLACE_OF_ROLE[each[0]])),
+        files_left=found.files_left,
+        mentions=pages.mentions,
+        roles=tuple(sorted(pages.roles.items(), key=lambda each: _PLACE_OF_ROLE[each[0]])),
     )
+
+
+class _Listed(NamedTuple):
+    tier: Tier
+    site: Site | ImportSite
+    semantic: Set[tuple[str, int]]
+
+
+class _UsesSoFar:
+    """The uses that are listed, those of the nearest files first, and the counts of all that were looked at."""
+
+    def __init__(self, graph: Graph, place: Place, min_tier: Tier, roles: Collection[str]) -> None:
+        self._graph, self._roles = graph, roles
+        self._sure_enough = _SURE_ENOUGH[min_tier]
+        facts = graph.names.facts(place.path)
+        self._is_member = facts.symbols[place.number].kind in _OF_VALUES and not facts.traits.bare_members
+        self.listed: list[_Listed] = []
+        self.tiers, self.roles = Counter[Tier](), Counter[str]()
+        self.imports = self.elsewhere = self.mentions = self.looked_at = 0
+
+    def add(self, found: SymbolUses, heirs: Iterable[Heir]) -> None:
+        """Add the uses of some files, and heirs, behind those that are listed."""
+        of_tier = {Tier.PROVEN: found.proven, Tier.LIKELY: found.likely, Tier.NAME_ONLY: found.name_only}
+        for tier, sites in of_tier.items():
+            imports = sum(site.kind == IMPORT for site in sites) if tier is not Tier.NAME_ONLY else 0
+            self.imports += imports
+            self.tiers[tier] += len(sites) - imports
+        self.imports += len(found.imports)
+        self.elsewhere += found.elsewhere_count
+        self.mentions += found.mentions
+        self.looked_at += sum(map(len, of_tier.values())) + found.elsewhere_count
+        self._list(
+            [
+                *(_Listed(_tier_of(self._graph, site), site, found.semantic) for site in found.imports),
+                *(_Listed(tier, site, found.semantic) for tier in self._sure_enough for site in of_tier[tier]),
+                *(_Listed(heir.tier, heir.site, frozenset()) for heir in heirs),
+            ]
+        )
+
+    def _list(self, found: list[_Listed]) -> None:
+        sure = [each for each in found if each.tier in self._sure_enough]
+        self.roles.update(_role(each.site) for each in sure)
+        sure = [each for each in sure if not self._roles or _role(each.site) in self._roles]
+        sure.sort(key=lambda each: _order(each.tier, each.site, is_member=self._is_member))
+        self.listed += sure
 
 
 def _role(site: Site | ImportSite) -> str:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from cairn.store.publish.lease import RunKind
     from cairn.store.publish.staging import Draft
     from cairn.store.publish.writer import Writer
-    from cairn.store.read.live import LivePart, Outline, Passage, Reach, live_parts
+    from cairn.store.read.live import LivePart, NamedUses, Outline, Passage, Reach, live_parts
     from cairn.store.read.snapshot import SnapshotView
     from cairn.store.registry import Registry, RunOutcome, Tracked
     from cairn.store.repair import RepairPlan, RepairScope
@@ -73,6 +73,7 @@ __all__ = [
     "LivePart",
     "Manifest",
     "Map",
+    "NamedUses",
     "Outline",
     "Passage",
     "Postings",
@@ -113,7 +114,7 @@ _PLACES = {
     "cairn.store.publish.lease": ("RunKind",),
     "cairn.store.publish.staging": ("Draft",),
     "cairn.store.publish.writer": ("Writer",),
-    "cairn.store.read.live": ("LivePart", "Outline", "Passage", "Reach", "live_parts"),
+    "cairn.store.read.live": ("LivePart", "NamedUses", "Outline", "Passage", "Reach", "live_parts"),
     "cairn.store.read.snapshot": ("SnapshotView",),
     "cairn.store.registry": ("Registry", "RunOutcome", "Tracked"),
     "cairn.store.repair": ("RepairPlan", "RepairScope"),

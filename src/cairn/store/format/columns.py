@@ -318,7 +318,7 @@ class References:
         """Return all uses of a name, in order of their place."""
         ways = range(bisect_left(self.name, name), bisect_right(self.name, name))
         found = [
-            self._use(row, index)
+            self.use(row, index)
             for way in ways
             for row in self.row[self.at[way] : self.at[way + 1]]
             for index in range(self.first[row], self.first[row + 1])
@@ -330,11 +330,12 @@ class References:
         """Return all uses in these chunk rows, or those of one kind, in order of their place."""
         places = ((row, i) for row in range(first, end) for i in range(self.first[row], self.first[row + 1]))
         if kind is None:
-            return [self._use(row, index) for row, index in places]
+            return [self.use(row, index) for row, index in places]
         wanted = REFERENCE_KINDS.index(kind)
-        return [self._use(row, index) for row, index in places if self.kind[self.way[index]] == wanted]
+        return [self.use(row, index) for row, index in places if self.kind[self.way[index]] == wanted]
 
-    def _use(self, row: int, index: int) -> UseRow:
+    def use(self, row: int, index: int) -> UseRow:
+        """Return the use in a chunk row that has this number in the column of uses."""
         way = self.way[index]
         return UseRow(row, self.offset[index], self.name[way], self.receiver[way], REFERENCE_KINDS[self.kind[way]])
 

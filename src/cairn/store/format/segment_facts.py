@@ -118,6 +118,11 @@ class SegmentFacts:
         return [(file_id, use) for file_id, own in by_file for use in self._references(file_id, list(own))]
 
     @reading
+    def references_at(self, file_id: int, places: Sequence[tuple[int, int]]) -> list[Reference]:
+        """Return the uses of names in a file at these places, each a chunk row and a number in the column of uses."""
+        return self._references(file_id, sorted(self._of.uses.use(row, index) for row, index in places))
+
+    @reading
     def imports(self, file_id: int) -> list[Import]:
         """Return the imports of a file, in the order they were put in."""
         rows = self._of.db.execute(_IMPORTS, ends_of(span_of(self._of.import_at, file_id))).fetchall()

@@ -14,17 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cairn.core.lazy import cached_property
-from cairn.core.types import Symbol
+from cairn.core.types import Reference, Symbol
 from cairn.store.format.columns import last_newline
 from cairn.store.format.postings import Postings, Vectors, read_vectors
 from cairn.store.format.rows import ChunkRow, Outline, Passage, Reach
-from cairn.store.format.segment import Segment
+from cairn.store.format.segment import Segment, reading
 from cairn.store.format.segment_facts import SegmentFacts
 from cairn.store.read.snapshot import SnapshotView
 
-__all__ = ["LivePart", "Outline", "Passage", "Reach", "live_parts"]
+__all__ = ["LivePart", "NamedUses", "Outline", "Passage", "Reach", "live_parts"]
 
 Numbers = NDArray[np.int64]
+_NONE = np.zeros(0, np.int64)
 
 
 class LivePart:
@@ -52,6 +53,10 @@ class LivePart:
     def row_starts(self) -> NDArray[np.uint32]:
         """The first chunk row of each file, and the number of rows."""
         return np.frombuffer(self._segment.sections["file.rows"], "<u4")
+
+    def key(self, number: int) -> str:
+        """Return the path of a file by its number."""
+        return self._segment.key(number)
 
     def keys(self) -> list[str]:
         """Return the path of every file by its number, hidden files too."""
@@ -102,7 +107,7 @@ class LiveFacts:
 
     def __init__(self, segment: Segment, hidden: frozenset[int]) -> None:
         self._segment = segment
-        self._facts = SegmentFacts(segment)
+        self._facts = self.sealed = SegmentFacts(segment)
         self._hidden = hidden
 
     def reaching(self, number: int, before: int, until: int) -> list[Reach]:
@@ -156,6 +161,55 @@ class LiveFacts:
         count = len(starts)
         pairs = np.unique(np.repeat(names, np.diff(at)) * count + files)
         return pairs // count, pairs % count
+
+    @property
+    def closed(self) -> bool:
+        return self._facts.closed
+
+    @reading
+    def uses_named(self, name: str) -> tuple[Numbers, Numbers, Numbers]:
+        """Return file, chunk row and number of every use of exactly this name, in order; hidden files included."""
+        number, uses = self._segment.names.find(name), self._segment.uses
+        if number is None:
+            return _NONE, _NONE, _NONE
+        # All ways in which a name is used stand together.
+        names = _numbers(self._segment, "ways.name")
+        first_way, after = (int(np.searchsorted(names, number, side)) for side in ("left", "right"))
+        rows = np.unique(np.asarray(uses.row[uses.at[first_way] : uses.at[after]], np.int64))
+        starts = _numbers(self._segment, "refs.at").astype(np.int64)
+        begin, many = starts[rows], starts[rows + 1] - starts[rows]
+        places = np.repeat(begin - np.cumsum(many) + many, many) + np.arange(int(many.sum()))
+        way = np.asarray(uses.way)[places]
+        kept = (way >= first_way) & (way < after)
+        rows, places = np.repeat(rows, many)[kept], places[kept]
+        return np.searchsorted(_numbers(self._segment, "file.rows"), rows, "right") - 1, rows, places
+
+
+class NamedUses:
+    """The uses of one name in a view: how many each file has, and, file by file, which they are."""
+
+    def __init__(self, view: SnapshotView, name: str) -> None:
+        self._at: dict[str, tuple[SegmentFacts, int, Numbers, Numbers]] = {}
+        for part in live_parts(view):
+            hidden = frozenset(part.hidden)
+            files, rows, places = part.facts.uses_named(name)
+            firsts = np.flatnonzero(np.diff(files, prepend=-1)).tolist()
+            for first, after in pairwise([*firsts, len(files)]):
+                number = int(files[first])
+                if number not in hidden:
+                    facts = part.facts.sealed
+                    self._at[part.key(number)] = facts, number, rows[first:after], places[first:after]
+
+    def counts(self) -> dict[str, int]:
+        """Return how many uses of the name each file has; files without any are left out."""
+        return {path: len(rows) for path, (_, _, rows, _) in self._at.items()}
+
+    def in_file(self, path: str) -> list[Reference]:
+        """Return the uses of the name in a file, in order of their place."""
+        if path not in self._at:
+            return []
+        facts, number, rows, places = self._at[path]
+        return facts.references_at(number, list(zip(rows.tolist(), places.tolist(), strict=True)))
 
 
 def _numbers(segment: Segment, name: str) -> NDArray[np.uint32]:
