@@ -1,7 +1,8 @@
 """Universal-ctags as a second opinion: what it calls a definition in each of our languages, and what it finds.
 
 ctags scans for words where we parse. The table says which of its kinds are definitions that a person would look up, why
-the others are not, and where it guesses so badly that only lines of a certain look are believed.
+the others are not, and where it guesses so badly that only lines of a certain look are believed. A language without a
+row is compared by all of its kinds: whoever finds that unfair adds the row.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple
 
 MISSING = "universal-ctags is not installed; `apt-get install universal-ctags` brings it."
@@ -223,6 +225,27 @@ def without_clauses(tags: Iterable[Tag]) -> list[Tag]:
         if not kept or (tag.path, tag.name, tag.kind) != kept[-1][:3]:
             kept.append(tag)
     return kept
+
+
+@cache
+def peer_of(language: str) -> Peer | None:
+    """Return how a language is compared: by its row, or by every kind that ctags has for it; None where it is not."""
+    if language in PEERS or language in NOT_COMPARED:
+        return PEERS.get(language)
+    names = [line.split()[0] for line in _told("--list-languages") if line.strip()]
+    known = next((name for name in names if name.lower() == language), None)
+    return None if known is None else Peer(known, kinds_of(known))
+
+
+def kinds_of(name: str) -> frozenset[str]:
+    """Return every kind of definition that ctags has for one of its languages."""
+    rows = _told("--machinable", f"--list-kinds-full={name}")
+    return frozenset(row.split("\t")[1] for row in rows if row and not row.startswith("#"))
+
+
+def _told(*arguments: str) -> list[str]:
+    command = ["ctags", "--options=NONE", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=_SECONDS).stdout.splitlines()
 
 
 def definitions(peer: Peer, folder: str, paths: Sequence[str]) -> list[Tag]:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from bench import ctags
-from bench.ctags import NOT_COMPARED, PEERS, Tag
+from bench.ctags import NOT_COMPARED, Tag
 from cairn.core.config import Config
 from cairn.core.filetypes import language_of
 from cairn.core.limits import MAX_PARSE_BYTES
@@ -181,7 +181,7 @@ def report(language: str, harvest: Harvest, verdicts: Verdicts, show_misses: int
 
 
 def measure(language: str, folder: str, show_misses: int) -> None:
-    peer = PEERS.get(language)
+    peer = ctags.peer_of(language)
     if peer is None:
         why = f"not compared: {NOT_COMPARED[language]}" if language in NOT_COMPARED else "not supported by ctags"
         print(f"{language}: {why}")
