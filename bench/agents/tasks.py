@@ -13,6 +13,8 @@ TASKS = Path(__file__).with_name("tasks.toml")
 _SPAN = re.compile(r"(?P<path>.+):(?P<first>\d+)(-(?P<last>\d+))?")
 # How many places an answer to a question in words may name.
 _MOST_GUESSES = 3
+# A longer span, such as a whole class, does not say where the answer is.
+_LONGEST_GUESS = 120
 RIGHT = 0.95
 
 
@@ -85,7 +87,7 @@ def score(task: Task, said: Iterable[str]) -> Score:
     Of a body, its lines count; a question in words is answered by a place in the right lines among the first three.
     """
     if task.kind == "question":
-        near = any(_overlap(one, right) for one in list(said)[:_MOST_GUESSES] for right in task.answer)
+        near = any(_overlap(one, right) for one in _guesses(said) for right in task.answer)
         return Score(float(near), float(near))
     right, fine, given = _parts(task.answer), _parts(task.also), _parts(said)
     given -= fine - right
@@ -93,6 +95,10 @@ def score(task: Task, said: Iterable[str]) -> Score:
         return Score(0.0, 0.0)
     hit = len(given & right)
     return Score(hit / len(given), hit / len(right))
+
+
+def _guesses(said: Iterable[str]) -> list[str]:
+    return [one for one in list(said)[:_MOST_GUESSES] if len(_parts([one])) <= _LONGEST_GUESS]
 
 
 def _parts(answer: Iterable[str]) -> set[str]:

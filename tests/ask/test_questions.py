@@ -30,7 +30,7 @@ ASKED_BY: dict[str, Callable[..., Any]] = {
     "map": relations.repo_map,
 }
 # What a session adds to a question by itself, and what the face makes of the words that name a definition or a file.
-NOT_ASKED = {"session", "asked", "file", "name", "focus", "below", "to"}
+NOT_ASKED = {"session", "asked", "file", "name", "focus", "below", "to", "extracts"}
 OPTIONS = [
     pytest.param(table, one, id=f"{table.name} {one.name}") for table in QUESTIONS.values() for one in table.options
 ]

@@ -18,7 +18,7 @@ class Result(NamedTuple):
 
     path: str
     symbol: str
-    text: str
+    shown: str
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_text_costs_what_its_lines_cost_together(lines: list[str]) -> None:
 def test_whole_results_are_kept_from_the_first_while_they_fit(sizes: list[int], most: int) -> None:
     results = [Result("p", "s", " x" * size) for size in sizes]
     kept = fit(results, most)
-    costs = [tokens_in("ps" + result.text) for result in results]
+    costs = [tokens_in("ps" + result.shown) for result in results]
     assert list(kept) == results[: len(kept)]
     assert sum(costs[: len(kept)]) <= most
     assert len(kept) == len(results) or sum(costs[: len(kept) + 1]) > most

@@ -8,7 +8,7 @@ like another place.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -22,8 +22,6 @@ Row = Mapping[str, Any]
 _UNUSUAL = ("redactedLines", "limitsHit", "warnings", "hints")
 # How an answer came to be as fresh as it can be: nothing to tell.
 _CURRENT = frozenset({"synced", "skipped_recent", "overlay"})
-# The first results of a search are shown whole, of the others the lines that match.
-_WHOLE, _MATCHES = 3, 3
 _MOST_NOTES = 3
 # A long signature says no more than its beginning.
 _MOST_CODE = 160
@@ -71,8 +69,14 @@ def _head(envelope: Row) -> dict[str, Any]:
         if not envelope.get("results"):
             # What was not looked at may hold what was not found.
             head |= {"indexed": coverage["indexed"], "skipped": coverage["skipped"]}
-    # The last line of a map says what was left off.
-    return head | {name: envelope[name] for name in unusual if (name, "tokens" in envelope) != ("limitsHit", True)}
+    found = head | {name: envelope[name] for name in unusual}
+    if "tokens" in envelope:
+        # The last line of a map says what was left off.
+        found.pop("limitsHit", None)
+    elif "continuation" in envelope.get("hints", {}) and len(found.get("limitsHit", ())) == 1:
+        # What was left off is on the next page.
+        found["left"] = found.pop("limitsHit")[0]["left"]
+    return found
 
 
 def within(rows: Sequence[Row | str], tokens: int | None) -> int:
@@ -149,24 +153,41 @@ def _symbols(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def _search(envelope: Row) -> Iterator[str]:
-    for number, row in enumerate(envelope["results"]):
-        yield _line(f"{plain(row['path'])}:{_span(row)}", row.get("symbol", ""), "")
-        yield from _code(row, whole=number < _WHOLE)
+    for row in envelope["results"]:
+        around, extracts = row.get("definition"), row.get("extracts", ())
+        lines = {line for one in extracts for line in range(one["startLine"], one["endLine"] + 1)}
+        if around is None:
+            yield from _found(row, extracts, lines)
+            continue
+        is_whole = around["startLine"] in lines
+        code = "" if is_whole else around["text"]
+        yield _line(f"{plain(row['path'])}:{_span(around)}", row.get("symbol", ""), code)
+        yield from _extracts(extracts, is_whole=is_whole)
 
 
-def _code(row: Row, *, whole: bool) -> Iterator[str]:
-    lines = shown(row["text"]).split("\n") if row["text"] else []
-    matches: Sequence[int] = row.get("matchLines", ())
-    blank = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    first = row["startLine"]
-    inside = [line for line in matches if 0 <= line - first < len(lines)]
-    if whole or len(lines) <= _MATCHES:
-        yield from (f"  {line[blank:]}".rstrip() for line in lines)
-    else:
-        yield from (f"  {line}: {lines[line - first].strip()}" for line in (inside or [first])[:_MATCHES])
-    if others := [line for line in matches if line not in inside]:
+def _found(row: Row, extracts: Sequence[Row], lines: Collection[int]) -> Iterator[str]:
+    """Yield lines that are in no definition, or that were found one by one."""
+    path = plain(row["path"])
+    others = [line for line in row.get("matchLines", ()) if line not in lines] if lines else []
+    if len(lines) == 1 and not others:
+        yield _line(f"{path}:{extracts[0]['startLine']}", "", extracts[0]["text"])
+        return
+    inside = all(row["startLine"] <= line <= row["endLine"] for line in lines) and not others
+    yield f"{path}:{_span(row)}" if inside else path
+    yield from _extracts(extracts, is_whole=False)
+    if others:
         more = f" and {len(others) - _MOST_NUMBERS} more" if len(others) > _MOST_NUMBERS else ""
         yield f"  also {', '.join(map(str, others[:_MOST_NUMBERS]))}{more}"
+
+
+def _extracts(extracts: Sequence[Row], *, is_whole: bool) -> Iterator[str]:
+    """Yield a definition as it is written, or single lines of it with their numbers."""
+    lines = [(n, code) for one in extracts for n, code in enumerate(shown(one["text"]).split("\n"), one["startLine"])]
+    if is_whole:
+        blank = min((len(code) - len(code.lstrip()) for _, code in lines if code.strip()), default=0)
+        yield from (f"  {code[blank:]}".rstrip() for _, code in lines)
+    else:
+        yield from (f"  {number}: {plain(code.strip(), _MOST_CODE)}" for number, code in lines)
 
 
 def _definitions(envelope: Row) -> Iterator[str]:

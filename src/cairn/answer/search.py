@@ -26,7 +26,7 @@ from cairn.errors import CairnError
 from cairn.search.continuation import Continuation
 from cairn.search.continuation import encode as token_of
 from cairn.search.snippets import shortened_to
-from cairn.search.types import Hit
+from cairn.search.types import Extract, Hit
 from cairn.sync.proof import ProofReason
 from cairn.sync.report import Freshness
 
@@ -171,10 +171,19 @@ def _result(hit: Hit, codebase: str | None) -> dict[str, Any]:
     row |= {"score": round(hit.score, _SCORE_DIGITS), "text": hit.text}
     if hit.match_lines:
         row["matchLines"] = list(hit.match_lines)
+    if hit.definition is not None:
+        first, last, signature = hit.definition
+        row["definition"] = {"startLine": first, "endLine": last, "text": signature}
+    if hit.extracts:
+        row["extracts"] = [_extract(one) for one in hit.extracts]
     row |= {"fileHash": hit.file_hash, "layer": hit.layer}
     if hit.reasons:
         row["reasons"] = {name: round(part, _SCORE_DIGITS) for name, part in hit.reasons}
     return row
+
+
+def _extract(one: Extract) -> dict[str, Any]:
+    return {"startLine": one.start_line, "endLine": one.start_line + one.text.count("\n"), "text": one.text}
 
 
 def _limits(page: Page, shown: int, shortened: bool) -> list[dict[str, Any]]:

@@ -128,7 +128,11 @@ SEARCH = OptionTable(
             type=Choice(Group, "group"),
             help="show of each file its best place, each definition once, or every place",
             default=Group.FILE,
-            mcp=Shown(name="groupBy", help="One result for each file, each definition, or each place."),
+            mcp=Shown(
+                name="groupBy",
+                help="One result for each definition (default), file (default of regex and path) or place.",
+                default=None,
+            ),
         ),
         INCLUDE,
         Option(

@@ -268,6 +268,8 @@ HTTP_IDLE_SECONDS = 30
 MAX_HTTP_CONNECTIONS = 256
 MAX_HTTP_STRANGERS = 64
 AGENT_RESULTS = 8
+# Definitions in the answer to a question in words: the first of them is shown with most lines.
+AGENT_PLACES = 6
 AGENT_TOKENS = 1_500
 MAX_AGENT_TOKENS = 100_000
 # Definitions of one file in the answer to an agent.

@@ -36,7 +36,7 @@ class ShownResult(Protocol):
     @property
     def symbol(self) -> str: ...
     @property
-    def text(self) -> str: ...
+    def shown(self) -> str: ...
 
 
 S = TypeVar("S", bound=ShownResult)
@@ -65,5 +65,5 @@ def tokens_in(text: str) -> int:
 
 def fit(results: Sequence[S], most: int) -> Sequence[S]:
     """Return the first results that together fit into `most` tokens; only whole results, so perhaps none."""
-    sizes = accumulate(tokens_in(result.path + result.symbol + result.text) for result in results)
+    sizes = accumulate(tokens_in(result.path + result.symbol + result.shown) for result in results)
     return results[: sum(size <= most for size in sizes)]

@@ -6,7 +6,7 @@ signal and, as the negative part `penalties`, what the file's factor takes away.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -19,8 +19,9 @@ from cairn.search.query import Query
 from cairn.search.signals import SIGNALS, TYPES, FileEvidence, Signal, factors
 from cairn.search.weights import WEIGHTS, WITHOUT_NAMES
 
-RANKING_VERSION = "1"
-# 1: first shipped form. Every change of a score or an order needs a new version; it is part of the query fingerprint.
+RANKING_VERSION = "2"
+# 1: first shipped form. 2: rows, where they are asked for, are scored by themselves and by their file.
+# Every change of a score or an order needs a new version; it is part of the query fingerprint.
 
 PENALTIES = "penalties"
 GROUPS: Mapping[str, frozenset[str]] = {
@@ -36,12 +37,16 @@ Parts = tuple[tuple[str, float], ...]
 
 
 class Ranked(NamedTuple):
-    """A file that was found: its number in the engine, its score, its best row, and the parts of its score."""
+    """A file that was found: its number in the engine, its score, its best row, and the parts of its score.
+
+    `rows` are, where they were asked for, its rows by what each of them says itself: each with its share of the score.
+    """
 
     place: int
     score: float
     row: int
     parts: Parts
+    rows: tuple[tuple[int, float], ...] = ()
 
 
 class Ranking(NamedTuple):
@@ -61,8 +66,9 @@ def rank(
     allowed: NDArray[np.bool_] | None = None,
     limit: int = 10,
     offset: int = 0,
+    rows: int = 0,
 ) -> Ranking:
-    """Return the best files for a query, among the `allowed` files if given.
+    """Return the best files for a query, among the `allowed` files if given, each with up to `rows` of its rows.
 
     The mode `lexical` leaves out the model; `semantic` uses only the model and the factors of files. `without` names
     signals or `GROUPS` to leave out.
@@ -99,16 +105,15 @@ def rank(
             likely = likely[by_words[likely] | (shares["meaning"][likely] > 0)]
     # Added in the order of the table of weights, because the rounding of a sum depends on the order.
     shares = {name: shares[name] for name in names if name in shares}
-    own = np.zeros(len(likely))
-    for share in shares.values():
-        own += share[likely]
+    own = sum((share[likely] for share in shares.values()), np.zeros(len(likely)))
     raw, scores = seen.zeros(), seen.zeros()
     raw[likely] = own
     scores[likely] = own if PENALTIES in off else own * factor[likely]
     best = _best(scores, likely, offset + limit)[offset:]
-    rows = _rows(seen, best, shares.get("definition"))
-    parts = _parts(shares, scores[best] - raw[best], best)
-    found = zip(best.tolist(), scores[best].tolist(), rows, parts, strict=True)
+    own_scores, worth = scores[best], _worth(seen, best, shares.get("definition"))
+    each = _earned(worth, own_scores, np.broadcast_to(factor, len(scores))[best], rows)
+    parts = _parts(shares, own_scores - raw[best], best)
+    found = zip(best.tolist(), own_scores.tolist(), map(_best_row, worth), parts, each, strict=True)
     return Ranking(list(map(Ranked._make, found)), int(np.count_nonzero(fits)))
 
 
@@ -132,10 +137,12 @@ def _best(scores: Signal, files: NDArray[np.int64], count: int) -> NDArray[np.in
     return files[np.argsort(-own, kind="stable")][:count]
 
 
-def _rows(seen: FileEvidence, files: NDArray[np.int64], defining: Signal | None) -> list[int]:
-    """Return the row of each file that best shows why it was found.
+def _worth(
+    seen: FileEvidence, files: NDArray[np.int64], defining: Signal | None
+) -> list[tuple[int, NDArray[np.float64]]]:
+    """Return for each file its first row, and how well each row shows why the file was found.
 
-    That is the row that defines an identifier of the query, else the best row by words, names and meaning together.
+    A row that defines an identifier of the query does so best, else words, names and meaning together say it.
     """
     firsts = seen.engine.first_row[files].tolist()
     afters = seen.engine.first_row[files + 1].tolist()
@@ -144,12 +151,34 @@ def _rows(seen: FileEvidence, files: NDArray[np.int64], defining: Signal | None)
     worth: Any = sum(kind / most for kind, most in both)
     if seen.nearness is not None:
         worth = worth + seen.nearness.rows(every)
-    rows, at = [], 0
+    found, at = [], 0
     for place, first, after in zip(files.tolist(), firsts, afters, strict=True):
-        row = _defined_at(seen, place) if defining is not None and defining[place] > 0 else None
-        rows.append(first + int(worth[at : at + after - first].argmax()) if row is None else row)
+        own = worth[at : at + after - first]
+        if defining is not None and defining[place] > 0 and (row := _defined_at(seen, place)) is not None:
+            own[row - first] = float(worth.max()) + 1
+        found.append((first, own))
         at += after - first
-    return rows
+    return found
+
+
+def _best_row(worth: tuple[int, NDArray[np.float64]]) -> int:
+    first, own = worth
+    return first + int(own.argmax())
+
+
+def _earned(
+    worth: Sequence[tuple[int, NDArray[np.float64]]], scores: Signal, factors: Signal, most: int
+) -> list[tuple[tuple[int, float], ...]]:
+    """Return for each file its best rows, each with the score that it has by itself and by its file, half and half."""
+    if not most:
+        return [()] * len(worth)
+    best = max((float(own.max()) for _, own in worth), default=0.0) or 1.0
+    top = float(scores.max(initial=0)) or 1.0
+    found = []
+    for (first, own), score, factor in zip(worth, scores.tolist(), factors.tolist(), strict=True):
+        order = np.argsort(-own, kind="stable")[:most].tolist()
+        found.append(tuple((first + row, (score + top * factor * float(own[row]) / best) / 2) for row in order))
+    return found
 
 
 def _defined_at(seen: FileEvidence, place: int) -> int | None:

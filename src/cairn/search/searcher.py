@@ -24,6 +24,7 @@ from cairn.errors import EmbeddingFailed, EngineError, InvalidQuery
 from cairn.search.budget import fit, tokens_in
 from cairn.search.continuation import question_digest
 from cairn.search.exact import Within, deadline, exact
+from cairn.search.extracts import Extracts, of_definition, of_matches, shortened
 from cairn.search.filters import FileFilter, file_filter
 from cairn.search.lexical import bm25, idf
 from cairn.search.paths import PathFinder
@@ -35,7 +36,7 @@ from cairn.search.snippets import Excerpts, Snippet, Snippets, shortened_to
 from cairn.search.symbols import NameFit, SymbolFinder
 from cairn.search.types import ChunkSpan, FileMatches, Found, Group, Hit, Mode, SearchRequest, SymbolsFound
 from cairn.search.weights import WEIGHTS
-from cairn.store import FIELDS, SnapshotView
+from cairn.store import SnapshotView
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -208,6 +209,7 @@ class Searcher:
                 allowed=allowed,
                 limit=max(_KIND_CANDIDATES, request.offset + request.limit) if everything else request.limit,
                 offset=0 if everything else request.offset,
+                rows=0 if request.group is Group.FILE else 2 * _ROWS_PER_FILE,
             )
 
         by_words_alone = False
@@ -219,14 +221,19 @@ class Searcher:
                 raise
             ranking, by_words_alone = ranked(Mode.LEXICAL), True
         shown, total = ranking.ranked, ranking.candidates
+        extracts = None
+        if request.extracts:
+            extracts = Extracts(self._engine, self._snippets, self._excerpts, query.terms)
         if request.group is not Group.FILE:
-            shown = self._spread(shown, query, request.group)
+            shown = self._spread(shown, query, request, extracts)
         if query.kinds:
             shown = [one for one in shown if self._snippet(one, query, 0).kind in query.kinds]
         if everything:
             total = len(shown)
             shown = shown[request.offset : request.offset + request.limit]
         hits = tuple(self._hit(one, query, request) for one in shown)
+        if extracts is not None:
+            hits = tuple(extracts.hit(one, hit, at) for at, (one, hit) in enumerate(zip(shown, hits, strict=True)))
         files = len(self._engine.paths) if allowed is None else int(allowed.sum())
         total = max(total, request.offset + len(hits))
         return Found(hits, total, request.offset, files, exhaustive=False, by_words_alone=by_words_alone)
@@ -238,24 +245,23 @@ class Searcher:
         made = self._snippet(one, query, request.context)
         return _hit_of(made, one.score, one.parts if request.explain else ())
 
-    def _spread(self, ranked: Sequence[Ranked], query: Query, group: Group) -> list[Ranked]:
-        """Return for each file its best row, then its other rows that contain words of the query, best first.
+    def _spread(
+        self, ranked: Sequence[Ranked], query: Query, request: SearchRequest, extracts: Extracts | None
+    ) -> list[Ranked]:
+        """Return the rows of the files that were found, best first, each scored by itself and by its file.
 
         Grouped by symbol, each definition has only its best row; rows outside of definitions count as one definition.
         """
-        scores = bm25(self._engine, self._engine.matches(query.terms), dict.fromkeys(FIELDS, 1.0))
-        spread = []
-        for one in ranked:
-            first, last = self._engine.first_row[one.place : one.place + 2].tolist()
-            order = first + np.argsort(-scores[first:last], kind="stable")
-            rows = [one.row, *(row for row in order.tolist() if row != one.row and scores[row] > 0)]
-            if group is Group.SYMBOL:
-                # Many rows may belong to one long definition, so more rows than are shown are examined, but not all.
-                rows = rows[: 2 * _ROWS_PER_FILE]
-                symbols = [self._snippet(one._replace(row=row), query, 0).symbol for row in rows]
-                rows = [row for at, row in enumerate(rows) if symbols[at] not in symbols[:at]]
-            spread += [one._replace(row=row) for row in rows[:_ROWS_PER_FILE]]
-        return spread
+        rows = [_row_of(one, *row) for one in ranked for row in one.rows]
+        rows.sort(key=lambda one: -one.score)
+        if request.group is Group.NONE:
+            return rows
+        found: dict[tuple[int, object], Ranked] = {}
+        # Whose definition a row is must be looked up, so not all rows are, but many more than are shown.
+        for one in rows[: max(_KIND_CANDIDATES, 2 * (request.offset + request.limit))]:
+            definition = extracts.told(one).around if extracts else self._snippet(one, query, 0).symbol
+            found.setdefault((one.place, definition), one)
+        return list(found.values())
 
     def _allowed(self, request: SearchRequest, query: Query) -> Flags | None:
         """Return which files may be found; None when all may."""
@@ -299,7 +305,8 @@ class Searcher:
             return [self._excerpts.of_lines(file.path, [line], request.context) for line in file.lines]
         shown = [line for line in file.lines if line.line < file.lines[0].line + SNIPPET_LINES]
         hit = self._excerpts.of_lines(file.path, shown, request.context)
-        return [replace(hit, match_lines=tuple(line.line for line in file.lines))]
+        hit = replace(hit, match_lines=tuple(line.line for line in file.lines))
+        return [of_matches(hit, file) if request.extracts else hit]
 
     def _symbols(self, request: SearchRequest) -> Found:
         query = _parsed(request)
@@ -310,7 +317,8 @@ class Searcher:
         hits = []
         for match in found.symbols[request.offset :]:
             score = 1.0 - NameFit[match.way.upper()] / len(NameFit)
-            hits.append(self._excerpts.of_symbol(match.path, match.symbol, score, request.context))
+            hit = self._excerpts.of_symbol(match.path, match.symbol, score, request.context)
+            hits.append(of_definition(hit, match.symbol) if request.extracts else hit)
         return Found(tuple(hits), found.total, request.offset, found.coverage.files, exhaustive=True)
 
     def _paths(self, request: SearchRequest) -> Found:
@@ -324,6 +332,13 @@ class Searcher:
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _row_of(one: Ranked, row: int, score: float) -> Ranked:
+    """Return a row of a file that was found; the parts of its score are those of its file, in proportion."""
+    share = score / one.score if one.score else 1.0
+    parts = tuple((name, share * part) for name, part in one.parts)
+    return one._replace(score=score, row=row, parts=parts, rows=())
 
 
 def _hit_of(made: Snippet, score: float, parts: Parts) -> Hit:
@@ -398,9 +413,10 @@ def _budgeted(found: Found, most: int | None) -> Found:
     if most is None:
         return found
     kept = tuple(fit(found.hits, most))
-    shortened = not kept and bool(found.hits)
-    if shortened:
+    is_cut = not kept and bool(found.hits)
+    if is_cut:
         first = found.hits[0]
         room = most - tokens_in(first.path + first.symbol)
-        kept = (shortened_to(first, lambda hit: tokens_in(hit.text) <= room),) if room > 0 else ()
-    return replace(found, hits=kept, shortened=shortened)
+        cut = shortened if first.extracts else shortened_to
+        kept = (cut(first, lambda hit: tokens_in(hit.shown) <= room),) if room > 0 else ()
+    return replace(found, hits=kept, shortened=is_cut)

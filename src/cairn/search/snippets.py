@@ -69,6 +69,11 @@ class Snippets:
         self._engine = engine
         self._forget()
 
+    def matched(self, lines: Sequence[str], wanted: Collection[str]) -> dict[int, int]:
+        """Return for each of these lines that holds wanted terms, by its position, the terms as bits."""
+        found = _Words(list(lines)).found(self._written, wanted)
+        return {at: reduce(or_, [terms for _, _, terms in words]) for at, words in found.items()}
+
     def make(
         self, place: int, row: int, wanted: Collection[str], *, context: int = 0, lines: int = SNIPPET_LINES
     ) -> Snippet:
@@ -351,7 +356,7 @@ class Excerpts:
 
     def __init__(self, view: SnapshotView) -> None:
         self._view = view
-        self._symbols: Callable[[str], list[Symbol]] = lru_cache(_FILES_KEPT)(view.symbols)
+        self.symbols: Callable[[str], list[Symbol]] = lru_cache(_FILES_KEPT)(view.symbols)
         self._file: Callable[[str], StoredFile | None] = lru_cache(_FILES_KEPT)(view.file)
         # Kept for one file only, because the lines of a file are shown one after the other.
         self._borders: Callable[[str], NDArray[np.int64]] = lru_cache(1)(partial(_borders, view))
@@ -361,7 +366,7 @@ class Excerpts:
         first, last = lines[0].line, max(line.end_line for line in lines)
         around = self._innermost(path, first)
         shown = {line.line: line for line in lines}
-        start, texts = self._lines(path, first - context, min(last, first + SNIPPET_LINES - 1) + context)
+        start, texts = self.lines(path, first - context, min(last, first + SNIPPET_LINES - 1) + context)
         # A long line that matches is cut to the part around the match.
         texts = [shown[number].text if number in shown else text for number, text in enumerate(texts, start)]
         marks = tuple(Mark(line.line, *span) for line in lines for span in line.marks)
@@ -371,7 +376,7 @@ class Excerpts:
     def of_symbol(self, path: str, symbol: Symbol, score: float, context: int) -> Hit:
         """Return a hit with the first lines of a definition."""
         last = min(symbol.end_line, symbol.start_line + SNIPPET_LINES - 1)
-        start, texts = self._lines(path, symbol.start_line - context, last + context)
+        start, texts = self.lines(path, symbol.start_line - context, last + context)
         named = symbol.start_line
         marks: tuple[Mark, ...] = ()
         for number, text in enumerate(texts, start):
@@ -397,11 +402,11 @@ class Excerpts:
         return record
 
     def _innermost(self, path: str, line: int) -> Symbol | None:
-        holding = [symbol for symbol in self._symbols(path) if symbol.start_line <= line <= symbol.end_line]
+        holding = [symbol for symbol in self.symbols(path) if symbol.start_line <= line <= symbol.end_line]
         # Of two definitions of equal length, the later one in the list is inside the earlier one.
         return min(reversed(holding), key=lambda symbol: symbol.end_byte - symbol.start_byte, default=None)
 
-    def _lines(self, path: str, first: int, last: int) -> tuple[int, list[str]]:
+    def lines(self, path: str, first: int, last: int) -> tuple[int, list[str]]:
         """Return the number of the first line, and the lines as far as the file has them; long lines are cut."""
         text = self._view.text(path)
         assert text is not None, "a result names a file that is not in its snapshot"

@@ -47,7 +47,8 @@ class SearchRequest:
     """A search request.
 
     `below` are the folders or files of the codebase to search; `without` names signals to leave out; `offset` counts
-    the results on the pages before. Raises `InvalidQuery` when a number is out of its range.
+    the results on the pages before. With `extracts` each hit has its definition, and the lines of it that answer.
+    Raises `InvalidQuery` when a number is out of its range.
     """
 
     query: str
@@ -64,6 +65,7 @@ class SearchRequest:
     without: frozenset[str] = frozenset()
     explain: bool = False
     offset: int = 0
+    extracts: bool = False
 
     def __post_init__(self) -> None:
         RESULTS.checked(self.limit, InvalidQuery)
@@ -90,6 +92,8 @@ class Hit:
         layer: Who knows the result: `syntactic` or `semantic`.
         reasons: The parts of the score by name, when they were asked for.
         marks: Where the words of the query stand in the shown lines.
+        extracts: The lines that answer, wherever they are in the definition or the file, when they were asked for.
+        definition: The first and the last line of the definition around the result, and its signature; asked for so.
     """
 
     path: str
@@ -105,6 +109,15 @@ class Hit:
     layer: str = "syntactic"
     reasons: tuple[tuple[str, float], ...] = ()
     marks: tuple[Mark, ...] = ()
+    extracts: tuple[Extract, ...] = ()
+    definition: tuple[int, int, str] | None = None
+
+    @property
+    def shown(self) -> str:
+        """What is read of the hit: its text, or of one with extracts those alone."""
+        if not self.extracts and self.definition is None:
+            return self.text
+        return "\n".join([self.definition[2] if self.definition else "", *(one.text for one in self.extracts)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +239,13 @@ class SymbolsFound:
     symbols: tuple[SymbolMatch, ...]
     total: int
     coverage: Coverage
+
+
+class Extract(NamedTuple):
+    """Some lines that follow each other; what stands between one extract and the next is left out."""
+
+    start_line: int
+    text: str
 
 
 class Mark(NamedTuple):

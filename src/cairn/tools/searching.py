@@ -17,10 +17,10 @@ from cairn.ask.session import Session, ask_all, hold_page
 from cairn.ask.structure import Asked
 from cairn.ask.workspace import SessionPool, Workspace
 from cairn.core.clock import SYSTEM_CLOCK
-from cairn.core.limits import AGENT_RESULTS
+from cairn.core.limits import AGENT_PLACES, AGENT_RESULTS, MAX_RESULTS
 from cairn.core.options import Face
 from cairn.search.searcher import check
-from cairn.search.types import SearchRequest
+from cairn.search.types import Group, Mode, SearchRequest
 from cairn.semantic.database import SemanticDatabase, has_contexts
 from cairn.tools.reading import tokens_of
 
@@ -30,7 +30,7 @@ SEARCH_TOOL = "search_codebase"
 def search_codebase(workspace: Workspace, arguments: Mapping[str, Any], patience: Patience) -> Envelope:
     """Return code that fits a question; an invalid question is refused before anything is indexed."""
     given = SEARCH.values(Face.MCP, arguments)
-    request = SearchRequest(**{"limit": AGENT_RESULTS, "max_tokens": tokens_of(arguments, "limit"), **given})
+    request = SearchRequest(**_usual(arguments) | given, extracts=True)
     check(request)
     target = workspace.pool.allowed.resolve(arguments.get("path"))
     token = arguments.get("continuation")
@@ -41,13 +41,21 @@ def search_codebase(workspace: Workspace, arguments: Mapping[str, Any], patience
             hold_page([session], token)
         envelope = _answer(session, request, token)
         present = session.gate.facts.last_good is not None
-        shown = target.asked if "path" in arguments else session.root
     envelope = with_proof(envelope, present=present) if arguments["debug"] else lean(envelope)
     following = dict(envelope.body).get("continuation")
     if following is not None:
-        call = {"tool": SEARCH_TOOL, "args": {**arguments, "path": shown, "continuation": following}}
+        call = {"tool": SEARCH_TOOL, "args": {**arguments, "continuation": following}}
         envelope = with_hints(envelope, continuation=call)
     return retry_later(envelope, retry_after_ms(workspace.runs.active(target.codebase.root.path)))
+
+
+def _usual(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what holds where an agent says nothing: few definitions, or as many matching files as fit."""
+    mode, tokens = Mode(arguments["mode"]), tokens_of(arguments, "limit")
+    if mode is Mode.REGEX:
+        return {"limit": MAX_RESULTS, "max_tokens": tokens}
+    group = Group.FILE if mode.is_exhaustive else Group.SYMBOL
+    return {"limit": AGENT_RESULTS if mode.is_exhaustive else AGENT_PLACES, "max_tokens": tokens, "group": group}
 
 
 def _answer(session: Session, request: SearchRequest, token: str | None) -> Envelope:
