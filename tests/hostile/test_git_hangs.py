@@ -246,14 +246,14 @@ def test_all_calls_share_one_deadline_and_time_without_git_is_given_back(
     monkeypatch.setattr(git_module, "_run", slow)
     root = Root(str(repo), is_git=True)
     for _ in range(2):
-        Git(root, clock=clock).head()
+        Git(root, clock=clock).tracked()
     for _ in range(3):
         with pytest.raises(git_module.GitFailed, match="longer than 20 seconds"):
-            Git(root, clock=clock).head()
+            Git(root, clock=clock).tracked()
     assert given == [20, 12, 4]
     assert TELLS in unanswered(root)[0]
     clock.sleep(git_module.GIT_REST_SECONDS)
-    assert Git(root, clock=clock).head() is not None
+    assert Git(root, clock=clock).tracked()
     assert given[-1] == 20
     assert unanswered(root) == ()
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,49 @@ def test_head_follows_the_commits_and_is_none_before_the_first(repo: Path) -> No
     assert git.head() == second
     run_git(repo, "checkout", "-q", "--detach", first)
     assert git.head() == first
+
+
+def programs_started(patching: pytest.MonkeyPatch) -> list[Sequence[str]]:
+    """The commands of git that are run from now on."""
+    started: list[Sequence[str]] = []
+    real = git_module._run
+
+    def run(command: Sequence[str], *more: Any, **rest: Any) -> Any:
+        started.append(command)
+        return real(command, *more, **rest)
+
+    patching.setattr(git_module, "_run", run)
+    return started
+
+
+def test_head_is_asked_once_while_nothing_is_committed_switched_or_packed(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = commit(repo, {b"a": b"1"})
+    started = programs_started(monkeypatch)
+    assert [git_of(repo).head() for _ in range(3)] == [first] * 3
+    assert len(started) == 1
+    second = commit(repo, {b"a": b"2"})
+    assert git_of(repo).head() == second
+    run_git(repo, "pack-refs", "--all")
+    assert [git_of(repo).head() for _ in range(3)] == [second] * 3
+    run_git(repo, "update-ref", "HEAD", first)
+    assert git_of(repo).head() == first
+    run_git(repo, "pack-refs", "--all")
+    assert git_of(repo).head() == first
+    run_git(repo, "update-ref", "HEAD", second)
+    run_git(repo, "pack-refs", "--all")
+    assert git_of(repo).head() == second
+    run_git(repo, "checkout", "-q", "--detach", first)
+    assert [git_of(repo).head() for _ in range(2)] == [first] * 2
+    run_git(repo, "symbolic-ref", "HEAD", "refs/heads/not-born")
+    assert git_of(repo).head() is None
+    run_git(repo, "symbolic-ref", "refs/heads/to-another", "refs/heads/main")
+    run_git(repo, "symbolic-ref", "HEAD", "refs/heads/to-another")
+    assert git_of(repo).head() == run_git(repo, "rev-parse", "HEAD")
+    before = len(started)
+    assert git_of(repo).head() == run_git(repo, "rev-parse", "HEAD")
+    assert len(started) == before + 1, "a name that leads to a name is followed by git alone"
 
 
 def test_a_folder_without_git_has_no_head_and_refuses_the_rest(tmp_path: Path) -> None:

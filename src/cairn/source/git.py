@@ -155,12 +155,23 @@ class Git:
         return self._patience.warnings
 
     def head(self) -> str | None:
-        """Return the commit the work tree is on; None without git, without a commit, or where git refuses to look."""
+        """Return the commit the work tree is on; None without git, without a commit, or where git refuses to look.
+
+        Asked before every question, so what git has answered is kept while the files that it follows from are the same.
+        """
         if self._program is None:
             return None
+        root, written = self._root.path, _written_of_head(self._root.path)
+        known = _heads.get(root)
+        if known is not None and written is not None and known[0] == (self._program, written):
+            return known[1]
         answer = self._ask("head", "rev-parse", "--verify", "--quiet", "HEAD")
         name = answer.out.strip().decode("ascii", "replace")
-        return name if answer.status == 0 and _COMMIT_ID.fullmatch(name) else None
+        if answer.status != 0 or not _COMMIT_ID.fullmatch(name):
+            return None
+        if written is not None and _written_of_head(root) == written:
+            _heads[root] = (self._program, written), name
+        return name
 
     def tracked(self) -> frozenset[bytes]:
         """Return the raw path of every file in git's index; submodules are not files of this repository."""
@@ -323,6 +334,40 @@ class Git:
         return GitFailed(what=what, path=self._root.path, why=why)
 
 
+# --- what HEAD follows from -------------------------------------------------------------------------------------------
+
+_Written = tuple[bytes | tuple[int, ...], ...]
+_BRANCH = re.compile(rb"ref: (refs/[\w./+-]+)\n?", re.ASCII)
+_heads: dict[str, tuple[tuple[str, _Written], str]] = {}
+
+
+def _written_of_head(root: str) -> _Written | None:
+    """Return what says which commit HEAD is; None where that is more than a branch or a commit in files of a folder."""
+    own = os.path.join(os.fsencode(root), b".git")
+    shared, head = own, _read_capped(os.path.join(own, b"HEAD"), follow=False)
+    if not head and (at := _read_capped(own, follow=False)).startswith(b"gitdir: "):
+        own = os.path.join(os.fsencode(root), at.removeprefix(b"gitdir: ").rstrip(b"\n"))
+        head = _read_capped(os.path.join(own, b"HEAD"), follow=False)
+        shared = os.path.join(own, _read_capped(os.path.join(own, b"commondir"), follow=False).rstrip(b"\n"))
+    if _COMMIT_ID.fullmatch(head.decode("latin-1").rstrip("\n")):
+        return own, head
+    branch = _BRANCH.fullmatch(head)
+    # Refs in another format leave a name here that is no branch.
+    if branch is None or b".." in branch[1] or os.path.lexists(os.path.join(shared, b"reftable")):
+        return None
+    loose = _read_capped(os.path.join(shared, branch[1]), follow=False)
+    if _COMMIT_ID.fullmatch(loose.decode("latin-1").rstrip("\n")):
+        return own, head, loose
+    if loose:
+        return None
+    try:
+        packed = os.stat(os.path.join(shared, b"packed-refs"))
+    except OSError:
+        return None
+    # git replaces this file, and never writes into it.
+    return own, head, (packed.st_ino, packed.st_size, packed.st_mtime_ns, packed.st_ctime_ns)
+
+
 # --- reading what git prints --------------------------------------------------------------------------------------
 
 
@@ -474,13 +519,12 @@ def _read_capped(path: bytes, *, follow: bool) -> bytes:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
     except (OSError, ValueError):
         return b""
-    with open(fd, "rb", buffering=0) as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return b""
-        try:
-            return file.read(MAX_IGNORE_BYTES) or b""
-        except OSError:
-            return b""
+    try:
+        return os.read(fd, MAX_IGNORE_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
 
 
 # --- history ----------------------------------------------------------------------------------------------------------
