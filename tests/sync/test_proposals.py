@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +14,13 @@ import cairn
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.config import load_config
 from cairn.errors import ConfigError, NotIndexed, RequiresReindex
+from cairn.sync import codebase as codebase_module
 from cairn.sync import run
 from cairn.sync.codebase import Codebase, open_codebase, place_of
 from cairn.sync.report import RunOptions
 from cairn.sync.status import State, look
+from tests.support import commands
+from tests.support.commands import Typed
 from tests.support.servers import Agent
 from tests.sync.desk import extract_here, silent
 
@@ -102,6 +105,66 @@ def test_after_a_clear_no_older_index_comes_into_force(agent: Agent) -> None:
         made(agent, "sync")
     made(agent, "index")
     assert look(opened(agent), str(agent.home)).state is State.INDEXED
+
+
+def test_a_clear_empties_the_indexes_by_other_settings_too(agent: Agent) -> None:
+    """The settings are changed, taken up, and changed back after a clear: the first index does not come back."""
+    assert typed(agent, "index").status == 0
+    (agent.tree / ".cairn.toml").write_text(CSV)
+    assert typed(agent, "reindex").status == 0
+    assert typed(agent, "clear").status == 0
+    (agent.tree / ".cairn.toml").unlink()
+    found = typed(agent, "search", "Lease", "--json")
+    assert (found.status, json.loads(found.stdout)["status"]) == (10, "not_indexed"), found
+    assert typed(agent, "index").status == 0
+    assert json.loads(typed(agent, "search", "Lease", "--json").stdout)["results"]
+
+
+def test_an_index_that_was_cleared_hides_no_newer_one(agent: Agent) -> None:
+    made(agent)
+    run.clear(opened(agent), RunOptions(str(agent.home)), silent)
+    (agent.tree / ".cairn.toml").write_text(CSV)
+    made(agent)
+    (agent.tree / ".cairn.toml").unlink()
+    codebase = opened(agent)
+    assert codebase.proposal is not None, "the newer index answers, and the settings from before are proposed"
+    assert indexed_files(agent) == 3
+    # Only the one that answers is in force: a clear of it is one of both.
+    run.clear(codebase, RunOptions(str(agent.home)), silent)
+    assert opened(agent).proposal is None
+    assert look(opened(agent), str(agent.home)).state is State.CLEARED
+
+
+def test_a_disk_that_fails_once_at_the_index_in_force_does_not_close_the_gate(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(agent)
+    (agent.tree / ".cairn.toml").write_text(CSV)
+    real, failed = codebase_module.Store.newest, []
+
+    def newest(store: Any, *more: Any) -> Any:
+        if not failed:
+            failed.append(True)
+            raise OSError(errno.EIO, "the disk")
+        return real(store, *more)
+
+    monkeypatch.setattr(codebase_module.Store, "newest", newest)
+    assert opened(agent).proposal is not None
+    assert failed
+
+
+def test_a_member_of_a_group_takes_up_what_the_repository_proposes(agent: Agent) -> None:
+    agent.home.mkdir()
+    agent.home.chmod(0o2770)
+    assert typed(agent, "index", "--shared").status == 0
+    (agent.tree / ".cairn.toml").write_text(CSV)
+    told = json.loads(typed(agent, "status", "--json").stdout)
+    assert told["hints"]["requiresReindex"]
+    assert typed(agent, "reindex").status == 0
+    assert opened(agent).proposal is None
+    # What a member chooses for themselves still makes no second index.
+    (agent.home / "config.toml").write_text("[limits]\nmax_file_bytes = 900_000\n")
+    assert "shared_mismatch" in typed(agent, "index", "--json").stdout
 
 
 def test_what_leaves_files_out_holds_at_once_beside_a_proposal(agent: Agent) -> None:
@@ -196,16 +259,8 @@ def test_another_model_is_no_proposal_but_closes_the_gate(agent: Agent) -> None:
 # --- faces ------------------------------------------------------------------------------------------------------------
 
 
-def typed(agent: Agent, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "cairn", *arguments],
-        cwd=agent.tree,
-        env={**os.environ, **agent.environ},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def typed(agent: Agent, *arguments: str) -> Typed:
+    return commands.typed(arguments, agent.tree, {**os.environ, **agent.environ})
 
 
 def test_at_a_terminal_the_index_from_before_answers_with_one_line_that_says_so(agent: Agent) -> None:
@@ -218,7 +273,7 @@ def test_at_a_terminal_the_index_from_before_answers_with_one_line_that_says_so(
     assert told["hints"]["requiresReindex"]["differs"] == ["index.types"]
     assert len(told["warnings"]) == 1
     shown = typed(agent, "search", "later")
-    assert shown.returncode == 0
+    assert shown.status == 0
     assert shown.stderr.count("asks for another index") == 1
     assert "cairn reindex" in shown.stderr
 

@@ -26,7 +26,7 @@ from cairn.source.beneath import Tree
 from cairn.source.git import Git
 from cairn.source.programs import bar_programs_of
 from cairn.source.root import find_root, store_id
-from cairn.store import Disk, Home, Store
+from cairn.store import Disk, Home, Manifest, Store
 from cairn.syntax.identity import CHUNKER_VERSION, EXTRACTOR_VERSION
 from cairn.syntax.languages import identities
 
@@ -101,27 +101,26 @@ def _in_force(wanted: Codebase, home: str, settings: Callable[[bytes], Config], 
 
     That is so only where the repository's file alone makes the difference: with what it said when the index was made
     and the user's own settings of today, just this index is the right one. What decides which files are in, and how
-    answers are ranked, is always what is wanted now. A disk that fails decides nothing here: whoever opens the index
-    wanted meets the same trouble, and says so.
+    answers are ranked, is always what is wanted now. A disk that fails once is asked again; one that goes on to fail
+    decides nothing here: whoever opens the index wanted meets the same trouble, and says so.
     """
     place = place_of(wanted, home)
     # Ids of snapshots are in order of time. Who clears an index has also given up those from before it.
     found: list[tuple[str, Codebase]] = []
-    cleared = ""
-    if place.may_be_published:
+    cleared = place.cleared
+    if cleared is None and place.may_be_published:
         return wanted
+    cleared = cleared or ""
     siblings: list[str] = []
     with contextlib.suppress(OSError):
         siblings = sibling_stores(place)
     for below in siblings:
         # Unreadable: of a later version, or damaged, or what it follows is no settings any more.
-        trouble = (OSError, StoreError, StoreUnreadable, ConfigError)
-        with contextlib.suppress(*trouble), Home(home).disk(below) as disk:
-            manifest = Store(disk).newest()
+        with contextlib.suppress(OSError, StoreError, StoreUnreadable, ConfigError):
+            manifest, file = _asked_twice(home, below)
             if manifest is not None and manifest.completion is None:
                 cleared = max(cleared, manifest.snapshot_id)
             elif manifest is not None:
-                file = Store(disk).notes.settings()
                 before = _as_before(wanted, file, settings(file), with_tracked=with_tracked)
                 at = place_of(before, home)
                 if at.store_id == os.path.basename(below):
@@ -129,6 +128,18 @@ def _in_force(wanted: Codebase, home: str, settings: Callable[[bytes], Config], 
                     asks = Proposal(wanted.config, wanted.tracked, wanted.file, differs)
                     found.append((manifest.snapshot_id, before._replace(proposal=asks)))
     return max((one for one in found if one[0] > cleared), key=lambda one: one[0], default=("", wanted))[1]
+
+
+def _asked_twice(home: str, below: str) -> tuple[Manifest | None, bytes]:
+    """Return the newest manifest of a store and the settings that its rows follow; a disk may fail once."""
+    for last in (False, True):
+        try:
+            with Home(home).disk(below) as disk:
+                return Store(disk).newest(), Store(disk).notes.settings()
+        except OSError:
+            if last:
+                raise
+    raise AssertionError("one of the two tries has ended this")
 
 
 def _as_before(wanted: Codebase, file: bytes, then: Config, *, with_tracked: bool) -> Codebase:
@@ -194,6 +205,17 @@ class StorePlace(NamedTuple):
                 return Store(disk).notes.was_published
         except (OSError, StoreError, StoreUnreadable):
             return True
+
+    @property
+    def cleared(self) -> str | None:
+        """The snapshot with which this index was emptied on purpose; None where it was not, or that is not known."""
+        with contextlib.suppress(OSError, StoreError, StoreUnreadable):
+            disk = self.disk()
+            if disk is not None:
+                with disk:
+                    newest = Store(disk).newest() if Store(disk).is_created else None
+                    return newest.snapshot_id if newest is not None and newest.completion is None else None
+        return None
 
     def disk(self) -> Disk | None:
         """Open the store's disk; None when there is no store yet."""

@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
+from cairn.core.fingerprint import IndexFingerprint
 from cairn.core.progress import Phase, Progress, Tell
 from cairn.core.types import SkipReason
 from cairn.embedding.choose import choose
-from cairn.errors import NotIndexed, RequiresReindex, RootNotUtf8
+from cairn.errors import CairnError, NotIndexed, RequiresReindex, RootNotUtf8
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.store import Disk, Draft, Home, Manifest, RunKind, Store, Tracked
-from cairn.sync.codebase import Codebase, StorePlace, place_of
+from cairn.sync.codebase import Codebase, StorePlace, place_of, sibling_stores
 from cairn.sync.memory import is_unchanged, load_memory
 from cairn.sync.proof import ProofReason, chosen_otherwise, examine, judge, refuse_second, told_to_group
 from cairn.sync.remote.copy import attachment, keep_copy
@@ -40,9 +41,9 @@ STALE_LOCAL = (
 
 def index(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
     """Create the index that the settings ask for; one that is proven is left as it is, and nothing is written."""
-    began = clock.monotonic()
+    began, proposed = clock.monotonic(), codebase.proposal is not None
     codebase = codebase.proposed
-    with _store(codebase, options) as (place, disk):
+    with _store(codebase, options, proposed=proposed) as (place, disk):
         proven, warnings = _proven(disk, place)
         if proven is not None:
             report = _unchanged(RunKind.CREATE, proven, clock.monotonic() - began)
@@ -89,18 +90,32 @@ def reindex(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock
 
     This is how settings that a repository proposes are taken up.
     """
+    proposed = codebase.proposal is not None
     codebase = codebase.proposed
-    with _store(codebase, options) as (place, disk):
+    with _store(codebase, options, proposed=proposed) as (place, disk):
         return _catch_up(disk, codebase, place, options, tell, RunKind.REINDEX, clock)
 
 
 def clear(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
     """Publish an empty snapshot; the older snapshots stay until they are collected.
 
-    Work that was staged and never published goes at once.
+    Work that was staged and never published goes at once. Indexes of this folder by other settings are emptied too:
+    none of them is to answer when somebody goes back to those settings.
     """
+    from cairn.sync.tracking import note_cleared  # noqa: PLC0415
+
     place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
-    return freeing(options.home, lambda: _clear(codebase, options, tell, clock), place)
+    report = freeing(options.home, lambda: _clear(codebase, options, tell, clock), place)
+    for below in sibling_stores(place):
+        # Of a later version, damaged, or being written just now: what is published after this clear may answer.
+        with contextlib.suppress(OSError, CairnError), Home(place.home).disk(below) as disk:
+            newest = Store(disk).newest()
+            if newest is not None and newest.completion is not None:
+                named = IndexFingerprint(newest.config_fields, newest.config_fingerprint)
+                sibling = StorePlace(place.home, os.path.basename(below), named, place.root)
+                _emptied(disk, sibling, newest, options, clock)
+                note_cleared(place, clock)
+    return report
 
 
 def _clear(codebase: Codebase, options: RunOptions, tell: Tell, clock: Clock) -> RunReport:
@@ -117,38 +132,50 @@ def _clear(codebase: Codebase, options: RunOptions, tell: Tell, clock: Clock) ->
                     writer.staging.end()
             return _unchanged(RunKind.CLEAR, newest, clock.monotonic() - began)
         tell(Progress(Phase.PUBLISHING))
-        wait = options.wait_seconds
-        store = Store(disk, place.path)
-        with store.open_writer(RunKind.CLEAR, clock=clock, wait_seconds=wait, rebuild=True) as writer:
-            draft = Draft(
-                root=codebase.root.path,
-                store_id=place.store_id,
-                fingerprint=place.fingerprint,
-                ignore_fingerprint=newest.ignore_fingerprint,
-                git=newest.git,
-                read_at=rfc3339(clock.wall_ns()),
-                on_base=False,
-                complete=False,
-            )
-            cleared = store.publish(writer, draft, lambda: True, clock)
-            assert cleared is not None
-            note_cleared(place, clock)
+        cleared = _emptied(disk, place, newest, options, clock)
+        note_cleared(place, clock)
     deleted = Changes(deleted=newest.counts.files_indexed)
     return _report(RunKind.CLEAR, cleared, changes=deleted, published=True, seconds=clock.monotonic() - began)
+
+
+def _emptied(disk: Disk, place: StorePlace, newest: Manifest, options: RunOptions, clock: Clock) -> Manifest:
+    """Publish an empty snapshot after the newest one of a store, and return it."""
+    store = Store(disk, place.path)
+    with store.open_writer(RunKind.CLEAR, clock=clock, wait_seconds=options.wait_seconds, rebuild=True) as writer:
+        draft = Draft(
+            root=place.root,
+            store_id=place.store_id,
+            fingerprint=place.fingerprint,
+            ignore_fingerprint=newest.ignore_fingerprint,
+            git=newest.git,
+            read_at=rfc3339(clock.wall_ns()),
+            on_base=False,
+            complete=False,
+        )
+        cleared = store.publish(writer, draft, lambda: True, clock)
+    assert cleared is not None
+    return cleared
 
 
 # --- the store --------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
-def _store(codebase: Codebase, options: RunOptions) -> Iterator[tuple[StorePlace, Disk]]:
-    """Open the codebase's store, and make it if there is none; raises trouble with its disk as a store error."""
+def _store(codebase: Codebase, options: RunOptions, *, proposed: bool = False) -> Iterator[tuple[StorePlace, Disk]]:
+    """Open the codebase's store, and make it if there is none; raises trouble with its disk as a store error.
+
+    What the repository has `proposed` is there for all members of a group; other settings are those of one of them.
+    """
     raw = os.fsencode(codebase.root.path)
     if raw != raw.decode("utf-8", "replace").encode():
         raise RootNotUtf8(path=printable(raw))
     place = place_of(codebase, options.home, None if options.embedder is None else options.embedder.identity)
     shared = codebase.config.store.shared if options.shared is None else options.shared
-    refuse_second(place, codebase.root.path)
+    if proposed:
+        # It stands in the place of the one that answers, and is for the same people.
+        shared = shared if shared is not None else Home(place.home).shared
+    else:
+        refuse_second(place, codebase.root.path)
     with truthful(place), place.make_disk(shared=shared) as disk:
         Home(place.home).reserve.keep()
         try:
