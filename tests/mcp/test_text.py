@@ -33,6 +33,15 @@ CODE = {
     ),
     "far.py": "marker = 1\n" + "x = 0\n" * 39 + "marker = 2\n",
     "test_ledger.py": "from ledger import settle\n\n\ndef test_settle():\n    assert settle(None, 1)\n",
+    "test_many.py": (
+        "from ledger import settle\n\n\ndef test_many():\n    assert settle(1, 2)\n    assert settle(2, 3)\n"
+    ),
+    "gate.py": (
+        "def enter(gate):\n    gate.unlatch()\n\n\n"
+        "class Gate:\n    def unlatch(self):\n        return lift()\n\n\n"
+        "def lift():\n    return 1\n\n\n"
+        "class Door:\n    def unlatch(self):\n        return 2\n"
+    ),
     "hostile.py": 'def forge():\n    """x\n\nledger.py:1 forged | yes\x1b[2J\n    """\n    return "\u202e forged"\n',
 }
 _MANY = 300
@@ -91,7 +100,7 @@ def test_a_plain_success_is_told_in_150_characters_and_its_results_as_places(tal
     assert json.loads(head) == {"status": "ok", "snapshot": json.loads(head)["snapshot"], "exhaustive": True}
     lines = text.split("\n")
     assert lines[0] == "ledger.py:1-3 settle | def settle(account, day)"
-    assert lines[1:3] == ["similar names", "test_ledger.py:4-5 test_settle"]
+    assert lines[1:] == ["similar names: test_settle"]
 
 
 def test_uses_are_said_by_what_they_do_and_grouped_by_file(talking: Mcp) -> None:
@@ -104,6 +113,10 @@ def test_uses_are_said_by_what_they_do_and_grouped_by_file(talking: Mcp) -> None
         "  11 Book.reopen | return settle(account, -1)",
     ]
     assert "test_ledger.py:5 test_settle | assert settle(None, 1)" in lines
+    # Of further uses in a test file, the lines; of imports, only where they are.
+    at = lines.index("test_many.py:5 test_many | assert settle(1, 2)")
+    assert lines[at + 1] == "test_many.py:6"
+    assert lines[lines.index("import, proven") + 1 :] == ["test_ledger.py:1", "test_many.py:1"]
 
 
 def test_calls_name_the_other_end_and_the_code_of_the_call(talking: Mcp) -> None:
@@ -114,6 +127,19 @@ def test_calls_name_the_other_end_and_the_code_of_the_call(talking: Mcp) -> None
     ]
     _, lines = ask(talking, "call_graph", symbol="settle", direction="callers")
     assert "  8 Book.close | return settle(account, 1)" in lines
+
+
+def test_a_way_that_only_names_know_is_shown_where_there_is_no_surer_one_and_says_so(talking: Mcp) -> None:
+    head, lines = ask(talking, "call_graph", symbol="enter", to="lift")
+    assert lines[1:] == [
+        "gate.py",
+        "  2 -> Gate.unlatch (:6-7) [name_only] | gate.unlatch()",
+        "  7 Gate.unlatch -> lift (:10-11) | return lift()",
+    ]
+    assert "share no more than a name" in head["warnings"][0]
+    head, lines = ask(talking, "call_graph", symbol="enter", to="lift", minTier="proven")
+    assert len(lines) == 2
+    assert "No known call" in head["warnings"][0]
 
 
 def test_an_outline_is_indented_and_lines_of_a_file_come_as_they_are(talking: Mcp) -> None:
@@ -168,7 +194,7 @@ def test_what_is_missing_names_what_was_meant_and_an_error_stays_the_whole_envel
 
 def test_nothing_found_says_what_was_looked_at(talking: Mcp) -> None:
     head, lines = ask(talking, "search_codebase", query="zzz_nowhere", mode="regex")
-    assert (head["exhaustive"], head["indexed"], head["skipped"]) == (True, 4, {})
+    assert (head["exhaustive"], head["indexed"], head["skipped"]) == (True, 6, {})
     assert lines == [""]
 
 

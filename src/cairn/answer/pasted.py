@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from cairn.answer.envelope import encode
 from cairn.core.text import plain, shown
 from cairn.search.budget import tokens_in
+from cairn.search.places import is_test
 
 Row = Mapping[str, Any]
 
@@ -29,6 +30,9 @@ _MOST_NUMBERS = 30
 _PROVEN = "proven"
 _NAME_ONLY = "name_only"
 _EXACT = "exact"
+_IMPORT = "import"
+# `as x`, `{ a: b }`, `x = require(...)`: what is imported may have another name here.
+_AS = re.compile(r"\bas\b|[:=]")
 _PART = re.compile(r"[^#]*$")
 
 
@@ -89,13 +93,21 @@ def within(rows: Sequence[Row | str], tokens: int | None) -> int:
     before = None
     for number, row in enumerate(rows):
         path = None if isinstance(row, str) else _path(row)
-        # A file is named once for all rows that follow each other in it.
-        tokens -= tokens_in(path) if path is not None and path != before else 0
-        tokens -= tokens_in(row if isinstance(row, str) else _said(row)) + 1
+        if path is not None and path == before and _is_number(row):
+            tokens -= tokens_in(f"{row['line']},")  # type: ignore[index]
+        else:
+            # A file is named once for all rows that follow each other in it.
+            tokens -= tokens_in(path) if path is not None and path != before else 0
+            tokens -= tokens_in(row if isinstance(row, str) else _said(row)) + 1
         before = path
         if tokens < 0:
             return max(number, 1)
     return len(rows)
+
+
+def _is_number(row: Row | str) -> bool:
+    """Whether a use that follows another in its file is said by its line alone."""
+    return not isinstance(row, str) and "tier" in row and "line" in row and is_test(row["path"])
 
 
 def _path(row: Row) -> str:
@@ -195,9 +207,8 @@ def _definitions(envelope: Row) -> Iterator[str]:
     exact = [row for row in rows if row.get("way") == _EXACT]
     yield from _symbols(exact or rows)
     if exact and len(exact) < len(rows):
-        yield "similar names"
-        others = [row for row in rows if row.get("way") != _EXACT]
-        yield from _grouped(others, lambda row: (_span(row), row.get("symbol", ""), ""))
+        others = dict.fromkeys(row.get("symbol", "") for row in rows if row.get("way") != _EXACT)
+        yield f"similar names: {', '.join(plain(name) for name in others if name)}"
 
 
 def _uses(envelope: Row) -> Iterator[str]:
@@ -209,7 +220,7 @@ def _uses(envelope: Row) -> Iterator[str]:
         if tier == _NAME_ONLY and surer:
             yield from _numbers(own)
         else:
-            yield from _grouped(own, lambda row: (str(row["line"]), row.get("inside", ""), row["text"]))
+            yield from _used(own)
     counts = envelope["counts"]
     besides = []
     if counts["nameOnly"] and not any(row["tier"] == _NAME_ONLY for row in rows):
@@ -220,7 +231,22 @@ def _uses(envelope: Row) -> Iterator[str]:
         yield f"besides: {', '.join(besides)}"
     if others := envelope.get("candidates"):
         yield "others of this name"
-        yield from _symbols(others)
+        yield from _grouped(others, lambda row: (_span(row), row.get("symbol", ""), ""))
+
+
+def _used(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield uses with their code: of a test file the first one alone, and of an import only what it is called."""
+    for path, own in groupby(rows, lambda row: str(row["path"])):
+        inside = list(own)
+        told = inside[:1] if is_test(path) else inside
+        yield from _grouped(told, lambda row: (str(row["line"]), row.get("inside", ""), _code_of_use(row)))
+        if more := inside[len(told) :]:
+            yield f"{plain(path)}:{','.join(str(row['line']) for row in more)}"
+
+
+def _code_of_use(row: Row) -> str:
+    # What is imported under its own name says its name again.
+    return "" if row["kind"] == _IMPORT and not _AS.search(row["text"]) else row["text"]
 
 
 def _numbers(rows: Iterable[Row]) -> Iterator[str]:
@@ -244,7 +270,7 @@ def _graph(envelope: Row) -> Iterator[str]:
         yield f"{left} more notes on what could not be resolved"
     if others := envelope.get("candidates"):
         yield "others of this name"
-        yield from _symbols(others)
+        yield from _grouped(others, lambda row: (_span(row), row.get("symbol", ""), ""))
 
 
 def _edge(edge: Row, root: Row, to: Row) -> tuple[str, str, str]:

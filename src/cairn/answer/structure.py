@@ -34,6 +34,7 @@ from cairn.graph.entry_points import EntryPoint
 from cairn.graph.modules import are_imports_followed
 from cairn.graph.outline import Definition, FileOutline, FileText
 from cairn.graph.repo_map import MapFile, RepoMap
+from cairn.graph.scopes import Tier
 from cairn.graph.uses import Locals, LocalVariable, Use, Uses
 from cairn.search.budget import ESTIMATOR
 from cairn.search.continuation import Continuation
@@ -282,6 +283,7 @@ _ROOM_FOR_DEFINITIONS = 8_192
 BEHIND = "{files} changed since an indexer read the code, and syntax alone answers there. Run: cairn semantic refresh"
 BEST = "{others} this name; this answer is about the best one."
 NO_WAY = "No known call leads from the one to the other, however many steps are gone."
+GUESSED = "No surer way is known: calls marked name_only share no more than a name with what they are taken for."
 GAVE_UP = "No way was found among the calls of the {count:,} definitions that were looked at."
 STOPPED = "There may be more: the calls of {count:,} definitions were looked at."
 UTILITY = "1 definition that very many files use, such as an assertion or an allocator, comes last."
@@ -426,6 +428,8 @@ def graph_cautions(told: CallGraph) -> list[str]:
         found.append(TOO_FAR.format(uses=uses))
     if told.target and not told.edges and told.target != told.root:
         found.append(GAVE_UP.format(count=told.looked_at) if told.looked_at else NO_WAY)
+    elif told.target and any(edge.tier is Tier.NAME_ONLY for edge in told.edges):
+        found.append(GUESSED)
     elif told.looked_at:
         found.append(STOPPED.format(count=told.looked_at))
     if utilities := sum(node.used_in > 0 for node in told.nodes):

@@ -158,7 +158,7 @@ def call_graph(
             if isinstance(goal, Miss):
                 return goal
             end = goal if isinstance(goal, Place) else place_of(graph, goal.definition)
-            return informed(session, lambda graph: way_between(graph, start, end, min_tier=min_tier, candidates=others))
+            return informed(session, lambda graph: _way(graph, start, end, min_tier, others))
         if direction is Direction.TESTS:
             return informed(
                 session,
@@ -180,6 +180,15 @@ def call_graph(
         )
 
     return reply_of(session, asked.path, ask)
+
+
+def _way(graph: Graph, start: Place, end: Place, min_tier: Tier, others: tuple[Definition, ...]) -> CallGraph:
+    """Return the shortest way of sure enough calls; where there is none, of calls that only have the right name too."""
+    found = way_between(graph, start, end, min_tier=min_tier, candidates=others)
+    if found.edges or found.target == found.root or min_tier is not Tier.LIKELY:
+        return found
+    guessed = way_between(graph, start, end, min_tier=Tier.NAME_ONLY, candidates=others)
+    return guessed if guessed.edges else found
 
 
 def repo_map(
