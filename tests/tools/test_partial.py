@@ -6,12 +6,14 @@ import io
 import json
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from cairn.ask import prepare
 from cairn.cli.main import main
 from cairn.cli.output import Output
 from cairn.core.progress import Phase, Progress
@@ -135,6 +137,60 @@ def test_every_verb_of_a_terminal_answers_from_a_part_and_says_so(
             assert (status, coverage["partial"], coverage["share"], coverage["exhaustive"]) == (0, True, 0.5, False)
             status, out, said = typed(*verb, "--partial")
             assert (status, "3 of 6 files (50%) answer" in said, "all of them were" in out) == (0, True, False), verb
+
+
+def test_without_a_daemon_the_command_answers_from_what_it_has_done_and_ends(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, faults: Faults
+) -> None:
+    """The index would take for ever, as it stands still after three files until the command ends."""
+    faults.limit(prepare, PARTIAL_SECONDS=0.0)
+    agent.settings('[serve]\ndaemon = "off"\n')
+    for name, value in agent.environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(agent.tree)
+    for name in NAMES:
+        (agent.tree / f"{name}.py").write_text(f"def {name}():\n    return common()\n")
+    (agent.tree / "lease.py").unlink()
+    real = run.index
+
+    def slow(codebase: Any, options: Any, tell: Any, **more: Any) -> Any:
+        def told(at: Progress) -> None:
+            tell(at)
+            while (at.phase, at.done) == (Phase.INDEXING, 3):
+                tell(at)
+                time.sleep(0.01)
+
+        return real(codebase, options, told, **more)
+
+    monkeypatch.setattr(prepare.run, "index", slow)
+    status, out, _ = typed("symbol", "m1", "--partial", "--json")
+    answer = json.loads(out)
+    assert (status, shown(answer), 0 < answer["coverage"]["share"] <= 0.5) == (0, {"m1.py"}, True), answer
+    monkeypatch.setattr(prepare.run, "index", real)
+    status, out, _ = typed("symbol", "m5", "--json")
+    assert (status, shown(json.loads(out))) == (0, {"m5.py"}), "the next command makes the rest"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("file_outline", {"file": "m1.py"}),
+        ("read_file", {"file": "m1.py"}),
+        ("call_graph", {"symbol": "m1"}),
+        ("repo_map", {}),
+        ("find_symbol", {"name": "m1", "references": True}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_every_tool_that_asks_about_code_answers_from_a_part(
+    agent: Agent, tool: str, arguments: dict[str, Any]
+) -> None:
+    with held(agent):
+        assert agent.ask(tool, **arguments)["status"] == "not_ready"
+        answer = agent.ask(tool, **arguments, allowPartial=True)
+        coverage = answer["coverage"]
+        assert (coverage["partial"], coverage["share"], coverage["exhaustive"]) == (True, 0.5, False)
+        assert "50%" in answer["warnings"][-1]
 
 
 def typed(*arguments: str) -> tuple[int, str, str]:

@@ -27,11 +27,11 @@ from tests.support.servers import AT_ONCE, LEASE, Agent
 PARAMETERS = {
     "search_codebase": "path query mode limit scope groupBy include exclude languages maxTokens allowStale "
     "allowPartial continuation debug",
-    "file_outline": "path file symbol startLine endLine limit maxTokens",
-    "call_graph": "path symbol direction to depth limit maxTokens noteLimit minTier",
-    "read_file": "path file startLine endLine mode maxTokens",
+    "file_outline": "path file symbol startLine endLine limit maxTokens allowPartial",
+    "call_graph": "path symbol direction to depth limit maxTokens noteLimit minTier allowPartial",
+    "read_file": "path file startLine endLine mode maxTokens allowPartial",
     "find_symbol": "path name kind references minTier role limit maxTokens continuation allowPartial",
-    "repo_map": "path query focus include cycles maxTokens",
+    "repo_map": "path query focus include cycles maxTokens allowPartial",
     "manage_index": "action path force allowDegraded",
     "index_status": "path",
     "list_codebases": "",

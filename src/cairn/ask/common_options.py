@@ -42,7 +42,7 @@ READ_FILE = f"{TOKENS}, and `read_file` shows more lines"
 PATH = Option(
     name="path",
     type=Text(MOST_PATH),
-    help="a folder or file of the codebase; without it the codebase that is served",
+    help="a folder or file of a codebase (default: the one served)",
     own=True,
     cli=Declined("`--root` names the codebase"),
     python=Declined("`cairn.open` names the codebase"),
@@ -60,10 +60,9 @@ PARTIAL = Option(
     type=Flag(),
     help="while an index is being made, answer from what is done of it",
     own=True,
-    mcp=Declined(f"{TOKENS}; `search_codebase` and `find_symbol` have it as `allowPartial`"),
+    mcp=Shown(name="allowPartial", help="Answer from an index that is not finished."),
     python=Declined("`cairn.open` waits until the index is made"),
 )
-ALLOW_PARTIAL = Shown(name="allowPartial", help="Answer from what is done of an index that is being made.")
 YES = Option(
     name="yes",
     type=Flag(),

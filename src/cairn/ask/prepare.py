@@ -8,17 +8,19 @@ so. Some folders are indexed only by an explicit command: the root of the disk, 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cairn.ask.gate import GateFacts
 from cairn.ask.session import NOT_CHECKED, Session
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
-from cairn.core.limits import RECENT_SYNC_SECONDS, SYNC_BEFORE_SEARCH_SECONDS
+from cairn.core.limits import PARTIAL_SECONDS, RECENT_SYNC_SECONDS, SYNC_BEFORE_SEARCH_SECONDS
 from cairn.core.progress import Phase, Progress, Tell
 from cairn.core.types import Root
-from cairn.errors import CairnError, NotIndexed, SourceError, StoreBusy
+from cairn.errors import CairnError, Cancelled, NotIndexed, SourceError, StoreBusy
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.source.walk import walk
@@ -151,7 +153,8 @@ class _InThisThread:
             if why:
                 return NOT_CHECKED, why
             policy = replace(policy, consent=lambda _: True)
-            if policy.begin(codebase) and self._answers_soon(policy):
+            begun = policy.begin(codebase) or self._begin_here(codebase)
+            if begun and self._answers_soon(policy):
                 is_made = self._session.gate.facts.state is State.INDEXED
                 return self.catch_up(codebase, policy) if is_made else Freshness("skipped_indexing"), ""
         try:
@@ -162,14 +165,24 @@ class _InThisThread:
             fresh = Freshness("skipped_busy")
         return fresh, ""
 
+    def _begin_here(self, codebase: Codebase) -> bool:
+        """Begin with the index in a thread, which goes on until what has begun it ends: without a daemon."""
+        beside = _Beside(codebase, self._options, self._session.clock)
+        self._session.at_end.append(beside.end)
+        return True
+
     def _answers_soon(self, policy: Policy) -> bool:
-        """Whether another process makes the index: part of it answers, or it goes on for longer than the policy has."""
+        """Whether the index is being made: part of it answers, or it goes on for longer than the policy has.
+
+        A run of this process ends with the command, so it gets some seconds even when part of it answers at once.
+        """
         session, begun = self._session, False
         came = session.now()
+        least = came + (PARTIAL_SECONDS if session.at_end else 0.0)
         while session.now() < came + policy.seconds:
             session.look(part_ok=True)
             writer = session.gate.facts.writer
-            if session.gate.is_open:
+            if session.gate.is_open and (session.now() >= least or session.gate.facts.state is State.INDEXED):
                 return True
             if writer is None and (begun or session.now() > came + _BEGIN_SECONDS):
                 # It has failed, or was never begun.
@@ -180,6 +193,30 @@ class _InThisThread:
                 policy.tell(Progress(Phase(told.phase), told.done, told.total, current_file=told.current_file))
             session.clock.sleep(_LOOK_SECONDS)
         return True
+
+
+class _Beside:
+    """A first index that this process makes in a thread; what it has sealed at its end, the next run takes over."""
+
+    def __init__(self, codebase: Codebase, options: RunOptions, clock: Clock) -> None:
+        self._codebase, self._options, self._clock = codebase, options, clock
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="cairn first index", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Let the run end soon, and wait for that."""
+        self._is_over.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        # Whoever waits sees that there is no run any more, and meets the same trouble.
+        with suppress(CairnError, OSError):
+            run.index(self._codebase, self._options, self._tell, clock=self._clock)
+
+    def _tell(self, at: Progress) -> None:
+        if self._is_over.is_set() and at.phase not in _TO_THE_END:
+            raise Cancelled
 
 
 class _OutOfTime(Exception):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cairn.ask.common_options import (
-    ALLOW_PARTIAL,
     CONTINUATION,
     END_LINE,
     EXACT,
@@ -178,7 +177,7 @@ SEARCH = OptionTable(
             mcp=Shown(name="allowStale"),
             python=STALE_OK.python,
         ),
-        replace(PARTIAL, mcp=ALLOW_PARTIAL),
+        PARTIAL,
         NO_SYNC,
         YES,
         Option(
@@ -339,7 +338,7 @@ SYMBOL = OptionTable(
         replace(CONTINUATION, mcp=Shown(help="For the next page: hints.continuation is the whole call.")),
         OFFSET,
         STALE_OK,
-        replace(PARTIAL, mcp=ALLOW_PARTIAL),
+        PARTIAL,
         NO_SYNC,
         YES,
         READ_ONLY,

@@ -182,6 +182,8 @@ class Session(AbstractContextManager["Session"]):
         self.trouble: CairnError | None = None
         # The seconds that the step before the read took, where a caller has measured it.
         self.step_seconds = 0.0
+        # What to do when the session is closed, before anything is let go.
+        self.at_end: list[Callable[[], None]] = []
 
     def now(self) -> float:
         """Return the time of the session's clock."""
@@ -201,6 +203,8 @@ class Session(AbstractContextManager["Session"]):
 
     def close(self) -> None:
         """Let go of the snapshot; a second call does nothing."""
+        while self.at_end:
+            self.at_end.pop()()
         self._let_go_of_part()
         self._let_go()
         self._remote.close()

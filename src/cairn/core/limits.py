@@ -228,6 +228,8 @@ AUTO_INDEX_FILES = 20_000
 MAX_ASK_ABOVE = 100_000_000
 # How long a search waits for the files to be compared; what is there answers after that.
 SYNC_BEFORE_SEARCH_SECONDS = 60.0
+# With `--partial` and without a daemon a command works on a first index for so long, and answers from what is done.
+PARTIAL_SECONDS = 5.0
 # How long `cairn.open` waits for another process that indexes the folder for the first time.
 OPEN_WAIT_SECONDS = 600.0
 # How long a fork waits for questions of other threads; their locks would never be released in the child.

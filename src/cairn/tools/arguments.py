@@ -47,17 +47,21 @@ def schema_of(options: Iterable[OptionOnFace]) -> dict[str, Any]:
 def told(schema: Schema) -> dict[str, Any]:
     """Return a schema as agents read it.
 
-    It is without the lengths of texts, which cost tokens and hold all the same, and does not forbid the argument that
-    every tool takes besides its own.
+    It is without the lengths of texts, which cost tokens and hold all the same, does not say that what is not given is
+    not set or empty, and does not forbid the argument that every tool takes besides its own.
     """
-    return {name: _without_lengths(part) for name, part in schema.items() if name != "additionalProperties"}
+    return {name: _in_short(part) for name, part in schema.items() if name != "additionalProperties"}
 
 
-def _without_lengths(part: Any) -> Any:
+def _in_short(part: Any) -> Any:
     if isinstance(part, Mapping):
         # The properties of an object could have such names themselves, but their values are schemas.
-        return {name: _without_lengths(each) for name, each in part.items() if name not in _LENGTHS}
-    return [_without_lengths(each) for each in part] if isinstance(part, list) else part
+        return {
+            name: _in_short(each)
+            for name, each in part.items()
+            if name not in _LENGTHS and not (name == "default" and (each is False or each == []))
+        }
+    return [_in_short(each) for each in part] if isinstance(part, list) else part
 
 
 def _property(one: OptionOnFace) -> dict[str, Any]:

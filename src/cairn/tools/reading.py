@@ -43,7 +43,7 @@ _MORE = 4
 def file_outline(pool: SessionPool, arguments: Arguments) -> Envelope:
     """Return the definitions of a file."""
     target, asked = _file(pool, arguments)
-    with pool.current(target) as session:
+    with pool.current(target, part_ok=arguments["allowPartial"]) as session:
         found = outline(session, asked, **OUTLINE.values(Face.MCP, arguments))
         limit = arguments.get("limit", AGENT_OUTLINE)
         envelope = lean(outline_answer(found, limit=limit, tokens=tokens_of(arguments, "limit")))
@@ -57,7 +57,7 @@ def file_outline(pool: SessionPool, arguments: Arguments) -> Envelope:
 def read_file(pool: SessionPool, arguments: Arguments) -> Envelope:
     """Return lines of a file as they were indexed."""
     target, asked = _file(pool, arguments)
-    with pool.current(target) as session:
+    with pool.current(target, part_ok=arguments["allowPartial"]) as session:
         found, annotate = text_of(session, asked), arguments["mode"] == "annotated"
         envelope = lean(read_answer(found, annotate=annotate, tokens=tokens_of(arguments, "endLine")))
     if not _was_cut(envelope, "lines"):
@@ -118,7 +118,7 @@ def call_graph(pool: SessionPool, arguments: Arguments) -> Envelope:
         file, symbol = Asked(symbol["file"], symbol["file"], root), symbol["symbolId"]
         # The id of a node begins with its file; inside of that file the rest is the name.
         symbol = symbol.removeprefix(f"{file.file}#")
-    with pool.current(target) as session:
+    with pool.current(target, part_ok=arguments["allowPartial"]) as session:
         found = calls(
             session,
             asked_of(symbol, root) if file is None else Asked(symbol, symbol, root),
@@ -138,7 +138,7 @@ def repo_map(pool: SessionPool, arguments: Arguments) -> Envelope:
     """Return a map of a codebase in so many tokens."""
     target = pool.allowed.resolve(arguments.get("path"))
     root = target.codebase.root.path
-    with pool.current(target) as session:
+    with pool.current(target, part_ok=arguments["allowPartial"]) as session:
         found = map_of(
             session,
             focus=[Asked(file, file, root) for file in arguments["focus"]],
