@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cairn.ask import relations, structure
+from cairn.ask import impact, relations, structure
 from cairn.ask.questions import QUESTIONS, SEARCH, SYMBOL
 from cairn.core.options import Choice, Declined, Face, Flag, Number, Option, OptionTable, Shown, Text, TextList
 from cairn.errors import InvalidQuery, UsageError
@@ -28,6 +28,7 @@ ASKED_BY: dict[str, Callable[..., Any]] = {
     "graph": relations.call_graph,
     "similar": structure.similar_code,
     "map": relations.repo_map,
+    "impact": impact.impact,
 }
 # What a session adds to a question by itself, and what the face makes of the words that name a definition or a file.
 NOT_ASKED = {"session", "asked", "file", "name", "focus", "below", "to", "extracts"}

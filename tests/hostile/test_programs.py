@@ -40,6 +40,7 @@ TYPED: dict[str, list[str]] = {
     "symbol": ["symbol Lease"],
     "refs": ["refs Lease.steal"],
     "graph": ["graph Lease.steal"],
+    "impact": ["impact Lease.steal", "impact --diff"],
     "similar": ["similar src/lease.py:2"],
     "map": ["map"],
     "semantic": [

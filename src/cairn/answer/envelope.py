@@ -45,6 +45,7 @@ SCHEMAS = (
     "cairn.refs/1",
     "cairn.graph/1",
     "cairn.local/1",
+    "cairn.impact/1",
     "cairn.gate/1",
     "cairn.rename/1",
     "cairn.decision/1",

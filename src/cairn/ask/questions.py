@@ -42,12 +42,15 @@ from cairn.core.config import SCOPES
 from cairn.core.limits import (
     DEFAULT_GRAPH_NODES,
     DEFAULT_GRAPH_NOTES,
+    DEFAULT_IMPACT,
+    DEFAULT_IMPACT_DEPTH,
     DEFAULT_MAP_TOKENS,
     DEFAULT_REFERENCES,
     MAX_CONFIG_GLOBS,
     MAX_GRAPH_DEPTH,
     MAX_GRAPH_NODES,
     MAX_GRAPH_NOTES,
+    MAX_IMPACT,
     MAX_MAP_FOCUS,
     MAX_MAP_TOKENS,
     MAX_OUTLINE,
@@ -55,6 +58,7 @@ from cairn.core.limits import (
     MAX_QUERY_CHARS,
     MAX_QUERY_PATTERN_BYTES,
     MAX_REFERENCES,
+    MAX_TEST_STEPS,
     MIN_MAP_TOKENS,
 )
 from cairn.core.options import (
@@ -558,5 +562,49 @@ MAP = OptionTable(
     ),
 )
 
-QUESTIONS = {table.name: table for table in (SEARCH, OUTLINE, READ, SYMBOL, REFS, GRAPH, SIMILAR, MAP)}
+IMPACT = OptionTable(
+    "impact",
+    declined={
+        Face.MCP: "a tool costs each agent tokens, and `call_graph` with `direction: tests` says most of it",
+        Face.PYTHON: "what it is made of are methods: `callers`, `references`, `call_graph`",
+    },
+    options=(
+        Option(
+            name="symbol",
+            type=Text(MOST_PATH),
+            help="what is to be changed: a definition, as for `cairn refs`, or a whole file",
+            own=True,
+            cli=Shown(positional=1, metavar="SYMBOL|FILE", nargs="?"),
+        ),
+        Option(
+            name="diff",
+            type=Text(MOST_NAME),
+            help="instead, what has changed in the files since this commit (without REV: since HEAD)",
+            cli=Shown(metavar="REV", nargs="?", const="HEAD"),
+        ),
+        Option(
+            name="depth",
+            type=Number(1, MAX_TEST_STEPS, "depth of the callers"),
+            help="how many steps far callers are listed",
+            default=DEFAULT_IMPACT_DEPTH,
+            cli=Shown(metavar="N"),
+        ),
+        Option(
+            name="limit",
+            type=Number(1, MAX_IMPACT, "number of results"),
+            help="how many of each part: changes, callers, heirs, importers, tests",
+            default=DEFAULT_IMPACT,
+            cli=Shown(name="-k", metavar="N"),
+        ),
+        MIN_TIER,
+        FILE_OF_SYMBOL,
+        STALE_OK,
+        PARTIAL,
+        NO_SYNC,
+        YES,
+        READ_ONLY,
+    ),
+)
+
+QUESTIONS = {table.name: table for table in (SEARCH, OUTLINE, READ, SYMBOL, REFS, GRAPH, SIMILAR, MAP, IMPACT)}
 """The questions by the command that asks them."""

@@ -320,6 +320,12 @@ def _best(
     return _Best(first, tuple(others))
 
 
+def best_definition(session: Session, searcher: Searcher, asked: Asked, file: Asked | None) -> Definition | Miss:
+    """Return the definition that a question is answered for: of several of one name the one that is listed first."""
+    best = _best(session, searcher, asked, file, exact=False)
+    return best if isinstance(best, Miss) else best.definition
+
+
 def place_of(graph: Graph, one: Definition) -> Place:
     """Return the place of a definition in the graph."""
     wanted = (one.start_byte, one.end_byte, one.name, one.kind)

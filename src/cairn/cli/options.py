@@ -29,6 +29,8 @@ def _how(one: OptionOnFace) -> dict[str, Any]:
     if one.shown.positional:
         return how if one.shown.nargs is None else {**how, "nargs": one.shown.nargs}
     how["dest"] = one.option.name
+    if one.shown.nargs is not None:
+        return {**how, "nargs": one.shown.nargs, "const": one.shown.const, "default": one.default}
     match one.type:
         case Flag():
             return {**how, "action": "store_true"}

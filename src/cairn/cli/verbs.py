@@ -75,6 +75,16 @@ COMMANDS: dict[str, Command] = {
         ),
         "cairn.cli.relations:relations",
     ),
+    "impact": Command(
+        "show what a change reaches: callers, heirs, importers, and the tests to run",
+        (
+            "cairn impact Lease.steal",
+            "cairn impact src/lease.py --depth 3",
+            "cairn impact --diff",
+            "cairn impact --diff main -k 50 --json",
+        ),
+        "cairn.cli.impact:impact",
+    ),
     "similar": Command(
         "find code that is like the code on a line",
         ("cairn similar src/lease.py:42", "cairn similar src/lease.py:42 --same-file -k 20 --json"),

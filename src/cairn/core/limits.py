@@ -385,6 +385,14 @@ ANCHOR_BYTES = 24
 MAX_AGENT_SETTINGS_BYTES = 16 * MIB
 MAX_AGENT_TOML_BYTES = 1 * MIB
 
+# --- what a change reaches --------------------------------------------------------------------------------------------
+DEFAULT_IMPACT = 20
+MAX_IMPACT = 500
+DEFAULT_IMPACT_DEPTH = 2
+# Names of changed definitions that are looked for in tests, and files of a difference whose definitions are compared.
+MAX_IMPACT_NAMES = 200
+MAX_IMPACT_FILES = 500
+
 # --- edits of the tree ------------------------------------------------------------------------------------------------
 # Edits that can be taken back, for each root; and bytes of all files of one of them, which are kept as they were.
 EDITS_KEPT = 10

@@ -148,7 +148,7 @@ class Shown:
     """How a face shows an option, as far as that is not derived from the option itself.
 
     Values that are `positional` need no name in front; a higher number comes later, and equal ones come as they are
-    declared. `metavar` and `nargs` are words of argparse.
+    declared. `metavar`, `nargs` and `const` are words of argparse.
     """
 
     name: str = ""
@@ -159,6 +159,7 @@ class Shown:
     positional: int = 0
     metavar: str | None = None
     nargs: str | None = None
+    const: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

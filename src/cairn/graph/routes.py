@@ -166,6 +166,35 @@ def reaching_tests(
     )
 
 
+class Reached(NamedTuple):
+    """A call by which a definition is reached from others, so many steps away."""
+
+    call: Call
+    distance: int
+
+
+class ReachedFrom(NamedTuple):
+    """Who calls some definitions, the nearest first; `looked_at` is set when the search was given up."""
+
+    calls: tuple[Reached, ...]
+    looked_at: int
+
+
+def reached_from(graph: Graph, places: Iterable[Place], *, depth: int, min_tier: Tier = Tier.LIKELY) -> ReachedFrom:
+    """Return who calls one of these definitions, each caller once, at most `depth` steps far."""
+    walk = _Aimed(graph, min_tier)
+    starts = [walk.sites.node(place) for place in places]
+    steps = _Side(dict.fromkeys(starts), list(dict.fromkeys(starts)))
+    found: list[Reached] = []
+    for distance in range(1, depth + 1):
+        steps = walk.step(steps, callers=True)
+        calls = (use for place in steps.frontier if (use := steps.reached[place]) is not None)
+        found += (Reached(use, distance) for use in calls)
+        if not steps.frontier or walk.gave_up:
+            break
+    return ReachedFrom(tuple(found), MAX_ROUTE_LOOKED_AT if walk.gave_up else 0)
+
+
 def _way(place: Place, reached: dict[Place, Call | None]) -> Iterable[Call]:
     while (use := reached[place]) is not None:
         yield use

@@ -557,6 +557,15 @@ class GitHistory(Git):
         super().__init__(root, clock=clock)
         self._most, self._patience = GIT_HISTORY_SECONDS, _Patience()
 
+    def named(self, revision: str) -> str | None:
+        """Return the commit that a person means by a branch, a tag, an id or the like; None when it means none."""
+        if not revision or revision.startswith("-") or "\0" in revision or "\n" in revision:
+            return None
+        wanted = f"{revision}^{{commit}}"
+        answer = self._ask("a revision", "rev-parse", "--verify", "--quiet", "--end-of-options", wanted)
+        name = answer.out.strip().decode("ascii", "replace")
+        return name if answer.status == 0 and _COMMIT_ID.fullmatch(name) else None
+
     def ancestors(self, commit: str, most: int) -> tuple[str, ...]:
         """Name the commits that a commit came from, itself first, along first parents; at most so many."""
         out = self._must("history", "rev-list", "--first-parent", f"--max-count={most:d}", self._commit(commit))
