@@ -20,12 +20,20 @@ from cairn.ask.prepare import Policy, prepare
 from cairn.ask.relations import call_graph, references, repo_map
 from cairn.ask.session import Session, whole
 from cairn.ask.structure import asked_of, file_outline, find_symbol
+from cairn.graph.calls import Direction
 from cairn.graph.references import Graph
+from cairn.graph.uses import UseRole
 from cairn.store.read.snapshot import SnapshotView
 
 SEED = 6
 # The questions that take longer the more a symbol is used.
-BY_USE = ("references", "call graph, one step")
+BY_USE = (
+    "references",
+    "call graph, one step",
+    "overrides and implementations",
+    "tests that reach it",
+    "a way to another",
+)
 # Files whose uses are drawn from.
 SAMPLED_FILES = 400
 WARM_UP = 20
@@ -115,6 +123,7 @@ def speed(setting: Setting) -> Iterator[Row]:
                     if not by_use or what in BY_USE:
                         yield _timed(f"{what}, {setting.repo.name}", ask, look_up, symbols, note)
         yield _maps(session, setting.repo.name)
+        yield _maps(session, setting.repo.name, cycles=True)
 
 
 Ask = Callable[[Drawn], object]
@@ -159,6 +168,28 @@ def _questions(session: Session, table: sqlite3.Connection) -> Iterator[tuple[st
             *select("uses WHERE path = ? AND line BETWEEN ? AND ?", one.path, one.line, one.end_line),
         ],
     )
+    heirs = (UseRole.OVERRIDE.value, UseRole.IMPLEMENTATION.value)
+    yield (
+        "overrides and implementations",
+        lambda one: references_answer(references(session, asked_of(one.place, root), roles=heirs)).to_json(),
+        lambda one: select("definitions WHERE name = ?", one.name),
+    )
+    tests = Direction.TESTS
+    yield (
+        "tests that reach it",
+        lambda one: call_graph_answer(call_graph(session, asked_of(one.place, root), direction=tests)).to_json(),
+        lambda one: select("uses WHERE name = ?", one.name),
+    )
+    before: list[Drawn] = []
+
+    def to_the_last(one: Drawn) -> object:
+        """Ask for a way to what was asked about before."""
+        last = before.pop() if before else one
+        before.append(one)
+        asked = asked_of(last.place, root)
+        return call_graph_answer(call_graph(session, asked_of(one.place, root), to=asked)).to_json()
+
+    yield "a way to another", to_the_last, lambda one: select("uses WHERE name = ?", one.name)
 
 
 def draw(view: SnapshotView, languages: dict[str, str], count: int, *, by_use: bool, seed: int = SEED) -> list[Drawn]:
@@ -223,11 +254,14 @@ def _timed(what: str, ask: Ask, look_up: Ask, symbols: Sequence[Drawn], note: st
     return Row(what, statistics.median(ours), ours[int(len(ours) * 0.95)], ours[-1], bare, 10.0, 100.0, note)
 
 
-def _maps(session: Session, repo: str) -> Row:
-    first = _ms(lambda: map_answer(repo_map(session)).to_json())
-    ours = sorted(_ms(lambda: map_answer(repo_map(session)).to_json()) for _ in range(MAPS))
-    note = f"the very first {first:.0f} ms"
-    return Row(f"map, {repo}", statistics.median(ours), ours[-1], ours[-1], 0.0, 150.0, 150.0, note)
+def _maps(session: Session, repo: str, *, cycles: bool = False) -> Row:
+    def ask() -> object:
+        return map_answer(repo_map(session, cycles=cycles)).to_json()
+
+    first = _ms(ask)
+    ours = sorted(_ms(ask) for _ in range(MAPS))
+    what, note = "cycles of imports" if cycles else "map", f"the very first {first:.0f} ms"
+    return Row(f"{what}, {repo}", statistics.median(ours), ours[-1], ours[-1], 0.0, 150.0, 150.0, note)
 
 
 def _ms(job: Callable[[], object]) -> float:

@@ -171,7 +171,7 @@ def test_what_is_inside_of_a_definition_is_listed_when_it_calls_something() -> N
 def test_a_file_calls_nothing_and_nobody_calls_it() -> None:
     with graph_of(PYTHON) as graph:
         sites = CallSites(graph)
-        assert sites.callers(Place("app.py", -1)) == ([], 0, 0)
+        assert sites.callers(Place("app.py", -1)) == ([], 0, 0, 0.0)
         assert sites.node(Place("app.py", -1)) == Place("app.py", -1)
 
 

@@ -204,6 +204,8 @@ EDGE_TEXT_CHARS = 160
 # Definitions whose calls are looked at for a way from one to another, or for the tests that reach one.
 # Tests are looked for in so many steps.
 MAX_ROUTE_LOOKED_AT = 600
+# What these looks may cost together, counted in places that are bound.
+MAX_ROUTE_COST = 1_000
 MAX_TEST_STEPS = 6
 # A definition that is used in so many files, and in such a share of those of its language, is a utility: it is listed
 # last in a graph.

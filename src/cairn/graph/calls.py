@@ -256,7 +256,7 @@ class _CallWalk:
 
     def _expanded(self, place: Place, *, callers: bool) -> list[Call]:
         if callers:
-            uses, name_only, not_looked_at = self.sites.callers(place)
+            uses, name_only, not_looked_at, _ = self.sites.callers(place)
             self.not_looked_at += not_looked_at
             if name_only:
                 many = "1 use has" if name_only == 1 else f"{name_only} uses have"

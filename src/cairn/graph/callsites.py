@@ -72,11 +72,13 @@ class Callers(NamedTuple):
     """The calls of a definition.
 
     `name_only` more uses have its name and may mean something else. `not_looked_at` others stand too far away.
+    `spent` is what the look at the uses has cost.
     """
 
     uses: list[Call]
     name_only: int
     not_looked_at: int
+    spent: float = 0.0
 
 
 class CallSites:
@@ -122,11 +124,12 @@ class CallSites:
             return Callers([], 0, 0)
         found = self._graph.nearest(node, self._looked_at, list_name_only=self._by_name)
         uses = [*self._uses(node, found)]
-        left = found.not_looked_at
+        left, spent = found.not_looked_at, found.spent
         for number in self._makers(node):
             made = self._graph.nearest(Place(node.path, number), self._looked_at)
             uses += self._uses(node, made)
             left += made.not_looked_at
+            spent += made.spent
         calling = {use.path for use in uses} | {node.path}
         for path, line, imported in found.imports:
             if path not in calling:
@@ -135,7 +138,7 @@ class CallSites:
                 tier = led.tier if led else Tier.LIKELY
                 uses.append(Call(Place(path, -1), node, EdgeKind.IMPORT, tier, path, imported.start_byte, line))
         name_only = 0 if self._by_name else found.name_only_count - found.not_looked_at
-        return Callers(list(dict.fromkeys(uses)), name_only, left)
+        return Callers(list(dict.fromkeys(uses)), name_only, left, spent)
 
     def inside(self, node: Place) -> list[Place]:
         """Return the definitions inside a node that contain calls, in order."""

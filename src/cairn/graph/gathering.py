@@ -40,7 +40,7 @@ class GatheredUses(NamedTuple):
     """What some files hold.
 
     `imports` lead to the definition, `mentions` are comments and texts with the name. `left` uses that the index counts
-    stand in `files_left` files that were not looked at yet.
+    stand in `files_left` files that were not looked at yet. `spent` is what the look has cost.
     """
 
     found: list[Gathered]
@@ -49,6 +49,7 @@ class GatheredUses(NamedTuple):
     mentions: int
     left: int
     files_left: int
+    spent: float = 0.0
 
 
 class Judge(NamedTuple):
@@ -147,7 +148,7 @@ class Gathering:
                     spent += len(self._names.facts(path).text) * _BYTES
             found += sorted(here, key=lambda each: each.use.start_byte)
             spent += _FILE + len(here)
-        return GatheredUses(found, tuple(imports), frozenset(files), mentions, self._left, len(self._files))
+        return GatheredUses(found, tuple(imports), frozenset(files), mentions, self._left, len(self._files), spent)
 
     def _used(self, path: str) -> list[Reference]:
         """Return the uses of a file that the index holds, by any name that the definition has there."""

@@ -37,6 +37,10 @@ class Importers:
 
     def dependencies(self) -> dict[str, tuple[str, ...]]:
         """Return for every file the files that its imports lead to, in order; files without any are left out."""
+        return self._dependencies
+
+    @cached_property
+    def _dependencies(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
         for path, imports in self._imports.items():
             files = {each for imported in imports for each in self._imported_files(path, imported)} - {path}

@@ -60,7 +60,7 @@ class SymbolUses(NamedTuple):
     `elsewhere_count` uses have the name and mean something else. `not_looked_at` uses were over the limit: they are in
     `name_only_count` and are never listed. `mentions` are places in comments and in longer texts, which are never
     listed either. `semantic` are the uses, by file and byte, that an indexer knows. `files` were looked at, and
-    `files_left` more may hold the name.
+    `files_left` more may hold the name. `spent` is what the look at them has cost.
     """
 
     definitions: tuple[WrittenDefinition, ...]
@@ -75,6 +75,7 @@ class SymbolUses(NamedTuple):
     semantic: frozenset[tuple[str, int]] = frozenset()
     files: frozenset[str] = frozenset()
     files_left: int = 0
+    spent: float = 0.0
 
 
 class _Looks(NamedTuple):
@@ -236,6 +237,7 @@ class Graph:
             mentions=look.mentions,
             files=look.files,
             files_left=look.files_left,
+            spent=look.spent,
         )
 
     def dependencies(self) -> dict[str, tuple[str, ...]]:

@@ -6,11 +6,11 @@ Both walk step by step and stop at a limit, and say how many definitions were lo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from cairn.core.limits import MAX_ROUTE_LOOKED_AT, MAX_TEST_STEPS
+from cairn.core.limits import MAX_ROUTE_COST, MAX_ROUTE_LOOKED_AT, MAX_TEST_STEPS
 from cairn.graph.calls import TIERS, CallGraph, Direction, edge_of, node_of
 from cairn.graph.callsites import Call, CallSites, EdgeKind
 from cairn.graph.facts import Place
@@ -35,16 +35,26 @@ class _Aimed:
     def __init__(self, graph: Graph, min_tier: Tier) -> None:
         self.sites = CallSites(graph, by_name=min_tier is Tier.NAME_ONLY)
         self._tiers = TIERS[: TIERS.index(min_tier) + 1]
-        self.left = MAX_ROUTE_LOOKED_AT
+        self.looked_at = 0
+        self._left: float = MAX_ROUTE_COST
+        # Whether uses of something on the way stand too far away to be looked at.
+        self.is_partial = False
 
     @property
     def gave_up(self) -> bool:
-        return self.left <= 0
+        return self.looked_at >= MAX_ROUTE_LOOKED_AT or self._left <= 0
 
     def calls(self, place: Place, *, callers: bool) -> list[Call]:
         """Return the calls of a definition or in it, the surest first, each other end once."""
-        self.left -= 1
-        found = self.sites.callers(place).uses if callers else self.sites.callees(place).uses
+        self.looked_at += 1
+        found: Sequence[Call]
+        if callers:
+            found, _, not_looked_at, spent = self.sites.callers(place)
+            self._left -= spent
+            self.is_partial = self.is_partial or not_looked_at > 0
+        else:
+            found = self.sites.callees(place).uses
+            self._left -= len(found)
         sure = [use for use in found if use.tier in self._tiers and use.kind is not EdgeKind.IMPORT]
         sure.sort(key=lambda use: (TIERS.index(use.tier), use.path, use.start_byte))
         ends: dict[Place, Call] = {}
@@ -103,7 +113,7 @@ def way_between(
         candidates=candidates,
         behind=graph.behind,
         target=walk.sites.id(last),
-        looked_at=MAX_ROUTE_LOOKED_AT if walk.gave_up else 0,
+        looked_at=walk.looked_at if walk.gave_up or walk.is_partial else 0,
     )
 
 
@@ -162,7 +172,7 @@ def reaching_tests(
         edges_left=0,
         candidates=candidates,
         behind=graph.behind,
-        looked_at=MAX_ROUTE_LOOKED_AT if walk.gave_up else 0,
+        looked_at=walk.looked_at if walk.gave_up or walk.is_partial else 0,
     )
 
 

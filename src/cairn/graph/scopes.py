@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cairn.core.types import Reference, Symbol
 from cairn.graph.facts import CALLABLES, CLASSES, MEMBERS, Facts, Place
 from cairn.graph.names import Kept, Seen, SnapshotNames
-from cairn.graph.shadows import Spot, assigns, binds, depth_at, is_in_reach, type_parameters, words
+from cairn.graph.shadows import Spot, assigns, binds, depth_at, has_parameter, is_in_reach, type_parameters, words
 
 # The most scopes around one use that are searched: a hostile file nests them a thousand deep.
 _MOST_SCOPES = 50
@@ -84,13 +84,14 @@ class Scopes:
                 return ELSEWHERE
             if facts.traits.infers_types and symbol.kind == "type" and self._is_inferred(facts, symbol, name):
                 return UNBOUND
-            if symbol.kind in CALLABLES:
+            if symbol.kind in CALLABLES or symbol.kind == "property":
+                # What reads or sets a property is a function too.
                 found = self._beside(facts, came, name) or self._in_callable(facts, number, name, kind, at)
                 found = self._outside_its_class(facts, number, name) if found is None else found
             elif symbol.kind == "module" and facts.traits.modules_in_files:
                 return self._in_scope(facts, number, name, at) or UNBOUND
             elif facts.traits.bare_members and symbol.kind in CLASSES:
-                found = self._as_member(Place(facts.path, number), name)
+                found = self._as_member(Place(facts.path, number), name) or self._as_parameter(facts, symbol, name)
                 if facts.traits.bare_innermost:
                     return found or self.at_top(facts, name)
             elif number == scope or symbol.kind not in CLASSES or (came == scope and self._is_variable(facts, came)):
@@ -117,7 +118,10 @@ class Scopes:
             return False
         word = name.encode("utf-8", "replace")
         begin = max(facts.text.rfind(b"\n", 0, at) + 1, at - _LONGEST_LINE)
-        for spot in words(facts.text[begin : at + len(word)], word):
+        # The variable of a comprehension stands behind its use.
+        line_end = facts.text.find(b"\n", at)
+        end = min(line_end if line_end >= 0 else len(facts.text), at + _LONGEST_LINE)
+        for spot in words(facts.text[begin : max(end, at + len(word))], word):
             first = begin + spot
             before = facts.text[max(0, first - _LONGEST_LINE) : first].decode("utf-8", "replace")
             after = facts.text[first + len(word) : first + _LONGEST_LINE].decode("utf-8", "replace")
@@ -149,6 +153,10 @@ class Scopes:
             return None
         held = self.names.own_member(Place(facts.path, facts.symbols[method].parent), name)
         return self.sure(tuple(place for place in held if self.kind_of(place) in MEMBERS), certain=False)
+
+    def _as_parameter(self, facts: Facts, symbol: Symbol, name: str) -> Bound | None:
+        """Return `UNBOUND` where a class takes a parameter of this name, as `class Box(name: T)` of Scala."""
+        return UNBOUND if has_parameter(symbol.signature, symbol.name, name) else None
 
     def _as_member(self, around: Place, name: str) -> Bound | None:
         """Bind a name to a member of a class or of its bases, except constructors, whose name means the class."""

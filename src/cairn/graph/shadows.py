@@ -37,13 +37,15 @@ def binds(rules: type[Resolver], lexis: Lexis, text: bytes, name: str, header: i
     if len(text) > _MOST_BYTES:
         return True
     wanted = name.encode()
+    if rules.is_receiver(text[:header].decode("utf-8", "replace"), name):
+        return True
     end_of_header = _closing(text, header)
     at = text.find(wanted, header)
     places = 0
     while at >= 0:
         after = at + len(wanted)
         whole = text[at - 1 : at] not in _EDGES and text[after : after + 1] not in _EDGES
-        if whole and text[at - 1 : at] != b".":
+        if whole and not _is_member(text, at):
             places += 1
             before_text = text[max(0, at - _BEFORE) : at].decode("utf-8", "replace")
             after_text = text[after : after + _AFTER].decode("utf-8", "replace")
@@ -57,6 +59,11 @@ def binds(rules: type[Resolver], lexis: Lexis, text: bytes, name: str, header: i
                 return True
         at = text.find(wanted, after)
     return False
+
+
+def _is_member(text: bytes, at: int) -> bool:
+    """Whether a name stands behind a dot, except the three dots of a rest parameter."""
+    return text[at - 1 : at] == b"." and text[max(0, at - 3) : at] != b"..."
 
 
 def _without_comments(rules: type[Resolver], lexis: Lexis, text: bytes, at: int, after: int, in_header: bool) -> bool:
@@ -76,6 +83,14 @@ def assigns(text: bytes, name: str, header: int) -> bool:
     word = re.escape(name).encode()
     parameter = re.search(rb"[(,]\s*\*{0,2}" + word + rb"\s*[,:=)]", text[header : _closing(text, header)])
     return bool(parameter or re.search(rb"\n[ \t]+" + word + rb"[ \t]*(?::[^=\n]*)?=(?!=)", text))
+
+
+def has_parameter(signature: str, class_name: str, name: str) -> bool:
+    """Whether a class takes a parameter `name: Type` behind its own name, as in Kotlin and Scala."""
+    if name not in signature or "(" not in signature:
+        return False
+    rest = signature[_as_word(signature, class_name) + len(class_name) :]
+    return re.search(rf"[(,]\s*(?:@\w+\s+)?(?:\w+\s+)*{re.escape(name)}\s*:", rest) is not None
 
 
 _EDGES = frozenset(bytes([byte]) for byte in _WORD)
@@ -145,13 +160,14 @@ def _flat(text: str) -> str:
 
 _LOOK = 400
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$")
-_MEMBER = _LETTERS | frozenset(b".")
 _INDENTED = re.compile(rb"[ \t]*")
 _DECLARES = re.compile(r"\b(?:const|let|var)\s+$|\b(?:const|let|var)\s*[{\[](?:[^=;(]|=(?!>))*$")
 _RENAMED = re.compile(r"\s*:")
 _PARAMETERS = re.compile(r"\([^()]*$")
 _ARROW = re.compile(r"[^()]*\)\s*(?::[^=;{]*)?=>|\s*=>")
 _FUNCTION = re.compile(r"(?:\bfunction\b[^()]*|(?<!\.)\bcatch\s*)\([^()]*$")
+_IN_BRACKETS = re.compile(rb"[({][^\n]*\Z")
+_RENAMED_PARAMETER = re.compile(r"[(,]\s*[{\[](?:[^()]*[\s,{\[])?[\w$\"']+\s*:\s*$")
 _NAMED = re.compile(r"\s*(?:[?,:)}\]]|=(?!=)|$)")
 
 
@@ -208,7 +224,9 @@ def bound_in_blocks(text: bytes, name: str) -> tuple[Spot, ...]:
     """Return where callbacks and blocks bind this name; bindings at the top of the file are left out."""
     found: list[Spot] = []
     wanted = name.encode()
-    for at in islice(words(text, wanted, _MEMBER), _MOST_PLACES):
+    for at in islice(words(text, wanted), _MOST_PLACES):
+        if _is_member(text, at):
+            continue
         end = at + len(wanted)
         before = text[max(0, at - _LOOK) : at].decode("utf-8", "replace")
         after = text[end : end + _LOOK].decode("utf-8", "replace")
@@ -216,7 +234,11 @@ def bound_in_blocks(text: bytes, name: str) -> tuple[Spot, ...]:
         declared = _DECLARES.search(before)
         if declared is not None:
             # In `const {` over several lines the name is indented deeper than its statement.
-            depth = min(depth, depth_at(text, at - len(before[declared.start() :].encode())))
+            began = at - len(before[declared.start() :].encode())
+            depth = min(depth, depth_at(text, began))
+            if not depth and _IN_BRACKETS.search(text, text.rfind(b"\n", 0, began) + 1, began):
+                # `for (const a of b) {` at the top of a file: only what is indented, or on the line, sees the name.
+                depth = 1
             if depth and not _RENAMED.match(after):
                 found.append(Spot(at, depth))
         elif _is_parameter(before, after):
@@ -227,7 +249,10 @@ def bound_in_blocks(text: bytes, name: str) -> tuple[Spot, ...]:
 def _is_parameter(before: str, after: str) -> bool:
     if not _NAMED.match(after) and not _ARROW.match(after):
         return False
-    if before.rstrip()[-1:] not in tuple("(,{[."):
+    if before.rstrip()[-1:] == "{" and after.lstrip()[:1] == ":":
+        # The key of `{ name: other }`.
+        return False
+    if before.rstrip()[-1:] not in tuple("(,{[.") and not _RENAMED_PARAMETER.search(before):
         # A parameter without parentheses: `name => …`.
         return after.lstrip().startswith("=>")
     return bool(_FUNCTION.search(before) or (_PARAMETERS.search(before) and _ARROW.match(after)))

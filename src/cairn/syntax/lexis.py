@@ -81,7 +81,9 @@ class Quiet:
         kept = re.compile(keep.encode())
         text = bytearray(self._text[start:end])
         for place in range(max(0, bisect_right(self._starts, start) - 1), bisect_right(self._starts, end - 1)):
-            if self._is_comment[place] and not kept.search(self._text, self._starts[place], self._ends[place]):
+            # The first may have ended before the text that is asked for.
+            is_here = self._is_comment[place] and self._ends[place] > start
+            if is_here and not kept.search(self._text, self._starts[place], self._ends[place]):
                 first, after = max(start, self._starts[place]), min(end, self._ends[place])
                 text[first - start : after - start] = _BLANKED.sub(b" ", text[first - start : after - start])
         return bytes(text)

@@ -132,7 +132,21 @@ def normal(folder: str, relative: str) -> str | None:
 
 
 # Text before a name that `let`, `val` or a similar word declares, in any language.
-_DECLARED = re.compile(r"(?:\b(?:let|mut|val|var|auto|const|ref|final)\s+)$")
+_DECLARED = re.compile(r"(?:\b(?:let|mut|val|var|const|ref|final|local)\s+|\bauto\b[\s&*]+)$")
+# A name inside of a pattern, as in `let (a, name)`, `auto [a, name]` and `let A { key: name }`.
+_LET = r"\b(?:let|val|var|auto|local)\b"
+_PATTERN_BEFORE = re.compile(rf"{_LET}[^;=\n]*[(\[{{,:&]\s*(?:(?:mut|ref)\s+)*$")
+_PATTERN_AFTER = re.compile(r"\s*(?:[,)\]}]|=(?![=>])|:(?!:))")
+# A declaration that goes on behind a comma, as in `let a = f(b), name = 2`.
+_NEXT_BEFORE = re.compile(rf"{_LET}\s(?:[^;{{}}()\[\]\n]|\([^()\n]*\)|\[[^\[\]\n]*\])*,\s*$")
+_NEXT_AFTER = re.compile(r"\s*(?:,|=(?![=>])|:(?!:)|;|\n|$)")
+_CAUGHT_BEFORE = re.compile(r"\bcatch\s*\((?:[\w\s&:.<>*|]*[\s&*])?$")
+_CAUGHT_AFTER = re.compile(r"\s*[:)]")
+# `vararg name: Type` of Kotlin, and `label name: Type` of Swift.
+_LABELLED_BEFORE = re.compile(r"[(,]\s*(?:@\w+\s+)?(?:[\w`]+\s+)+$")
+_LABELLED_AFTER = re.compile(r"\s*:(?!:)")
+_FUNCTION_BEFORE = re.compile(r"\bfunction\s*\w*\s*\((?:[^()]*,)?\s*$")
+_FUNCTION_AFTER = re.compile(r"\s*[,)=]")
 # Text before a parameter of a closure, as in `|a, b: u8|`; after `||` and after the second bar names are used.
 _CLOSURE_BEFORE = re.compile(r"(?<!\|)\|[^|()\n]*$")
 _CLOSURE_AFTER = re.compile(r"\s*[,:|](?!\|)")
@@ -141,12 +155,12 @@ _PARAMETER = re.compile(r"\s*[,:=)]")
 _LAMBDA_BEFORE = re.compile(r"(?:[(=,{]|\breturn)[ \t]*$")
 # `(a, name: B) => …`, `(a, name) in` and `{ a, name in` of Swift.
 _LIST_BEFORE = re.compile(r"\((?:[^(){}\n]*[,\s*&])?$")
-_BRACE_BEFORE = re.compile(r"\{[ \t]*(?:[\w ,:.<>?]*,)?[ \t]*$")
+_BRACE_BEFORE = re.compile(r"\{[ \t]*(?:\[[^\]\n]*\][ \t]*)?\(?(?:[\w ,:.<>?]*,)?[ \t]*$")
 _REST = r"(?:\s*[,:][^(){}\n]*)?"
 _LIST_AFTER = {arrow: re.compile(rf"{_REST}\)\s*(?:{arrow}|in\s)") for arrow in ("=>", "->")}
-_BRACE_AFTER = re.compile(rf"{_REST}\s+in\s")
-_LOOP_BEFORE = re.compile(r"\bfor\s*\(?\s*(?:(?:let|var|val|const)\s+)?$")
-_LOOP_AFTER = re.compile(r"\s+in\b")
+_BRACE_AFTER = re.compile(rf"{_REST}(?:\)\s*(?:->\s*[\w.<>?\[\]]+)?)?\s+in\s")
+_LOOP_BEFORE = re.compile(r"\bfor\s*\(?\s*(?:(?:let|var|val|const)\s+)?(?:\w+\s*,\s*)*$")
+_LOOP_AFTER = re.compile(r"(?:\s*,[\w\s,]*)?\s+in\b|\s*=(?!=)")
 
 
 class Resolver:
@@ -195,7 +209,14 @@ class Resolver:
     @classmethod
     def is_parameter(cls, before: str, after: str) -> bool:
         """Whether a name in the header of a function is one of its parameters."""
-        return before.rstrip()[-1:] in "(,*{[" and bool(_PARAMETER.match(after))
+        if _LABELLED_AFTER.match(after) and _LABELLED_BEFORE.search(before):
+            return True
+        return before.rstrip()[-1:] in "(,*{[&" and bool(_PARAMETER.match(after))
+
+    @classmethod
+    def is_receiver(cls, before: str, name: str) -> bool:
+        """Whether a name is bound before the function's own name, as in `func (name T) do()` of Go."""
+        return False
 
     @classmethod
     def declares(cls, before: str, after: str) -> bool:
@@ -205,12 +226,17 @@ class Resolver:
             # What follows is looked at first: that is decided at once, and seldom true.
             or (_CLOSURE_AFTER.match(after) and _CLOSURE_BEFORE.search(before))
             or (_LOOP_AFTER.match(after) and _LOOP_BEFORE.search(before))
+            or (_PATTERN_AFTER.match(after) and _PATTERN_BEFORE.search(before))
+            or (_NEXT_AFTER.match(after) and before.rstrip()[-1:] == "," and _NEXT_BEFORE.search(before))
+            or (_CAUGHT_AFTER.match(after) and _CAUGHT_BEFORE.search(before))
             or cls.is_of_lambda(before, after)
         )
 
     @classmethod
     def is_of_lambda(cls, before: str, after: str) -> bool:
         """Whether a name is a parameter of a lambda."""
+        if _FUNCTION_AFTER.match(after) and _FUNCTION_BEFORE.search(before):
+            return True
         return is_before_arrow(before, after, "=>") or bool(_BRACE_AFTER.match(after) and _BRACE_BEFORE.search(before))
 
 
@@ -231,10 +257,36 @@ def follows_a_type(before: str, after: str) -> bool:
     return (last.isalnum() or last in "*&>]") and after.lstrip()[:1] in (",", ")", "[")
 
 
-_LOCAL_BEFORE = re.compile(r"(?:^|[;{}(\n])\s*(?!return\b|else\b|throw\b|new\b|goto\b)[\w:.]+(?:<[^;{}]*>)?[\s*&?]+$")
+_QUALIFIER = (
+    r"(?:const|static|struct|union|enum|class|unsigned|signed|long|short|volatile|register|extern|constexpr|inline"
+    r"|thread_local|typename|mutable|readonly|using|await)"
+)
+_STATEMENT = r"(?:^|[;{}\n])"
+_TYPE = rf"(?:{_QUALIFIER}\s+)*(?!return\b|else\b|throw\b|new\b|goto\b|case\b|delete\b)[\w:.]+(?:<[^;{{}}]*>)?[?\]\[]*"
+_LOCAL_BEFORE = re.compile(rf"(?:{_STATEMENT}|\()\s*{_TYPE}[\s*&?]+$")
 _LOCAL_AFTER = re.compile(r"\s*(?:=(?!=)|;)")
+# `Type a = 1, *name;`, `Type name[3]` and `Type name{1}` begin a statement: an argument may multiply, as `a * name`.
+_ALONE_BEFORE = re.compile(
+    rf"{_STATEMENT}\s*{_TYPE}[\s*&?]+(?:\w+\s*(?:\[[^\]\n]*\]\s*)?(?:=[^;,(){{}}\n]+)?,[\s*&]*)*$"
+)
+_ALONE_AFTER = re.compile(r"\s*(?:=(?!=)|[;,\[{])")
+_POINTER_BEFORE = re.compile(rf"(?:{_STATEMENT}|[(,])\s*{_TYPE}[\s*]+\(\s*\*\s*$")
+_POINTER_AFTER = re.compile(r"\s*(?:\[[^\]]*\])?\)\s*\(")
+# `[&](Type name) { … }` of C++; `x is Type name` and `case Type name:` of C#; `(int a, Type name) = pair`.
+_LAMBDA_HEAD = re.compile(rf"\]\s*\((?:[^()]*,)?\s*{_TYPE}[\s*&]+$")
+_MATCHED_BEFORE = re.compile(r"\b(?:is|case|instanceof)\s+(?!(?:not|and|or|null)\b)[\w.<>\[\]?]+\s+$")
+_MATCHED_AFTER = re.compile(r"\s*(?:[:);&|?]|when\b|=>|->)")
+_PAIR_BEFORE = re.compile(r"\((?:[^()=;]*,)?\s*[\w<>\[\]?.]+\s+$")
+_PAIR_AFTER = re.compile(r"[^=;{}()\n]*\)\s*=(?![=>])")
 
 
 def is_declared_by_type(before: str, after: str) -> bool:
     """Whether a name in the body of a function is declared as in C and C#: `Type name = …` or `Type name;`."""
-    return bool(_LOCAL_AFTER.match(after) and _LOCAL_BEFORE.search(before))
+    return bool(
+        (_LOCAL_AFTER.match(after) and _LOCAL_BEFORE.search(before))
+        or (_ALONE_AFTER.match(after) and _ALONE_BEFORE.search(before))
+        or (_POINTER_AFTER.match(after) and _POINTER_BEFORE.search(before))
+        or (_FUNCTION_AFTER.match(after) and _LAMBDA_HEAD.search(before))
+        or (_MATCHED_AFTER.match(after) and _MATCHED_BEFORE.search(before))
+        or (_PAIR_AFTER.match(after) and _PAIR_BEFORE.search(before))
+    )

@@ -11,6 +11,12 @@ from cairn.syntax.resolver import EXTERNAL, UNRESOLVED, ImportTarget, Resolver, 
 _MODULE = re.compile(r'^[ \t]*module[ \t]+"?([^\s"]+)', re.MULTILINE)
 _DECLARED_BEFORE = re.compile(r"(?:\bvar\s+[\w\s,]*|(?:^|\n|\bif|\bfor|\bswitch|[;{])\s*[\w\s,]*)$")
 _DECLARED_AFTER = re.compile(r"[\w\s,]*:=|\s+[\w*\[\].]+\s*=")
+# `var a, name = f()`, `const name = 1`, and a line of `var ( … )`.
+_NAMES = r"(?:\w+[ \t]*,[ \t]*)*$"
+_VARIABLE_BEFORE = re.compile(
+    rf"\b(?:var|const)[ \t]+{_NAMES}|\b(?:var|const)[ \t]*\((?:[^()]|\([^()]*\))*\n[ \t]*{_NAMES}"
+)
+_RECEIVER = re.compile(r"func\s*\(\s*(\w+)\s")
 _CLOSURE_BEFORE = re.compile(r"\bfunc\s*\((?:[^()]*,)?\s*$")
 _CLOSURE_AFTER = re.compile(r"\s+[\w*\[.]|\s*,")
 
@@ -76,7 +82,15 @@ class GoModules(Resolver):
         """Whether the name is declared by `:=`, by `var`, or as a parameter of an inner function."""
         if _CLOSURE_BEFORE.search(before) and _CLOSURE_AFTER.match(after):
             return True
+        if after[:1] not in ("(", ".") and _VARIABLE_BEFORE.search(before):
+            return True
         return bool(_DECLARED_BEFORE.search(before) and _DECLARED_AFTER.match(after))
+
+    @classmethod
+    def is_receiver(cls, before: str, name: str) -> bool:
+        """Whether a name is the receiver of a method."""
+        found = _RECEIVER.match(before)
+        return found is not None and found[1] == name
 
 
 RESOLVER = GoModules

@@ -27,6 +27,9 @@ _OWNER_PARTS = 3
 
 _BRACE_BEFORE = re.compile(r"\{[ \t]*(?:[\w ,:.<>?]*,)?[ \t]*$")
 _BRACE_AFTER = re.compile(r"(?:\s*[,:][^(){}\n]*)?\s*->")
+_FOR_AFTER = re.compile(r"(?:\s*,[\w\s,]*\)|\s*\))?\s*<-")
+_CASE_BEFORE = re.compile(r"\bcase\b[^\n=]*[\s(,]$")
+_CASE_AFTER = re.compile(r"\s*@|\s*:(?!:)[^=\n]*=>|[,)\w\s@:]*(?:\bif\b[^\n=]*)?=>")
 
 
 class JvmModules(Resolver):
@@ -104,7 +107,7 @@ class JvmModules(Resolver):
     @classmethod
     def is_parameter(cls, before: str, after: str) -> bool:
         """Whether the name is a parameter: `name: Type` of Kotlin and Scala, `Type name` of Java."""
-        if before.rstrip()[-1:] in "(,*{[":
+        if before.rstrip()[-1:] in "(,*{[" or after.lstrip().startswith(":"):
             return super().is_parameter(before, after)
         return follows_a_type(before, after)
 
@@ -114,6 +117,13 @@ class JvmModules(Resolver):
         if _BRACE_AFTER.match(after) and _BRACE_BEFORE.search(before):
             return True
         return is_before_arrow(before, after, "->") or super().is_of_lambda(before, after)
+
+    @classmethod
+    def declares(cls, before: str, after: str) -> bool:
+        """Whether the name is declared; also by `name <- …` and by a pattern such as `case (a, name) =>` of Scala."""
+        if _FOR_AFTER.match(after) or (_CASE_AFTER.match(after) and _CASE_BEFORE.search(before)):
+            return True
+        return super().declares(before, after)
 
 
 RESOLVER = JvmModules

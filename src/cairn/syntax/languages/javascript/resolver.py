@@ -38,8 +38,16 @@ _EXPORT_DEFAULT = re.compile(
 _MODULE_EXPORTS = re.compile(rb"\b(?:module\.exports|export)\s*=\s*(?:new\s+)?([A-Za-z_$][\w$]*)\s*(?:;|\n|$)")
 _SPECIFIER = re.compile(r"^\s*(?:type\s+)?([\w$]+)(?:\s+as\s+([\w$]+|\"[^\"]*\"))?\s*$")
 _BOUND_BEFORE = re.compile(
-    r"(?:\b(?:const|let|var)\s+|\b(?:const|let|var)\s*[{\[][^}\]=]*[\s,{\[:]|(?<!\.)\bcatch\s*\(\s*|\bfunction\s+)$"
+    r"(?:\b(?:const|let|var)\s+|\b(?:const|let|var)\s*[{\[](?:[^}\]]*[\s,{\[:.])?|(?<!\.)\bcatch\s*\(\s*|\bfunction\s+)$"
 )
+# `const a = f(b), name = 2`: a declaration that goes on behind a comma.
+_NEXT_BEFORE = re.compile(
+    r"\b(?:const|let|var)\s(?:[^;{}()\[\]\n]|\([^()\n]*\)|\[[^\[\]\n]*\]|\{[^{}\n]*\}|,[ \t]*\n)*,\s*$"
+)
+_NEXT_AFTER = re.compile(r"\s*(?:[,;:]|=(?![=>])|\b(?:of|in)\b|$)")
+# `{ key: name }` in a list of parameters; in `a: { key: name }` the name is a type.
+_RENAMED_BEFORE = re.compile(r"[(,]\s*[{\[](?:[^()]*[\s,{\[])?[\w$\"']+\s*:\s*$")
+_OF_CONSTRUCTOR = re.compile(r"[(,]\s*(?:(?:private|public|protected|readonly|override)\s+)+$")
 _FUNCTION = re.compile(r"\bfunction\b[^()]*\([^)]*$")
 _OPEN = re.compile(r"\([^()]*$")
 _ARROW = re.compile(r"[^()]*\)\s*(?::[^=;{]*)?=>")
@@ -188,17 +196,25 @@ class TypeScriptModules(Resolver):
 
     @classmethod
     def is_parameter(cls, before: str, after: str) -> bool:
-        """Whether the name is a parameter; also `name?`, and the last name of `{ a, name }`."""
-        if before.rstrip()[-1:] not in "(,*{[":
+        """Whether the name is a parameter; also `name?`, `...name`, and the last name of `{ a, name }`."""
+        if _RENAMED_BEFORE.search(before) or _OF_CONSTRUCTOR.search(before) or before.endswith("..."):
+            return True
+        last, follows = before.rstrip()[-1:], after.lstrip()[:1]
+        # In `{ name: other }` and in the type `{ name: X }` it is a key.
+        if last not in "(,*{[" or (last == "{" and follows == ":"):
             return False
-        return super().is_parameter(before, after) or after.lstrip()[:1] in ("?", "}")
+        return super().is_parameter(before, after) or follows in ("?", "}")
 
     @classmethod
     def declares(cls, before: str, after: str) -> bool:
         """Whether the name is declared by `const`, `let`, `var`, `catch`, or as a parameter of an inner function."""
         if _BOUND_BEFORE.search(before) or after.lstrip().startswith("=>"):
             return True
-        if not _INNER_PARAMETER.match(after) or before.rstrip()[-1:] not in tuple("(,{[."):
+        if _NEXT_AFTER.match(after) and before.rstrip()[-1:] == "," and _NEXT_BEFORE.search(before):
+            return True
+        if not _INNER_PARAMETER.match(after) or (before.rstrip()[-1:] == "{" and after.lstrip()[:1] == ":"):
+            return False
+        if before.rstrip()[-1:] not in tuple("(,{[.") and not _RENAMED_BEFORE.search(before):
             return False
         return bool(_FUNCTION.search(before) or (_OPEN.search(before) and _ARROW.match(after)))
 

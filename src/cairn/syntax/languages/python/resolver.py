@@ -22,9 +22,12 @@ from cairn.syntax.resolver import (
 _INIT = ("__init__.py", "__init__.pyi")
 _MOST_ROOTS = 64
 _BOUND_BEFORE = re.compile(
-    r"(?:\bfor\s+(?:(?!\bin\b)[\w\s,()*])*|\bas\s+\(?|\blambda\b[^:\n]*[\s,*]|\bcase\s[^\n:]*[\s(,]|\bglobals?\(\)\[.)$"
+    r"(?:\bfor\s+(?:(?!\bin\b)[\w\s,()*])*|\bas\s+\(?(?:[\w\s,*()]*,\s*)?|\blambda\b[^:\n]*[\s,*]|\bglobals?\(\)\[.)$"
 )
-_TARGETS = re.compile(r"^[\s\w,()*\[\].]*$")
+_TARGETS = re.compile(r"^[\s\w,()*\[\].]*(?:\s=\s[\s\w,()*\[\].]*)*$")
+# `case {"key": name}`; a name with a member or an argument is read there.
+_CASE_BEFORE = re.compile(r"^\s*case\s(?:.*[\s(,\[:=*|])?$")
+_COMPREHENSION = re.compile(r"\bfor\s+(?:(?!\bin\b)[\w\s,()*])*$|\blambda\b[^:\n]*[\s,*]$")
 _ASSIGN = re.compile(r"[\w,()*\[\]. \t]*(?:\s[-+*/%&|^@]?=(?!=)|:[^=\n]*=(?!=))")
 _TIGHT = re.compile(r"=(?!=)[^\n]*[^,(\s)]\s*(?:#[^\n]*)?(?:\n|$)")
 
@@ -142,10 +145,17 @@ class PythonModules(Resolver):
             return False
         if after.lstrip(" \t").startswith(":=") or _BOUND_BEFORE.search(before):
             return True
+        if after[:1] not in ("(", ".") and _CASE_BEFORE.match(line):
+            return True
         # `table[name(x)] = y` uses the name and does not bind it.
         if not _TARGETS.match(line) or after[:1] in ("(", "[", "."):
             return False
         return bool(_ASSIGN.match(after) or (not line.strip() and _TIGHT.match(after)))
+
+    @classmethod
+    def is_of_lambda(cls, before: str, after: str) -> bool:
+        """Whether a name is a parameter of a lambda or a variable of a comprehension."""
+        return after[:1] not in ("(", ".") and bool(_COMPREHENSION.search(before))
 
 
 RESOLVER = PythonModules

@@ -16,7 +16,11 @@ _MOST_PARTS = 64
 # The text around a name that a pattern binds: `let (a, Some(b)) = …`, or `Some(a) => …` in a `match`.
 _LET_BEFORE = re.compile(r"\blet\s(?:[^=;:]|::)*$")
 _LET_AFTER = re.compile(r"\s*(?:[,)\]}=@|]|:(?!:))")
-_ARM_AFTER = re.compile(r"[\w\s,.]*[)\]}]*\s*=>")
+_ARM_AFTER = re.compile(r"[\w\s,.]*[)\]}]*\s*(?:if\b[^;{}\n]*?)?=>|\s*@")
+# `|(a, name)|` of a closure, and `A { key: name }` in the header of a function.
+_INNER_BEFORE = re.compile(r"(?:[(,={]|\bmove)\s*\|(?!\|)[^|\n]*[(,&\s]$")
+_INNER_AFTER = re.compile(r"\s*[,)][^|;{}\n]*\|")
+_KEY_BEFORE = re.compile(r"\b[A-Z]\w*\s*\{[^{}]*:\s*$")
 
 
 class Module(NamedTuple):
@@ -140,9 +144,16 @@ class RustModules(Resolver):
         return module.rpartition("::")[2]
 
     @classmethod
+    def is_parameter(cls, before: str, after: str) -> bool:
+        """Whether the name is a parameter, also one in a pattern such as `A { key: name }`."""
+        return _KEY_BEFORE.search(before) is not None or super().is_parameter(before, after)
+
+    @classmethod
     def declares(cls, before: str, after: str) -> bool:
         """Whether the name is declared; also by a pattern of `let` or of a `match` arm."""
         if (_LET_AFTER.match(after) and _LET_BEFORE.search(before)) or _ARM_AFTER.match(after):
+            return True
+        if _INNER_AFTER.match(after) and _INNER_BEFORE.search(before):
             return True
         return super().declares(before, after)
 
