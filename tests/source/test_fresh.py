@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import unicodedata
 from collections.abc import Callable
 from hashlib import sha256
@@ -122,6 +123,25 @@ def test_a_file_that_was_only_touched_is_the_same(repo: Path) -> None:
     commit(repo, {b"a.py": b"one\n"})
     os.utime(repo / "a.py", (1, 1))
     assert not look(repo)
+
+
+def test_an_edit_of_the_same_size_and_time_is_a_change_and_a_copied_tree_is_none(repo: Path, tmp_path: Path) -> None:
+    commit(repo, {b"a.py": b"one\n", b"b.py": b"two\n"})
+    for name in ("a.py", "b.py"):
+        os.utime(repo / name, (1_000_000_000, 1_000_000_000))
+    run_git(repo, "update-index", "--refresh")
+    assert not look(repo)
+    (repo / "a.py").write_bytes(b"six\n")
+    os.utime(repo / "a.py", (1_000_000_000, 1_000_000_000))
+    assert look(repo)
+    (repo / "a.py").write_bytes(b"one\n")
+    os.utime(repo / "a.py", (1_000_000_000, 1_000_000_000))
+    copied = tmp_path / "copy"
+    shutil.copytree(repo, copied)
+    assert not look(copied)
+    with Faults.meanwhile() as many:
+        many.limit(dirty_module, MAX_DIRTY_CHECKS=1)
+        assert not look(copied), "of many files that were copied only the first are read"
 
 
 def test_what_is_staged_counts_even_when_the_tree_is_as_it_was(repo: Path) -> None:

@@ -200,6 +200,8 @@ def _limits(page: Page, shown: int, shortened: bool) -> list[dict[str, Any]]:
 def source_fields(source: Source) -> list[tuple[str, Any]]:
     """Return the snapshot, its fingerprints, and how fresh it is."""
     snapshot, fresh = source.snapshot, source.freshness
+    # Where nobody has compared the files, nobody knows how many have changed.
+    changed = None if fresh.checked_at is None else fresh.changed
     fields: list[tuple[str, Any]] = [
         (
             "snapshot",
@@ -219,7 +221,7 @@ def source_fields(source: Source) -> list[tuple[str, Any]]:
                 "query": source.query_fingerprint,
             },
         ),
-        ("freshness", {"mode": fresh.mode, "changedFiles": fresh.changed, "checkedAt": fresh.checked_at}),
+        ("freshness", {"mode": fresh.mode, "changedFiles": changed, "checkedAt": fresh.checked_at}),
     ]
     if source.writer is not None:
         fields.append(("indexing", indexing_fields(source.writer)))

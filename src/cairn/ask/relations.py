@@ -7,6 +7,7 @@ left out is counted.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -260,11 +261,14 @@ def symbol_asked_for(
 
 def _in_file(session: Session, searcher: Searcher, asked: Asked) -> Asked:
     """Return what `FILE#name` means from the caller's folder, with the file as the index names it; else as it is."""
-    holder, mark, name = asked.path.partition("#")
-    if not mark or not name or not os.path.lexists(os.path.join(asked.base, holder)):
-        return asked
-    file = file_asked_for(session, searcher, Asked(holder, holder, asked.base))
-    return asked if isinstance(file, Miss) else asked._replace(path=f"{file.key.replace('#', '%23')}#{name}")
+    for mark in re.finditer("#", asked.path):
+        holder, name = asked.path[: mark.start()], asked.path[mark.end() :]
+        if name and os.path.lexists(os.path.join(asked.base, holder)):
+            file = file_asked_for(session, searcher, Asked(holder, holder, asked.base))
+            if not isinstance(file, Miss):
+                key = file.key.replace("%", "%25").replace("#", "%23")
+                return asked._replace(path=f"{key}#{name}")
+    return asked
 
 
 class _Ubiquity:

@@ -19,6 +19,7 @@ from cairn.ask.session import Session
 from cairn.ask.values import Miss, Reply, Similar, Symbols, Told
 from cairn.core.collector import no_cycle_collection
 from cairn.core.limits import DEFAULT_RESULTS
+from cairn.core.text import unescaped
 from cairn.core.types import SKIP_SENTENCES, SkipReason, StoredFile
 from cairn.errors import Ambiguous, NotFound, Unsupported, UsageError
 from cairn.graph.importers import imported_as
@@ -203,6 +204,10 @@ def file_asked_for(session: Session, searcher: Searcher, asked: Asked) -> Stored
     """Return the record of the file, or why the snapshot has none; raises an error for a path outside the root."""
     raw = _raw(session, asked)
     file = _record(searcher, raw) if raw else None
+    if file is None and "\\" in asked.file:
+        # The name as it was printed, with escapes for what would steer a terminal.
+        meant = _raw(session, asked._replace(file=unescaped(asked.file)))
+        file = _record(searcher, meant) if meant else None
     if file is not None and file.skip is None:
         return file
     return Miss(_left_out(raw, file.skip) if file and file.skip else _not_there(session, searcher, raw))

@@ -234,6 +234,7 @@ def run_index(options: argparse.Namespace, output: Output) -> int:
     # numpy and the grammars are loaded by a run, never by `--help`; a wrong root is reported before they are.
     shared = getattr(options, "shared", False)
     codebase = open_codebase(options.root, os.environ, shared=shared)
+    from cairn.ask.prepare import unwanted  # noqa: PLC0415
     from cairn.sync import run as engine  # noqa: PLC0415
 
     command, warnings = options.command, codebase.config.warnings
@@ -253,6 +254,10 @@ def run_index(options: argparse.Namespace, output: Output) -> int:
         allow_degraded=getattr(options, "allow_degraded", False),
         shared=shared or None,
     )
+    if command != "clear" and (why := unwanted(codebase.root, os.environ, settings.home)):
+        output.note(
+            f"{printable(os.fsencode(codebase.root.path))} is {why}, and all of it is indexed; Ctrl-C ends that."
+        )
     progress = output.progress()
     try:
         report = runs[command](codebase, settings, progress.tell)

@@ -206,8 +206,10 @@ def request_of(options: argparse.Namespace, query: str, k: int | None = None) ->
 
 
 def _targets(paths: Sequence[str], options: argparse.Namespace, output: Output) -> list[Target]:
+    if not paths:
+        return [output.around.target(options.root)]
     try:
-        return output.around.targets(paths) if paths else [output.around.target(options.root)]
+        return output.around.targets(paths)
     except PathNotFound as problem:
         # The person may have typed a query of several words without quotes.
         missing = f"There is no file or folder called {problem.fields['path']!s}"

@@ -19,6 +19,14 @@ def plain(text: str, limit: int = MAX_MESSAGE_CHARS) -> str:
     return safe if len(safe) <= limit else safe[:limit] + "..."
 
 
+def unescaped(text: str) -> str:
+    """Return a text of which `plain` has made this one: its escapes are characters again."""
+    return _ESCAPE.sub(lambda found: chr(int(found[1] or found[2] or found[3], 16)), text)
+
+
+_ESCAPE = re.compile(r"\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|\\U(000[0-9a-f]{5})")
+
+
 def shown(text: str) -> str:
     """Return lines of text that are safe to show: as `plain`, but with their line ends and tabs, and not clipped."""
     return _UNSAFE.sub(lambda match: match[0] if match[0] in "\n\t" else _visible(match), text.replace("\r\n", "\n"))

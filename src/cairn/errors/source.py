@@ -115,7 +115,7 @@ class OutOfResources(SourceError):
 class ConfigError(CairnError):
     """The configuration {file} cannot be used: {why}.
 
-    Correct that file; nothing was changed.
+    Correct {file}; nothing was changed.
     """
 
     code = "config_invalid"

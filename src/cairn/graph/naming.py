@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from cairn.core.text import unescaped
 from cairn.core.types import Symbol
 from cairn.graph.outline import Definition, crosses, definition_of, definitions_in
 from cairn.search.symbols import is_inside, qualified_parts
@@ -55,13 +56,11 @@ def resolve(view: SnapshotView, wanted: str, *, path: str | None = None, near: N
     here = _at_line(view, wanted, path)
     if here is not None:
         return Resolution(NamingOutcome.OK, (here,), 1)
-    holder, mark, name = wanted.partition("#")
-    # The ids of call graph nodes escape `#` and `%` in the path, so that an id can be typed as a name.
-    holder = holder.replace("%23", "#").replace("%25", "%")
-    if path is None and mark and name and view.file(holder):
-        wanted, path = name, holder
+    marked, in_file = "#" in wanted, _in_file(view, wanted) if path is None else None
+    if in_file is not None:
+        path, wanted = in_file
     found = _named(view, wanted, path)
-    if mark:
+    if marked:
         # `file.py#run` is the function of that name before a method of it, as in the id of a node.
         found = [pair for pair in found if _dotted(pair[1]) == wanted.replace("::", ".")] or found
     if not found:
@@ -71,13 +70,24 @@ def resolve(view: SnapshotView, wanted: str, *, path: str | None = None, near: N
     return Resolution(NamingOutcome.OK if len(found) == 1 else NamingOutcome.AMBIGUOUS, shown, len(found))
 
 
+def _in_file(view: SnapshotView, wanted: str) -> tuple[str, str] | None:
+    """Return the file and the name of `FILE#name`; None where the text before no `#` is a file."""
+    for mark in re.finditer("#", wanted):
+        holder, name = wanted[: mark.start()], wanted[mark.end() :]
+        # The ids of call graph nodes escape `#` and `%` in the path, so that an id can be typed as a name.
+        for file in (holder, holder.replace("%23", "#").replace("%25", "%"), unescaped(holder)):
+            if name and view.file(file):
+                return file, name
+    return None
+
+
 def _at_line(view: SnapshotView, wanted: str, path: str | None) -> Definition | None:
     """Return the outermost definition that begins on the line of a `path:line`, else the innermost one around it.
 
     None when `wanted` is no `path:line` of an indexed file.
     """
     said = _PLACE.fullmatch(wanted)
-    file = view.file(said["path"]) if said else None
+    file = (view.file(said["path"]) or view.file(unescaped(said["path"]))) if said else None
     if said is None or file is None or (path is not None and file.key != path):
         return None
     line = int(said["line"])

@@ -82,17 +82,18 @@ _SUBMODULE, _LINK = b"160000", b"120000"
 # A flag of files that a sparse checkout leaves out on purpose.
 _NOT_CHECKED_OUT = 1 << 30
 _ENTRY = re.compile(
-    rb"([0-9]{6}) ([0-9a-f]{40,64}) [0-3]\t([^\0]+)\0  ctime: [0-9]+:[0-9]+\n  mtime: ([0-9]+):([0-9]+)\n"
+    rb"([0-9]{6}) ([0-9a-f]{40,64}) [0-3]\t([^\0]+)\0  ctime: ([0-9]+):([0-9]+)\n  mtime: ([0-9]+):([0-9]+)\n"
     rb"  dev: [0-9]+\tino: [0-9]+\n  uid: [0-9]+\tgid: [0-9]+\n  size: ([0-9]+)\tflags: ([0-9a-f]+)\n"
 )
 
 
 class _Entry(NamedTuple):
-    """A tracked file: the id of its bytes in git's index, with the size and time that it had then."""
+    """A tracked file: the id of its bytes in git's index, with the size and times that it had then."""
 
     raw: bytes
     is_link: bool
     blob: str
+    ctime_ns: int
     mtime_ns: int
     size: int
 
@@ -107,8 +108,9 @@ def find_dirt(git: Git, tree: Tree, walked: Mapping[bytes, FileStat]) -> Dirt:
     In doubt something differs: when git gives no answer, and when there is too much to look at. `walked` has the stat
     tuples that a walk has just seen, by raw path: only files that the walk did not see are looked at again.
 
-    For a file that was only touched, the bytes decide. A file that git converts on checkout (line endings, filters)
-    counts as different once it was touched: only running the filter could tell what it would make of the file.
+    For a file that was only touched, the bytes decide; where no more than its change time differs, as in a tree that
+    was copied, only those of the first such files. A file that git converts on checkout (line endings, filters) counts
+    as different once it was touched: only running the filter could tell what it would make of the file.
     """
     try:
         if git.staged():
@@ -116,14 +118,20 @@ def find_dirt(git: Git, tree: Tree, walked: Mapping[bytes, FileStat]) -> Dirt:
         entries, written_ns = git.index_entries(), git.index_written_ns()
     except GitFailed:
         return True
-    looked_at = 0
+    looked_at = copied = 0
     for entry in _entries(entries):
-        if not _is_proven(tree, entry, walked.get(entry.raw), written_ns):
+        seen = _seen(tree, entry, walked.get(entry.raw))
+        if seen is None or not _is_proven(entry, seen, written_ns):
             looked_at += 1
             if looked_at > MAX_DIRTY_CHECKS:
                 return True
-            if _blob_id(tree, entry) != entry.blob:
-                return entry.raw
+        elif seen.ctime_ns != entry.ctime_ns and copied < MAX_DIRTY_CHECKS:
+            # Somebody may have put the time back after an edit.
+            copied += 1
+        else:
+            continue
+        if _blob_id(tree, entry) != entry.blob:
+            return entry.raw
     return False
 
 
@@ -139,23 +147,28 @@ def find_dirt_among(git: Git, tree: Tree, raws: Collection[bytes]) -> Dirt:
 
 
 def _entries(output: bytes) -> Iterator[_Entry]:
-    for mode, blob, raw, seconds, nanoseconds, size, flags in _ENTRY.findall(output):
+    for mode, blob, raw, *times, size, flags in _ENTRY.findall(output):
         if mode != _SUBMODULE and not int(flags, 16) & _NOT_CHECKED_OUT:
-            yield _Entry(raw, mode == _LINK, blob.decode(), int(seconds) * 1_000_000_000 + int(nanoseconds), int(size))
+            ctime, ctime_ns, mtime, mtime_ns = map(int, times)
+            in_ns = ctime * 1_000_000_000 + ctime_ns, mtime * 1_000_000_000 + mtime_ns
+            yield _Entry(raw, mode == _LINK, blob.decode(), *in_ns, int(size))
 
 
-def _is_proven(tree: Tree, entry: _Entry, seen: FileStat | None, written_ns: int) -> bool:
-    """Whether the stat tuple alone proves that the file is as it was when it was added."""
-    if seen is None:
-        try:
-            found = tree.lstat(entry.raw)
-        except OSError:
-            return False
-        size, mtime_ns = found.st_size, found.st_mtime_ns
-    else:
-        size, mtime_ns = seen.size, seen.mtime_ns
-    same = (size & 0xFFFFFFFF, mtime_ns) == (entry.size, entry.mtime_ns)
-    return same and mtime_ns < written_ns
+def _seen(tree: Tree, entry: _Entry, seen: FileStat | None) -> FileStat | None:
+    """Return the stat tuple that a walk has seen, or that the file has now; None when it is gone."""
+    if seen is not None:
+        return seen
+    try:
+        found = tree.lstat(entry.raw)
+    except OSError:
+        return None
+    return FileStat(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+def _is_proven(entry: _Entry, seen: FileStat, written_ns: int) -> bool:
+    """Whether size and time alone say that the file is as it was when it was added."""
+    same = (seen.size & 0xFFFFFFFF, seen.mtime_ns) == (entry.size, entry.mtime_ns)
+    return same and seen.mtime_ns < written_ns
 
 
 def _blob_id(tree: Tree, entry: _Entry) -> str | None:

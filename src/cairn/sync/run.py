@@ -21,7 +21,7 @@ from cairn.source.root import printable
 from cairn.store import Disk, Draft, Home, Manifest, RunKind, Store, Tracked
 from cairn.sync.codebase import Codebase, StorePlace, place_of, sibling_stores
 from cairn.sync.memory import is_unchanged, load_memory
-from cairn.sync.proof import ProofReason, chosen_otherwise, examine, judge, refuse_second, told_to_group
+from cairn.sync.proof import ProofReason, chosen_otherwise, differing, examine, judge, refuse_second, told_to_group
 from cairn.sync.remote.copy import attachment, keep_copy
 from cairn.sync.report import Changes, RunOptions, RunReport
 from cairn.sync.room import freeing, truthful
@@ -37,6 +37,7 @@ _CACHE = "cache/embeddings"
 STALE_LOCAL = (
     "Local snapshot claims indexed, but completion proof is missing/invalid; treating as not_indexed for create."
 )
+NOT_COMPARED = "There is an index, and the files were not compared with it; a sync does that."
 
 
 def index(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock = SYSTEM_CLOCK) -> RunReport:
@@ -47,6 +48,7 @@ def index(codebase: Codebase, options: RunOptions, tell: Tell, *, clock: Clock =
         proven, warnings = _proven(disk, place)
         if proven is not None:
             report = _unchanged(RunKind.CREATE, proven, clock.monotonic() - began)
+            report = replace(report, warnings=(NOT_COMPARED,))
             return _with_copy(report, disk, codebase, place, options, tell, clock)
         report = _catch_up(disk, codebase, place, options, tell, RunKind.CREATE, clock)
         return replace(report, warnings=(*warnings, *report.warnings))
@@ -197,7 +199,9 @@ def _proven(disk: Disk, place: StorePlace) -> tuple[Manifest | None, list[str]]:
     if found.view is None:
         known = None if found.corrupt or found.cleared else _remembered(place)
         claimed = found.corrupt or found.proof.reason is ProofReason.PATH_MISMATCH
-        return None, [STALE_LOCAL] if claimed or (known is not None and known.claims_index) else []
+        # An index by other settings is proven, and what the registry says is about that one.
+        lost = known is not None and known.claims_index and not differing(place)
+        return None, [STALE_LOCAL] if claimed or lost else []
     with found.view as view:
         return (None, [STALE_LOCAL]) if view.damage else (view.manifest, [])
 
