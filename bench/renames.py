@@ -38,7 +38,7 @@ from cairn.graph.informed import InformedGraph
 from cairn.graph.references import Graph
 from cairn.semantic.editing import Verdict
 from cairn.semantic.model import Family, OccurrenceRole, family_of
-from cairn.semantic.patch import Replacement
+from cairn.semantic.patch import Replacement, replaced
 from cairn.semantic.plan import RenamePlan
 
 LANGUAGES = {"python": Family.PYTHON, "typescript": Family.TYPESCRIPT, "go": Family.GO}
@@ -255,15 +255,6 @@ def _apart(plans: Sequence[Tried]) -> tuple[list[Tried], list[Tried]]:
         for key, span in spans:
             taken.setdefault(key, []).append(span)
     return batch, rest
-
-
-def replaced(text: bytes, places: Sequence[Replacement]) -> bytes:
-    """Return a text with these replacements made."""
-    lines = text.split(b"\n")
-    for one in sorted(places, reverse=True):
-        line = lines[one.line - 1]
-        lines[one.line - 1] = line[: one.start] + one.new + line[one.end :]
-    return b"\n".join(lines)
 
 
 if __name__ == "__main__":

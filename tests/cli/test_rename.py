@@ -115,6 +115,38 @@ def test_the_patch_has_colours_at_a_terminal_unless_they_are_not_wanted(
     assert "\x1b" not in typed("rename", "greet", "welcome", terminal=True).stdout
 
 
+# Says of every file with the new name that it is wrong.
+SUSPICIOUS = """#!{python}
+import json, os, sys
+tree = sys.argv[sys.argv.index("-p") + 1]
+bad = [name for name in sorted(os.listdir(tree)) if "welcome" in open(os.path.join(tree, name)).read()]
+told = [{{"file": os.path.join(os.path.realpath(tree), name), "severity": "error", "message": "no such thing",
+    "range": {{"start": {{"line": 0}}}}}} for name in bad]
+print(json.dumps({{"generalDiagnostics": told}}))
+"""
+
+
+def test_a_plan_that_a_compiler_finds_wrong_is_not_offered(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("node", "pyright"):
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).write_text(SUSPICIOUS.format(python=sys.executable))
+        (tmp_path / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    before = held(world)
+    found = typed("rename", "greet", "welcome", "--apply")
+    assert (found.status, found.stdout.splitlines()[-1]) == (19, "lib.py:1  no such thing")
+    assert "pyright reports errors that it does not report without them" in found.stderr
+    assert held(world) == before
+    said = answer("rename", "greet", "welcome", "--apply")
+    assert (said["verdict"], said["text"], said["applied"]) == ("blocked", "", False)
+    assert [one["path"] for one in said["check"]["errors"]] == ["app.py", "hand.py", "lib.py"]
+    fine = typed("rename", "meet", "encounter", "--apply")
+    assert (fine.status, "Checked by pyright: no new error." in fine.stderr) == (0, True)
+    assert "checked" not in typed("rename", "greet", "welcome", "--no-check").stderr.lower()
+
+
 REFUSED = [
     (("nothing_like_it", "x"), 15, "nothing_like_it"),
     (("greet", "class"), 2, "The new name is no name in this language."),

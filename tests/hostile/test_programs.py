@@ -23,6 +23,7 @@ from cairn.cli.main import command_parser
 from cairn.cli.semantic import VERBS as SEMANTIC_VERBS
 from cairn.cli.verbs import COMMANDS
 from cairn.install.known import agents
+from cairn.semantic.checking import CHECKERS
 from cairn.semantic.indexers import INDEXERS
 from cairn.semantic.model import Family
 from cairn.tools.table import CHECK_EDIT, call
@@ -87,6 +88,7 @@ PROGRAMS = sorted(
         "git",
         *(indexer.name for indexer in INDEXERS),
         *(indexer.runtime for indexer in INDEXERS if indexer.runtime),
+        *(checker.name for checker in CHECKERS.values()),
         *(command for agent in agents({}).values() for command in agent.commands),
     }
 )

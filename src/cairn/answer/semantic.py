@@ -17,7 +17,7 @@ from cairn.core.text import plain
 from cairn.edit.journal import TreeEdit
 from cairn.semantic.ambiguity import SENTENCES, Ambiguity
 from cairn.semantic.editing import Decision, GateFile, MutationGate, Verdict
-from cairn.semantic.plan import RenamePlan
+from cairn.semantic.plan import PlanCheck, RenamePlan
 
 CONTEXTS = "cairn.contexts/1"
 _MOST_HOLES = 100
@@ -234,6 +234,7 @@ MESSAGES = {
     Verdict.NEEDS_DECISION: "Something is ambiguous, and somebody has to decide what is meant.",
     Verdict.BLOCKED: "What is known is not fresh or not there, so nothing may be edited by it.",
 }
+NEW_ERRORS = "With these changes {by} reports errors that it does not report without them, so they are not offered."
 DECIDE = "`cairn semantic decide SIGNATURE CHOICE --file FILE` keeps a decision."
 DECIDE_NAME = (
     "`cairn semantic decide SIGNATURE CHOICE --rename SYMBOL NEW` keeps a decision; about a file, say `--file FILE`."
@@ -244,6 +245,7 @@ _MOST_QUESTIONS = 20
 _MOST_CANDIDATES = 5
 _MOST_REASON = 300
 _MOST_SELECTED = 20
+_MOST_ERRORS_BYTES = 8_192
 
 
 def gate_answer(
@@ -284,6 +286,7 @@ def rename_answer(
         ("mentions", len(told.mentions)),
         ("left", max(0, told.left)),
         ("outside", len(told.outside)),
+        *([("check", _check_row(told.check))] if told.check is not None else []),
         ("applied", edit is not None),
         ("edit", edit),
         ("against", []),
@@ -302,7 +305,17 @@ def rename_answer(
         cut("text", int(fits), 1),
     ]
     body["limitsHit"] = [*body["limitsHit"], *(hit for hit in hits if hit)]
-    return _judged(replace(page, body=tuple(body.items())), told.verdict, DECIDE_NAME)
+    answer = _judged(replace(page, body=tuple(body.items())), told.verdict, DECIDE_NAME)
+    if told.check is None or not told.check.errors:
+        return answer
+    said = dict(answer.body) | {"message": NEW_ERRORS.format(by=", ".join(told.check.by))}
+    said["hints"] = {name: text for name, text in said["hints"].items() if name != "next"}
+    return replace(answer, body=tuple(said.items()))
+
+
+def _check_row(one: PlanCheck) -> dict[str, Any]:
+    errors = [{"path": each.path, "line": each.line, "text": each.message} for each in one.errors]
+    return {"by": list(one.by), "whyNot": plain(one.why_not), "errors": fit(errors, _MOST_ERRORS_BYTES)}
 
 
 def undo_answer(edit: TreeEdit | None, *, path: str, root: str) -> Envelope:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from functools import partial
 
 from cairn.answer.semantic import rename_answer, undo_answer
 from cairn.answer.structure import Timings
+from cairn.ask.checking import checked
 from cairn.ask.edits import rename, wanted_files
 from cairn.ask.prepare import Policy
 from cairn.cli.output import Output, counted
@@ -42,6 +44,9 @@ def configure_rename(parser: argparse.ArgumentParser) -> None:
     add("new", metavar="NEW", help="its new name")
     add("--file", metavar="FILE", help="the file that defines it, where several do")
     add("--apply", action="store_true", help="write the changes, if nothing stands against them; else show them only")
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--check", action="store_true", help="let a compiler judge the changes, however long that takes")
+    asked.add_argument("--no-check", action="store_true", help="do not let a compiler judge them")
 
 
 def run_rename(options: argparse.Namespace, output: Output) -> int:
@@ -51,6 +56,9 @@ def run_rename(options: argparse.Namespace, output: Output) -> int:
     began = SYSTEM_CLOCK.monotonic()
     with output.around.sessions([output.around.target(options.root)], Policy(create=False), output) as [session]:
         reply = rename(session, renaming)
+        if reply.value is not None and not options.no_check:
+            environ = output.around.environ
+            reply = replace(reply, value=checked(session, reply.value, environ, asked=options.check))
         plan = reply.value
         may = options.apply and plan is not None and plan.verdict is Verdict.AUTOMATIC
         files = wanted_files(session, plan) if may and plan is not None else []

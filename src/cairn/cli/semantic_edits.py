@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from cairn.answer.envelope import Envelope
-from cairn.answer.semantic import DECIDE, DECIDE_NAME, MESSAGES, decision_answer, gate_answer, rename_answer
+from cairn.answer.semantic import DECIDE, DECIDE_NAME, MESSAGES, NEW_ERRORS, decision_answer, gate_answer, rename_answer
 from cairn.answer.structure import Timings
 from cairn.ask.edits import Renaming, check_edit, decide, rename
 from cairn.ask.prepare import Policy
@@ -221,20 +221,27 @@ def show_plan(
     edit: TreeEdit | None = None,
 ) -> None:
     """Print the patch, or what was done with it, or what stands against it."""
-    if told.verdict is Verdict.AUTOMATIC:
-        places = sum(one.places for one in told.edits)
-        said = f"{counted(places, 'place')} in {counted(len(told.edits), 'file')}"
-        if edit is None:
-            (patch or _print_patch)(told.patch, output)
-            output.note(f"{said}; nothing was changed.")
-        else:
-            output.line(f"Renamed {plain(told.old, _MOST_NAME)} to {plain(told.new, _MOST_NAME)}: {said}.")
-            output.note("`cairn undo` takes it back.")
-        if told.left > 0:
-            output.note(f"{counted(told.left, 'place')} with this name in these files stay: comments and texts.")
-        if told.mentions:
-            output.note(f"{counted(len(told.mentions), 'more file')} with this name hold other things, and stay.")
+    if told.verdict is not Verdict.AUTOMATIC:
+        _show_against(told, output)
         return
+    places = sum(one.places for one in told.edits)
+    said = f"{counted(places, 'place')} in {counted(len(told.edits), 'file')}"
+    if told.check is not None:
+        by = f"Checked by {', '.join(told.check.by)}: no new error."
+        output.note(by if told.check.by else f"Not checked by a compiler: {plain(told.check.why_not)}.")
+    if edit is None:
+        (patch or _print_patch)(told.patch, output)
+        output.note(f"{said}; nothing was changed.")
+    else:
+        output.line(f"Renamed {plain(told.old, _MOST_NAME)} to {plain(told.new, _MOST_NAME)}: {said}.")
+        output.note("`cairn undo` takes it back.")
+    if told.left > 0:
+        output.note(f"{counted(told.left, 'place')} with this name in these files stay: comments and texts.")
+    if told.mentions:
+        output.note(f"{counted(len(told.mentions), 'more file')} with this name hold other things, and stay.")
+
+
+def _show_against(told: RenamePlan, output: Output) -> None:
     for one in told.gate.files:
         if one.verdict is not Verdict.AUTOMATIC:
             _show_file(one, output, judged=True)
@@ -244,6 +251,11 @@ def show_plan(
         output.note(f"{counted(len(told.open) - _MOST_QUESTIONS, 'more question')} about this name.")
     for name in told.outside[:_MOST_QUESTIONS]:
         output.line(f"It implements {plain(name, _MOST_NAME)}, which lies outside and keeps its name.")
+    if told.check is not None and told.check.errors:
+        for error in told.check.errors[:_MOST_QUESTIONS]:
+            output.line(f"{plain(error.path)}:{error.line}  {plain(error.message)}")
+        output.note(NEW_ERRORS.format(by=", ".join(told.check.by)))
+        return
     output.note(MESSAGES[told.verdict])
     if told.verdict is Verdict.NEEDS_DECISION:
         output.note(DECIDE_NAME)

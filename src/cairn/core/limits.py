@@ -387,6 +387,13 @@ ANCHOR_BYTES = 24
 MAX_AGENT_SETTINGS_BYTES = 16 * MIB
 MAX_AGENT_TOML_BYTES = 1 * MIB
 
+# --- a compiler that judges a plan ------------------------------------------------------------------------------------
+# A check is made unasked when it is expected to take no longer than this: two runs, each with its start and its bytes.
+CHECK_EXPECTED_SECONDS = 60.0
+CHECK_START_SECONDS = 4.0
+CHECK_BYTES_PER_SECOND = 120 * KIB
+CHECK_SAID_BYTES = 8 * MIB
+
 # --- what a change reaches --------------------------------------------------------------------------------------------
 DEFAULT_IMPACT = 20
 MAX_IMPACT = 500

@@ -201,26 +201,9 @@ def _typescript_with(work: IndexerWork, real: str | None) -> RunPlan:
 
 def _go(work: IndexerWork) -> tuple[RunPlan, ...]:
     workspace = _nearest(work, ("go.work",))
-    home = work.environ.get("HOME", "")
-    modules = work.environ.get("GOMODCACHE") or os.path.join(
-        (work.environ.get("GOPATH") or os.path.join(home, "go")).split(os.pathsep)[0], "pkg", "mod"
-    )
     environ = {
+        **go_environ(work.environ, work.scratch),
         "GOWORK": os.path.join(work.root, workspace) if workspace else "off",
-        # Modules that were downloaded are used; none is downloaded for us, and no other Go either.
-        "GOMODCACHE": modules,
-        "GOPROXY": "off",
-        "GOTOOLCHAIN": "local",
-        "GOSUMDB": "off",
-        "GOENV": "off",
-        "GOTELEMETRY": "off",
-        "GOFLAGS": "-buildvcs=false",
-        "GOCACHE": work.environ.get("GOCACHE")
-        or os.path.join(work.environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "go-build"),
-        # With it a compiler would be run, with flags that the files name.
-        "CGO_ENABLED": "0",
-        # The indexer would ask git for a version; it is given one.
-        "GIT_DIR": work.put("no-git"),
     }
     packages = sorted({f"./{posixpath.dirname(work.within(path))}".rstrip("/") for path in work.wanted})
     arguments = (
@@ -232,6 +215,30 @@ def _go(work: IndexerWork) -> tuple[RunPlan, ...]:
         *(("./...",) if work.wanted == work.files else packages),
     )
     return (RunPlan(arguments, environ=tuple(environ.items())),)
+
+
+def go_environ(environ: Mapping[str, str], scratch: str) -> dict[str, str]:
+    """Return the variables with which Go reads what is there: it downloads nothing and runs no other program."""
+    home = environ.get("HOME", "")
+    modules = environ.get("GOMODCACHE") or os.path.join(
+        (environ.get("GOPATH") or os.path.join(home, "go")).split(os.pathsep)[0], "pkg", "mod"
+    )
+    return {
+        # Modules that were downloaded are used; none is downloaded for us, and no other Go either.
+        "GOMODCACHE": modules,
+        "GOPROXY": "off",
+        "GOTOOLCHAIN": "local",
+        "GOSUMDB": "off",
+        "GOENV": "off",
+        "GOTELEMETRY": "off",
+        "GOFLAGS": "-buildvcs=false",
+        "GOCACHE": environ.get("GOCACHE")
+        or os.path.join(environ.get("XDG_CACHE_HOME") or os.path.join(home, ".cache"), "go-build"),
+        # With it a compiler would be run, with flags that the files name.
+        "CGO_ENABLED": "0",
+        # The indexer would ask git for a version; it is given one.
+        "GIT_DIR": os.path.join(scratch, "no-git"),
+    }
 
 
 # --- those that ask a build -------------------------------------------------------------------------------------------

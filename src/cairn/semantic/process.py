@@ -62,12 +62,18 @@ class ProcessResult(NamedTuple):
 
 
 def run_to_end(
-    command: Sequence[str], *, cwd: str, environ: Mapping[str, str], look: Callable[[int], None], clock: Clock
+    command: Sequence[str],
+    *,
+    cwd: str,
+    environ: Mapping[str, str],
+    look: Callable[[int], None],
+    clock: Clock,
+    most_said: int = INDEXER_SAID_BYTES,
 ) -> ProcessResult:
     """Run a program and return how it ended; no process that it started is left, whatever happens here.
 
-    `look` is called several times a second with the number of the program's keeper; an exception of `look` ends the
-    program.
+    The last `most_said` bytes that it prints are kept. `look` is called several times a second with the number of the
+    program's keeper; an exception of `look` ends the program.
     """
     mark = f"{_MARK}={secrets.token_hex(8)}"
     with subprocess.Popen(  # noqa: S603 - a program of the user's, and arguments from the table of indexers
@@ -82,14 +88,14 @@ def run_to_end(
     ) as child:
         try:
             _restrain(child.pid)
-            said = _watch(child, look, clock)
+            said = _watch(child, look, clock, most_said)
         finally:
             # Also after a normal end, which the keeper may have missed when somebody has killed it.
             _end(child, mark, clock)
         return ProcessResult(child.wait(), said)
 
 
-def _watch(child: subprocess.Popen[bytes], look: Callable[[int], None], clock: Clock) -> bytes:
+def _watch(child: subprocess.Popen[bytes], look: Callable[[int], None], clock: Clock, most: int) -> bytes:
     """Wait for the end of a program and return the last bytes that it printed."""
     assert child.stdout is not None
     out, said = child.stdout.fileno(), b""
@@ -101,7 +107,7 @@ def _watch(child: subprocess.Popen[bytes], look: Callable[[int], None], clock: C
             if selector.get_map():
                 for _ in selector.select(INDEXER_LOOK_SECONDS):
                     piece = _read(out)
-                    said = (said + piece)[-INDEXER_SAID_BYTES:]
+                    said = (said + piece)[-most:]
                     if not piece:
                         selector.unregister(out)
             else:
@@ -111,7 +117,7 @@ def _watch(child: subprocess.Popen[bytes], look: Callable[[int], None], clock: C
                 next_look = clock.monotonic() + INDEXER_LOOK_SECONDS
                 look(child.pid)
     # The last words of the program are the reason that a user wants to know. No more than this fits into a pipe.
-    return (said + _read(out, INDEXER_SAID_BYTES * 64))[-INDEXER_SAID_BYTES:]
+    return (said + _read(out, INDEXER_SAID_BYTES * 64))[-most:]
 
 
 def _read(out: int, most: int = _READ_BYTES) -> bytes:

@@ -75,7 +75,7 @@ class Runner:
         until = self.clock.monotonic() + self.settings.seconds
         at = 0
         while True:
-            with _scratch(self.home, self.clock) as (disk, folder):
+            with scratch_folder(self.home, self.clock) as (disk, folder):
                 place = os.path.join(disk.path, folder)
                 work = IndexerWork(self.root, context, files, wanted or files, place, self.environ, self.read)
                 plans = indexer.plans(work)
@@ -184,7 +184,7 @@ class _IndexerProcess:
 
 
 @contextlib.contextmanager
-def _scratch(home: str, clock: Clock) -> Iterator[tuple[Disk, str]]:
+def scratch_folder(home: str, clock: Clock) -> Iterator[tuple[Disk, str]]:
     """A folder for one run, removed at its end. Old folders of runs that were killed are removed too."""
     with Disk.at(home, SCRATCH, create=True) as disk:
         long_ago = clock.wall_ns() - int(INDEXER_SCRATCH_SECONDS * 1e9)
