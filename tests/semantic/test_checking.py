@@ -95,9 +95,9 @@ def test_what_runs_a_project_and_what_cannot_be_copied_is_not_checked(tmp_path: 
 
 def test_a_check_that_takes_long_is_made_when_it_is_asked_for_only() -> None:
     small, large = {"a.py": 1_000}, {"a.py": 100_000_000}
-    assert expected_seconds(small) < 60 < expected_seconds(large)
-    assert is_too_much(small) == ""
-    assert is_too_much(large).startswith("it would take about 1,6")
+    assert expected_seconds(Family.GO, small) < 60 < expected_seconds(Family.GO, large)
+    assert is_too_much(Family.PYTHON, small) == is_too_much(None, large) == ""
+    assert is_too_much(Family.PYTHON, large).startswith("it would take about 6,5")
     assert [
         path for path in ("a.py", "a.go", "b/go.mod", "b/tsconfig.base.json") if wanted_by(Family.PYTHON, path)
     ] == [

@@ -33,7 +33,7 @@ def checked(
     view = opened[0].view
     family = family_of(plan.edits[0].path)
     sizes = {path: one.size for path, one in view.records().items() if one.skip is None and wanted_by(family, path)}
-    why_not = "" if asked else is_too_much(sizes)
+    why_not = "" if asked else is_too_much(family, sizes)
     if why_not:
         return replace(plan, check=PlanCheck(why_not=why_not))
     texts = {path: bytes(view.text(path) or b"") for path in sizes}

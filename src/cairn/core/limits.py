@@ -391,7 +391,9 @@ MAX_AGENT_TOML_BYTES = 1 * MIB
 # A check is made unasked when it is expected to take no longer than this: two runs, each with its start and its bytes.
 CHECK_EXPECTED_SECONDS = 60.0
 CHECK_START_SECONDS = 4.0
-CHECK_BYTES_PER_SECOND = 120 * KIB
+CHECK_PYRIGHT_BYTES_PER_SECOND = 30 * KIB
+CHECK_TSC_BYTES_PER_SECOND = 200 * KIB
+CHECK_VET_BYTES_PER_SECOND = 500 * KIB
 CHECK_SAID_BYTES = 8 * MIB
 
 # --- what a change reaches --------------------------------------------------------------------------------------------

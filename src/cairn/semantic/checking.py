@@ -18,7 +18,15 @@ from typing import NamedTuple
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
 from cairn.core.config import SemanticConfig
-from cairn.core.limits import CHECK_BYTES_PER_SECOND, CHECK_EXPECTED_SECONDS, CHECK_SAID_BYTES, CHECK_START_SECONDS, MIB
+from cairn.core.limits import (
+    CHECK_EXPECTED_SECONDS,
+    CHECK_PYRIGHT_BYTES_PER_SECOND,
+    CHECK_SAID_BYTES,
+    CHECK_START_SECONDS,
+    CHECK_TSC_BYTES_PER_SECOND,
+    CHECK_VET_BYTES_PER_SECOND,
+    MIB,
+)
 from cairn.errors import Cancelled, IndexerMissing
 from cairn.semantic.indexers import Indexer, IndexerWork, RunPlan, go_environ
 from cairn.semantic.model import Family, family_of
@@ -72,18 +80,27 @@ CHECKERS = {
     Family.TYPESCRIPT: Indexer(
         "tsc", Family.TYPESCRIPT, "npm install --prefix {tools} typescript@5.8.3", _no_plans, runtime="node"
     ),
-    Family.GO: Indexer("go", Family.GO, "see https://go.dev/doc/install", _no_plans),
+    Family.GO: Indexer("go", Family.GO, "install Go as its own page says", _no_plans),
 }
 
 
-def expected_seconds(files: Mapping[str, int]) -> float:
+_BYTES_PER_SECOND = {
+    Family.PYTHON: CHECK_PYRIGHT_BYTES_PER_SECOND,
+    Family.TYPESCRIPT: CHECK_TSC_BYTES_PER_SECOND,
+    Family.GO: CHECK_VET_BYTES_PER_SECOND,
+}
+
+
+def expected_seconds(family: Family, files: Mapping[str, int]) -> float:
     """Return about how long two runs of a compiler over files of these sizes take."""
-    return 2 * (CHECK_START_SECONDS + sum(files.values()) / CHECK_BYTES_PER_SECOND)
+    return 2 * (CHECK_START_SECONDS + sum(files.values()) / _BYTES_PER_SECOND[family])
 
 
-def is_too_much(files: Mapping[str, int]) -> str:
+def is_too_much(family: Family | None, files: Mapping[str, int]) -> str:
     """Return why a check that nobody has asked for is left out; empty when it is not."""
-    seconds = expected_seconds(files)
+    if family is None or family not in CHECKERS:
+        return ""
+    seconds = expected_seconds(family, files)
     if seconds <= CHECK_EXPECTED_SECONDS:
         return ""
     return f"it would take about {seconds:,.0f} seconds (`--check` does it)"
