@@ -247,19 +247,14 @@ def test_the_package_names_no_address_at_all() -> None:
 # --- classes ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_class_name_means_one_class_in_the_whole_package() -> None:
-    assert house.shared(house.classes(modules())) == {}
-
-
-def test_no_class_has_more_public_methods_than_a_reader_keeps_in_mind() -> None:
-    methods = house.public_methods(modules())
+def test_names_classes_and_doors_keep_the_measures_of_the_house() -> None:
+    """One test, because to read the whole package takes longer than to judge it."""
+    package = modules()
+    assert house.shared(house.classes(package)) == {}, "a class name means one class in the whole package"
+    methods = house.public_methods(package)
     assert {name: count for name, count in methods.items() if count > house.MOST_METHODS} == {}
-
-
-def test_little_of_the_store_is_known_where_the_index_catches_up() -> None:
-    """What asks for more goes through an object of the door."""
-    reached = house.names_reached(modules(), "cairn.sync", "cairn.store")
-    assert len(reached) <= MOST_NAMES_OF_THE_STORE, reached
+    reached = house.names_reached(package, "cairn.sync", "cairn.store")
+    assert len(reached) <= MOST_NAMES_OF_THE_STORE, f"what asks for more goes through an object of the door: {reached}"
 
 
 # --- the pinned environment -------------------------------------------------------------------------------------------

@@ -313,7 +313,7 @@ print(sum(statuses))
 """
 
 
-@pytest.mark.parametrize("forks", [10, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("forks", [5, pytest.param(300, marks=pytest.mark.long)])
 def test_a_child_that_is_forked_while_another_thread_searches_answers(tree: Path, forks: int) -> None:
     for number in range(40):
         (tree / f"part{number}.py").write_text(f"def publish_{number}():\n    return lease\n")

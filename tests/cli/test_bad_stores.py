@@ -247,7 +247,7 @@ def test_a_damaged_store_says_so_and_a_reindex_mends_it(
 # --- a machine that gives out -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["sync", "status"])
+@pytest.mark.parametrize("command", ["sync", pytest.param("status", marks=pytest.mark.long)])
 def test_too_few_open_files_are_named_as_the_reason(home: Path, indexed: Person, command: str) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     before = disk(home)

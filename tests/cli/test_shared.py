@@ -38,7 +38,7 @@ def rights(folder: Path) -> set[tuple[str, int, int]]:
 
 
 @conforms("003.PERM1")
-@pytest.mark.parametrize("umask", [0o777, 0o000])
+@pytest.mark.parametrize("umask", [0o777, pytest.param(0o000, marks=pytest.mark.long)])
 def test_members_write_search_and_tidy_up_one_index_together(office: Office, umask: int) -> None:
     made = office.cairn(ANNE, "index", "--shared", umask=umask)
     assert made.status == 0, made

@@ -71,7 +71,8 @@ def relieve(folder: Path, free: int) -> tuple[int, int]:
     return len(found["refused"]), found["freed"]
 
 
-@pytest.mark.parametrize("without_reserve", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("without_reserve", [False, True])
 def test_what_frees_space_frees_it_where_no_byte_is_left(tmp_path: Path, without_reserve: bool) -> None:
     """Also where the reserve is gone, as in the folder of an older version: the listing of the tree makes room."""
     found = on_a_small_disk("free", tmp_path, int(without_reserve), 0, 0)

@@ -176,7 +176,9 @@ LACKING = {
 }
 
 
-@pytest.mark.parametrize("calls", LACKING)
+@pytest.mark.parametrize(
+    "calls", ["flock", *(pytest.param(one, marks=pytest.mark.long) for one in sorted(LACKING.keys() - {"flock"}))]
+)
 def test_the_first_index_on_a_disk_that_lacks_something_ends_with_one_sentence(calls: str, tmp_path: Path) -> None:
     require_strace()
     number, what = LACKING[calls]

@@ -86,7 +86,7 @@ def over_http(agent: Agent) -> Iterator[Ask]:
 FACES = {"pipe": lambda agent: over_pipe(agent, "--offline"), "daemon": through_daemon, "http": over_http}
 
 
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", ["pipe", *(pytest.param(one, marks=pytest.mark.long) for one in ("daemon", "http"))])
 def test_no_action_changes_an_index_that_is_not_served_before_the_user_lists_it(
     indexed: Agent, others: tuple[Path, Path], face: str
 ) -> None:

@@ -150,7 +150,11 @@ def test_no_tool_is_left_out_of_what_is_asked() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [("--offline",), (), pytest.param(("--offline", "--structured"), marks=pytest.mark.long)],
+    [
+        ("--offline",),
+        pytest.param((), marks=pytest.mark.long),
+        pytest.param(("--offline", "--structured"), marks=pytest.mark.long),
+    ],
     ids=["alone", "daemon", "shapes"],
 )
 def test_no_secret_leaves_in_an_answer_of_any_tool_or_resource(bank: Agent, options: tuple[str, ...]) -> None:

@@ -57,14 +57,15 @@ def changed(package: Path, where: str, statement: str, becomes: str) -> tuple[st
         raise NoSuchChange("`statement` is empty")
     if _dump(*wanted) == _dump(*instead):
         raise NoSuchChange("it changes nothing: `statement` and `becomes` are the same")
-    last = re.escape(where.rpartition(".")[2])
-    defines = re.compile(rf"^[ \t]*(?:(?:async +)?def|class) +{last}\b|^[ \t]*(?:\w+ *= *)*{last} *[:=]", re.MULTILINE)
+    last = where.rpartition(".")[2]
+    name = re.escape(last)
+    defines = re.compile(rf"^[ \t]*(?:(?:async +)?def|class) +{name}\b|^[ \t]*(?:\w+ *= *)*{name} *[:=]", re.MULTILINE)
     holders, places = [], []
     for file in sorted(package.rglob("*.py")):
         status = file.stat()
         source = _text(file, status.st_mtime_ns, status.st_size)
         # Most modules define nothing of that name, and need not be parsed.
-        if defines.search(source) and (scopes := _definitions(source).get(where)):
+        if last in source and defines.search(source) and (scopes := _definitions(source).get(where)):
             holders.append(file.relative_to(package).as_posix())
             places += [place for scope in scopes for place in _places(file, source, scope, wanted)]
     if not holders:

@@ -36,7 +36,7 @@ def the_same_in_all(tree: Tree, asked: list[str]) -> None:
 
 def test_one_eight_and_sixty_four_segments_give_identical_results() -> None:
     tree = project(1, 66)
-    the_same_in_all(tree, questions(1, tree, 25))
+    the_same_in_all(tree, questions(1, tree, 10))
 
 
 @pytest.mark.long

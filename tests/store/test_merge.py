@@ -216,6 +216,7 @@ def finely_cut(key: str, count: int, size: int = 1, data: bytes | None = None) -
     return facts_of(key, data, Syntax("text", ParseState.LINES, (), uses), chunks)
 
 
+@pytest.mark.long
 def test_numbers_are_as_wide_as_the_merged_segment_needs_them() -> None:
     one, two = finely_cut("a", 33_000), finely_cut("b", 33_000)
     both, second = fresh([one, two]), fresh([two])

@@ -24,12 +24,12 @@ def with_grpc_last(items: Iterable[pytest.Item]) -> list[pytest.Item]:
 
 def loads_grpc(item: pytest.Item) -> bool:
     """Whether a test asks a search server: its file has the tools for that, or its text names one."""
-    text = _text(item.path)
-    if any(line.startswith(_IMPORTS) for line in text.splitlines()):
-        return True
-    return _NAME in text and isinstance(item, pytest.Function) and _NAME in inspect.getsource(item.function)
+    imports, names = _says(item.path)
+    return imports or (names and isinstance(item, pytest.Function) and _NAME in inspect.getsource(item.function))
 
 
 @cache
-def _text(path: Path) -> str:
-    return path.read_text("utf-8")
+def _says(path: Path) -> tuple[bool, bool]:
+    """Whether a file of tests has the tools to ask a search server, and whether it names one."""
+    text = path.read_text("utf-8")
+    return any(line.startswith(_IMPORTS) for line in text.splitlines()), _NAME in text
