@@ -92,7 +92,7 @@ def test_of_a_difference_what_has_changed_is_told(tmp_path: Path) -> None:
     ]
     assert {one.path for one in found.tests} >= {"tests/test_alone.py", "tests/test_store.py"}
     assert len(found.revision) == 40
-    assert not list(Path(world.environ["CAIRN_HOME"], "scratch").iterdir())
+    assert not list(Path(world.environ["CAIRN_HOME"], "cache", "semantic").iterdir())
     with world.session() as session:
         gone = impact(session, None, diff="no-such-branch")
     assert gone.miss is not None

@@ -85,6 +85,14 @@ def test_an_edit_changes_all_its_files_and_is_taken_back_to_the_byte(desk: Desk)
         undo(desk.home, desk.root)
 
 
+def test_without_an_edit_nothing_is_taken_back_and_nothing_is_made_in_the_home(desk: Desk) -> None:
+    for take_back in (undo, forget):
+        with pytest.raises(NotFound):
+            take_back(desk.home, desk.root)
+    assert mend(desk.home) == []
+    assert not Path(desk.home).exists()
+
+
 def test_the_last_ten_edits_are_taken_back_one_after_the_other(desk: Desk) -> None:
     states = []
     for number in range(EDITS_KEPT + 2):

@@ -6,8 +6,7 @@ import hashlib
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from cairn.ask.meaning import informed
@@ -16,7 +15,6 @@ from cairn.ask.relations import best_definition, place_of
 from cairn.ask.session import Session
 from cairn.ask.structure import Asked, file_asked_for, reply_of
 from cairn.ask.values import Miss, Reply
-from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.config import Config
 from cairn.core.limits import DEFAULT_IMPACT, DEFAULT_IMPACT_DEPTH, MAX_FILE_BYTES, MAX_IMPACT_FILES
 from cairn.core.types import FileFacts, Root, StoredFile, Syntax
@@ -28,15 +26,14 @@ from cairn.graph.outline import definition_of, definitions_in, has_outline
 from cairn.graph.references import Graph
 from cairn.graph.scopes import Tier
 from cairn.search.searcher import Searcher
+from cairn.semantic.running import scratch_folder
 from cairn.source.beneath import Tree
 from cairn.source.git import GitFile, GitHistory
 from cairn.source.root import path_key
 from cairn.source.walk import walk
-from cairn.store import Disk, remove_tree
 from cairn.sync.pool import extract_all
 
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,12}")
-_SCRATCH = "scratch"
 _SHA1_HEX = 40
 
 
@@ -189,8 +186,12 @@ def _old_facts(session: Session, git: GitHistory, files: Mapping[str, GitFile]) 
     texts = {path: blobs[file.blob] for path, file in files.items() if file.blob in blobs}
     names = {path: f"f{number}{_ending(path)}" for number, path in enumerate(texts)}
     facts: dict[str, Syntax] = {}
-    with _written(session, [(names[path], texts[path]) for path in texts]) as root, Tree(root) as tree:
-        candidates = walk(tree, Config()).candidates
+    with scratch_folder(session.home, session.clock) as (disk, folder):
+        for path, text in texts.items():
+            disk.create_bytes(f"{folder}/{names[path]}", text)
+        root = Root(os.path.join(disk.path, folder), is_git=False)
+        with Tree(root) as tree:
+            candidates = walk(tree, Config()).candidates
         outcomes = extract_all(root, candidates, session.target.codebase.config.limits, workers=1)
         for candidate, outcome in zip(candidates, outcomes, strict=True):
             if isinstance(outcome, FileFacts):
@@ -201,17 +202,3 @@ def _old_facts(session: Session, git: GitHistory, files: Mapping[str, GitFile]) 
 def _ending(path: str) -> str:
     ending = posixpath.splitext(path)[1]
     return ending if _ENDING.fullmatch(ending) else ""
-
-
-@contextmanager
-def _written(session: Session, files: Sequence[tuple[str, bytes]]) -> Iterator[Root]:
-    """The files in a folder of the home that goes away again."""
-    name = f"{os.getpid()}-{SYSTEM_CLOCK.wall_ns()}"
-    with Disk.at(session.home, _SCRATCH, create=True) as disk:
-        disk.make_folder(name)
-        try:
-            for file, data in files:
-                disk.create_bytes(f"{name}/{file}", data)
-            yield Root(os.path.join(session.home, _SCRATCH, name), is_git=False)
-        finally:
-            remove_tree(disk, name)

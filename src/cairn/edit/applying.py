@@ -61,6 +61,8 @@ def undo(home: str, root: Root, clock: Clock = SYSTEM_CLOCK) -> TreeEdit:
 
     `EditRefused` names a file that has changed since; then nothing is changed. Raises `NotFound` without an edit.
     """
+    if not Journal.exists(home):
+        raise _nothing()
     with Journal.alone(home, seconds=_WAIT_SECONDS) as journal:
         edit = _Edit(journal, root)
         edit.settle()
@@ -71,6 +73,8 @@ def undo(home: str, root: Root, clock: Clock = SYSTEM_CLOCK) -> TreeEdit:
 
 def forget(home: str, root: Root) -> None:
     """Forget an edit that was cut off, else the last one: all files stay as they are, and nothing can take it back."""
+    if not Journal.exists(home):
+        raise _nothing()
     with Journal.alone(home, seconds=_WAIT_SECONDS) as journal:
         place = place_of_root(root.path)
         for at, committed in journal.open_edits():

@@ -121,6 +121,11 @@ class Journal:
                 raise store_trouble(disk.path, problem) from problem
             yield cls(disk)
 
+    @staticmethod
+    def exists(home: str) -> bool:
+        """Whether anything was ever noted in this home."""
+        return os.path.isdir(os.path.join(home, FOLDER))
+
     @contextlib.contextmanager
     def trouble(self) -> Iterator[None]:
         """Tell trouble with the disk of the notes apart from trouble with the tree."""

@@ -185,7 +185,7 @@ class _IndexerProcess:
 
 @contextlib.contextmanager
 def scratch_folder(home: str, clock: Clock) -> Iterator[tuple[Disk, str]]:
-    """A folder for one run, removed at its end. Old folders of runs that were killed are removed too."""
+    """A folder in the home for one run, removed at its end. Old folders of runs that were killed are removed too."""
     with Disk.at(home, SCRATCH, create=True) as disk:
         long_ago = clock.wall_ns() - int(INDEXER_SCRATCH_SECONDS * 1e9)
         for name, found in disk.usage.stats(""):
