@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
 import random
 import shutil
@@ -297,6 +298,12 @@ def _ranked(answer: Answer, now: Now) -> bool:
     return shown is not now.is_gone
 
 
+def _reached(answer: Answer, now: Now) -> bool:
+    changed = [row["path"] for row in answer.get("changed", ())]
+    callers = {row["path"] for row in answer.get("callers", ())}
+    return (changed, callers) == (([], set()) if now.is_gone else ([now.file], {now.file}))
+
+
 def _like(answer: Answer, now: Now) -> bool:
     return (answer["status"] == "ok") is not now.is_gone
 
@@ -335,6 +342,7 @@ ASKED: dict[str, Question] = {
         lambda now: ("search", now.file, "--mode", "path"),
         _used,
     ),
+    "impact": Question("", lambda _: {}, lambda now: ("impact", now.function), _reached),
     "similar": Question("", lambda _: {}, lambda now: ("similar", f"{now.file}:1"), _like),
 }
 # Tools and verbs that answer no question about the files as they are.
@@ -349,6 +357,7 @@ OTHER_VERBS = {
     "files why audit": "look at the files themselves",
     "semantic eval": "run other programs, or many questions",
     "mcp watch daemon": "serve",
+    "rename undo": "write into the files, and look at each of them right before",
     "doctor install uninstall completion": "tell of this machine",
 }
 
@@ -358,6 +367,25 @@ def test_every_tool_and_verb_is_in_the_matrix_or_has_a_reason() -> None:
     verbs = {one.typed(Now("a.py"))[0] for one in ASKED.values() if one.typed(Now("a.py"))}
     assert verbs == set(QUESTIONS)
     assert verbs | set(" ".join(OTHER_VERBS).split()) == set(COMMANDS)
+
+
+@pytest.mark.long
+def test_an_edit_through_an_open_mapping_is_seen_where_nobody_watches(agent: Agent) -> None:
+    """A watcher hears of it at the next whole comparison only, which the manual says."""
+    agent.settings(_UNWATCHED)
+    agent.index()
+    with (
+        open(agent.tree / "lease.py", "r+b") as file,
+        mmap.mmap(file.fileno(), 0) as mapped,
+        Mcp(agent, "--offline") as server,
+    ):
+        server.said(HELLO)
+        server.send(READY)
+        assert server.ask("search_codebase", query="steal", mode="regex")["results"]
+        at = mapped.find(b"steal")
+        mapped[at : at + 5] = b"brawl"
+        assert [row["symbol"] for row in server.ask("find_symbol", name="brawl")["results"]] == ["Lease.brawl"]
+        assert server.ask("search_codebase", query="steal", mode="regex")["results"] == []
 
 
 # --- the matrix -------------------------------------------------------------------------------------------------------
