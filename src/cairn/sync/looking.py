@@ -97,7 +97,8 @@ def compare(
             return read_stable(tree, candidate, max_bytes=most, clock=clock)
 
         changes = changes_since(codebase, view.manifest, walked, known, read, clock=clock)
-    found, skipped = _difference(changes, known), _skipped(walked, changes, known)
+    found = _difference(changes, known)
+    skipped = _skipped(walked, changes, known)
     if found.unknown or not found.total:
         # What finds nothing is remembered with the store, by the next run.
         return Compared(found, skipped)
