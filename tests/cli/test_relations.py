@@ -64,7 +64,7 @@ def test_the_definition_comes_first_then_who_uses_it_then_who_imports_it(tree: P
         "src/app.py:4:16  def run(lease: Lease, other):  (type in run, proven)\n"
         "src/app.py:1:1  from lease import Lease, take  (import, proven)\n"
     )
-    assert found.stderr == "1 use (1 proven, 0 likely), 1 import. By role: 1 type, 1 import.\n"
+    assert found.stderr == "1 use (1 proven, 0 likely), 1 import.\n"
 
 
 def test_what_is_not_sure_is_listed_last_or_counted_on_request(tree: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import Person
+from tests.support.servers import HELLO, READY, Agent, Mcp
 
 
 @pytest.fixture(scope="module")
@@ -76,3 +77,33 @@ def test_a_home_is_indexed_with_a_word_about_it(me: Person, tmp_path: Path) -> N
     mine.tree = tmp_path
     mine.environment = {**me.environment, "HOME": str(tmp_path), "CAIRN_HOME": str(tmp_path / ".cairn")}
     assert "is a home folder, and all of it is indexed" in mine.cairn("index").stderr
+
+
+def test_roles_add_up_to_the_uses(me: Person, tmp_path: Path) -> None:
+    other = Person(tmp_path)
+    (other.tree / "a.py").write_text("def alpha(x):\n    return x\n")
+    (other.tree / "b.py").write_text("from a import alpha\n\nuse = alpha\nprint(alpha(1), alpha(2))\n")
+    counted = other.cairn("refs", "alpha").stderr.splitlines()[-1]
+    assert counted == "3 uses (3 proven, 0 likely), 1 import. By role: 2 call, 1 value."
+
+
+def test_a_pointer_that_is_garbage_is_told_as_such(me: Person, tmp_path: Path) -> None:
+    other = Person(tmp_path)
+    assert other.cairn("index").status == 0
+    [pointer] = other.home.glob("data/*/ACTIVE_SNAPSHOT")
+    pointer.write_bytes(b"garbage")
+    found = other.cairn("search", "Lease", "--no-sync")
+    assert ("pointer of the index is damaged" in found.stderr, "A newer snapshot" in found.stderr) == (True, False)
+
+
+def test_a_server_says_that_its_folder_has_gone(tmp_path: Path) -> None:
+    agent = Agent(tmp_path)
+    agent.index()
+    with Mcp(agent, "--offline") as server:
+        server.said(HELLO)
+        server.send(READY)
+        agent.tree.rename(tmp_path / "elsewhere")
+        told = server.ask("find_symbol", name="Lease")
+        assert told["error"]["code"] == "root_not_found"
+        assert str(agent.tree) in told["error"]["message"]
+    agent.close()

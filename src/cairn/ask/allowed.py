@@ -45,6 +45,9 @@ class Allowed:
                 find_root(full)
             raise self._refused(asked)
         if not os.path.lexists(full):
+            if path is None:
+                # The served folder was moved or deleted while the server ran: say so, and not that a path is wrong.
+                find_root(full)
             raise PathNotFound(path=_shown(asked), root=_shown(self._base))
         root = self._around(full if os.path.isdir(full) else os.path.dirname(full))
         # The work tree around an allowed folder may begin above that folder.

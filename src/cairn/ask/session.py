@@ -53,6 +53,7 @@ from cairn.sync.status import (
 from cairn.sync.stores import note_use
 
 NOT_CHECKED = Freshness("not_checked")
+_POINTER = "The pointer of the index is damaged, and the newest snapshot was found without it; `cairn repair` mends it."
 
 
 Made = TypeVar("Made")
@@ -541,11 +542,12 @@ class Session(AbstractContextManager["Session"]):
             skipped=skipped,
             freshness=self._fresh,
             writer=self._standing.writer,
-            damaged=bool(view.damage),
+            damaged=view.stands_in,
             later=(
                 *cut_sentences(self.home, self.root),
                 *unanswered(self.target.codebase.root),
                 *self._later,
+                *([_POINTER] if view.damage and not view.stands_in else []),
                 *([] if proposed is None else [proposed.sentence]),
                 *filter(None, [silence_sentence(self._standing.writer)]),
                 *self._remote_said(),

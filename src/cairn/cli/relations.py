@@ -35,7 +35,7 @@ from cairn.graph.callsites import EdgeKind
 from cairn.graph.outline import Definition
 from cairn.graph.pictures import dot, mermaid
 from cairn.graph.scopes import SEMANTIC, Tier
-from cairn.graph.uses import Locals, Use, Uses
+from cairn.graph.uses import Locals, Use, UseRole, Uses
 
 # --- `cairn graph`: who calls a definition and what it calls, as a tree, an envelope, or a picture to draw.
 
@@ -293,8 +293,10 @@ def _counts(told: Uses, min_tier: Tier) -> str:
     """Return how many uses there are, how many are not listed, and how to see them."""
     uses = counted(told.proven + told.likely, "use")
     said = [f"{uses} ({told.proven:,} proven, {told.likely:,} likely), {counted(told.imports, 'import')}."]
-    if len(told.roles) > 1:
-        said.append(f"By role: {', '.join(f'{count:,} {role}' for role, count in told.roles)}.")
+    # Imports are counted before, and are no uses.
+    roles = [(role, count) for role, count in told.roles if role != UseRole.IMPORT]
+    if len(roles) > 1:
+        said.append(f"By role: {', '.join(f'{count:,} {role}' for role, count in roles)}.")
     if told.name_only:
         how = "" if min_tier is Tier.NAME_ONLY else " (--min-tier name_only lists them)"
         said.append(f"{counted(told.name_only, 'more place')} with this name may mean it or not{how}.")

@@ -88,11 +88,12 @@ def decode_pointer(data: bytes) -> str:
     # Latin-1 decodes any byte, and the pattern accepts only ASCII.
     text = data[: _POINTER_BYTES + 1].decode("latin-1")
     if not text.endswith("\n") or not is_snapshot_id(text[:-1]):
-        raise StoreCorrupt(artifact="pointer", why="it does not hold one snapshot id and a newline")
+        raise StoreCorrupt(artifact="pointer", why=GARBAGE)
     return text[:-1]
 
 
 POINTER = "ACTIVE_SNAPSHOT"
+GARBAGE = "it does not hold one snapshot id and a newline"
 SHARING = "sharing.json"
 INDEX_STATE = "index_state.json"
 DIGESTS = "digests.json"

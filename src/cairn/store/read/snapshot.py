@@ -17,7 +17,7 @@ from typing import NamedTuple
 from cairn.core.limits import MAX_TOMBSTONE_BYTES
 from cairn.core.types import Import, Reference, StoredFile, Symbol
 from cairn.errors import NoValidSnapshot, StoreCorrupt
-from cairn.store.format.layout import READERS_LOCK, made_at, segment_folder
+from cairn.store.format.layout import GARBAGE, READERS_LOCK, made_at, segment_folder
 from cairn.store.format.manifest import Manifest, SegmentRef, TombstoneRef
 from cairn.store.format.rows import ChunkRow
 from cairn.store.format.seal import Remembered, load_digests, require
@@ -125,6 +125,11 @@ class SnapshotView(AbstractContextManager["SnapshotView"]):
     def close(self) -> None:
         """Close all files; a second call does nothing."""
         self._open_files.close()
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether this answers for a newer snapshot; no pointer is needed to find the newest one."""
+        return any(one.fields["why"] != GARBAGE for one in self.damage)
 
     def overlaid(self, files: Iterable[Embedded], gone: Iterable[str], dimension: int, chunker: str) -> SnapshotView:
         """Return this snapshot with files of the working tree in place of its own, and without those that are `gone`.
