@@ -3,7 +3,8 @@
     python -m bench.truth LANGUAGE ROOT [--tool PATH] [--sites N] [--seed N] [--home PATH] [--show N]
 
 `LANGUAGE` is python (jedi; `--tool` is the Python that has it), typescript (its language service; `--tool` is
-a folder `node_modules`) or go (go/types; `--tool` is the command `go`). None of them is a part of Cairn, and no indexer
+a folder `node_modules`), go (go/types; `--tool` is the command `go`), rust (rust-analyzer, which is `--tool`), c or cpp
+(clang; `--tool` is a Python that has the package libclang). None of them is a part of Cairn, and no indexer
 is asked. Definitions are drawn alike until so many proven uses are found. A use is judged when the tool knows where its
 name leads; one that leads to a package that is not there, or nowhere, is not judged. An import is no use here.
 """
@@ -15,6 +16,7 @@ import json
 import os
 import random
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,7 +28,14 @@ from cairn.graph.facts import CLASSES, Place
 from cairn.graph.references import Graph, Site, WrittenDefinition
 
 HERE = Path(__file__).parent
-LANGUAGES = {"python": ("python",), "typescript": ("typescript", "tsx", "javascript"), "go": ("go",)}
+LANGUAGES = {
+    "python": ("python",),
+    "typescript": ("typescript", "tsx", "javascript"),
+    "go": ("go",),
+    "rust": ("rust",),
+    "c": ("c",),
+    "cpp": ("cpp",),
+}
 MOST_OF_ONE = 20
 """So many uses of one definition are judged at most, so that no definition decides the figure."""
 
@@ -89,7 +98,7 @@ def claimed(graph: Graph, languages: Sequence[str], seed: int, most: int) -> Ite
     for place in places:
         found = graph.references(place, everywhere=True)
         new = [site for site in found.proven if (site.path, site.start_byte) not in seen]
-        lines, spans = _written(graph, found.definitions)
+        lines, spans = _written(graph, [*found.definitions, *_prototypes(graph, place)])
         for site in draw.sample(new, min(MOST_OF_ONE, len(new))):
             seen.add((site.path, site.start_byte))
             yield _claim(graph, site, lines, spans)
@@ -109,6 +118,16 @@ def _written(graph: Graph, written: Sequence[WrittenDefinition]) -> tuple[frozen
     return frozenset(lines), tuple(spans)
 
 
+def _prototypes(graph: Graph, place: Place) -> list[WrittenDefinition]:
+    """The other declarations of a definition of C or C++, in headers that its file includes."""
+    if not graph.names.facts(place.path).traits.includes:
+        return []
+    name = graph.names.facts(place.path).symbols[place.number].name
+    paths = sorted({path for path, _ in graph.view.symbols_named(name)} - {place.path})
+    alike = [each for path in paths for each in graph.places(path, name) if graph.importers.same(place, each)]
+    return [WrittenDefinition(each.path, graph.names.facts(each.path).symbols[each.number]) for each in alike]
+
+
 def _claim(graph: Graph, site: Site, lines: frozenset[tuple[str, int]], spans: Spans) -> Claim:
     text = graph.names.facts(site.path).text
     begin = text.rfind(b"\n", 0, site.start_byte) + 1
@@ -122,6 +141,9 @@ def truth(language: str, root: Path, tool: str, claims: Sequence[Claim]) -> list
         "python": [tool or "python3", str(HERE / "truth_python.py"), str(root)],
         "typescript": ["node", str(HERE / "truth_typescript.cjs"), str(root)],
         "go": [tool or "go", "run", str(HERE / "truth_go.go"), str(root)],
+        "rust": [sys.executable, str(HERE / "truth_rust.py"), str(root), tool],
+        "c": [tool or "python3", str(HERE / "truth_c.py"), str(root)],
+        "cpp": [tool or "python3", str(HERE / "truth_c.py"), str(root)],
     }
     # What a repository depends on is not fetched: a use of it is not judged.
     environ = {**os.environ, "NODE_PATH": tool, "GOFLAGS": "-mod=mod", "GOPROXY": "off"}
