@@ -98,7 +98,7 @@ def claimed(graph: Graph, languages: Sequence[str], seed: int, most: int) -> Ite
     for place in places:
         found = graph.references(place, everywhere=True)
         new = [site for site in found.proven if (site.path, site.start_byte) not in seen]
-        lines, spans = _written(graph, [*found.definitions, *_prototypes(graph, place)])
+        lines, spans = _written(graph, [*found.definitions, *_prototypes(graph, place), *_of_trait(graph, place)])
         for site in draw.sample(new, min(MOST_OF_ONE, len(new))):
             seen.add((site.path, site.start_byte))
             yield _claim(graph, site, lines, spans)
@@ -126,6 +126,16 @@ def _prototypes(graph: Graph, place: Place) -> list[WrittenDefinition]:
     paths = sorted({path for path, _ in graph.view.symbols_named(name)} - {place.path})
     alike = [each for path in paths for each in graph.places(path, name) if graph.importers.same(place, each)]
     return [WrittenDefinition(each.path, graph.names.facts(each.path).symbols[each.number]) for each in alike]
+
+
+def _of_trait(graph: Graph, place: Place) -> list[WrittenDefinition]:
+    """What an `impl` block of Rust defines, as the trait declares it: rust-analyzer leads `Self::Item` to the trait."""
+    facts = graph.names.facts(place.path)
+    symbol = facts.symbols[place.number]
+    if not facts.traits.impls or symbol.kind != "type" or symbol.parent < 0:
+        return []
+    found = graph.names.inherited(Place(place.path, symbol.parent), symbol.name, set())
+    return [WrittenDefinition(each.path, graph.names.facts(each.path).symbols[each.number]) for each in found]
 
 
 def _claim(graph: Graph, site: Site, lines: frozenset[tuple[str, int]], spans: Spans) -> Claim:

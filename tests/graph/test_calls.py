@@ -70,12 +70,14 @@ def test_a_cycle_ends_and_every_node_is_there_once_with_the_shortest_distance() 
     assert len(both.edges) == len(set(arrows(both))) == 6
 
 
-def test_several_calls_are_one_edge_at_the_first_of_the_surest() -> None:
+def test_several_calls_of_one_tier_are_one_edge_and_tiers_are_never_mixed() -> None:
     [edge] = calls(CHAIN, "b.py#two", direction=Direction.CALLEES).edges
     assert (edge.count, edge.site, edge.tier) == (2, CallSite("b.py", 3, 5, "three()"), Tier.PROVEN)
     tree = {"a.py": "class A:\n    def go(self): ...\n    def f(self, é, x):\n        é; x.go(); self.go()\n"}
-    [edge] = calls(tree, "a.py#A.f", direction=Direction.CALLEES).edges
-    assert (edge.count, edge.kind, edge.site) == (2, "call", CallSite("a.py", 4, 25, "é; x.go(); self.go()"))
+    sure, guessed = calls(tree, "a.py#A.f", direction=Direction.CALLEES).edges
+    text = "é; x.go(); self.go()"
+    assert (sure.count, sure.kind, sure.tier, sure.site) == (1, "call", "proven", CallSite("a.py", 4, 25, text))
+    assert (guessed.count, guessed.kind, guessed.tier) == (1, "dynamic", "likely")
 
 
 def test_the_order_in_which_files_came_in_changes_nothing() -> None:

@@ -131,7 +131,7 @@ def made():
         },
         """
         base.py:Root.step: proven 1 2; name_only 8 9; elsewhere 1
-        child.py:Child.step: proven 7; likely 9; name_only 8; elsewhere 2
+        child.py:Child.step: proven 7; likely 9; name_only 1 8; elsewhere 1
         base.py:Root.shared: proven 3 5; likely 10
         child.py:Child.build: proven 4
         """,

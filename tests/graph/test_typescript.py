@@ -166,7 +166,7 @@ over(1); // @11
         },
         """
         base.ts:Root.step: proven 1 5; name_only 9 10
-        child.ts:Child.step: likely 10; name_only 9; elsewhere 2
+        child.ts:Child.step: likely 10; name_only 1 9; elsewhere 1
         base.ts:Root.shared: proven 7; likely 12 12
         base.ts:Port: proven 3 4; elsewhere 2; imports 2
         base.ts:Port.send: likely 6

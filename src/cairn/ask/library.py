@@ -318,8 +318,8 @@ class Code(AbstractContextManager["Code"]):
             path: The file that defines it, where several do.
             min_tier: How sure a use must be to be listed. One of `proven`, `likely`, `name_only`.
             roles: Only uses of these roles; `override` and `implementation` are found only when asked for. Some of
-                `call`, `annotation`, `value`, `read`, `write`, `type`, `base`, `override`, `implementation`, `import`,
-                `string`.
+                `call`, `annotation`, `decorator`, `value`, `read`, `write`, `type`, `base`, `override`,
+                `implementation`, `import`, `string`.
             exact: Refuse a name that several definitions have, instead of answering for the best.
             offset: How many results to pass over: those of the pages before.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import groupby
 from typing import NamedTuple
 
 from cairn.core.limits import EDGE_TEXT_CHARS, UTILITY_FILES, UTILITY_SHARE
@@ -141,15 +142,15 @@ def calls_around(
     if direction is not Direction.CALLERS:
         members = walk.members(root)
         walk.follow([root, *members], depth, callers=False)
-    edges = walk.edges()
-    nodes = dict.fromkeys([root, *(end for pair in edges for end in pair)])
+    edges = list(walk.edges())
+    nodes = dict.fromkeys([root, *(end for pair, _ in edges for end in pair)])
     return CallGraph(
         root=walk.sites.id(root),
         members=tuple(walk.sites.id(member) for member in members if member in nodes),
         direction=direction,
         depth=depth,
         nodes=tuple(walk.node(place) for place in nodes),
-        edges=tuple(edges.values()),
+        edges=tuple(edge for _, edge in edges),
         notes=tuple(walk.notes()),
         nodes_left=len(walk.left_nodes - nodes.keys()),
         edges_left=len(walk.left_pairs - walk.pairs.keys()),
@@ -312,16 +313,14 @@ class _CallWalk:
         node = node_of(self.sites, place, self.nodes[place])
         return replace(node, used_in=self.used_in(place)) if place in self._called else node
 
-    def edges(self) -> dict[_Pair, Edge]:
-        """Return one edge for each pair of nodes, the nearest first.
+    def edges(self) -> Iterator[tuple[_Pair, Edge]]:
+        """Yield one edge for each pair of nodes and each tier of the calls between them, the nearest first.
 
         The two directions alternate, so that an answer that is cut keeps edges of both.
         """
-        found: dict[_Pair, Edge] = {}
         for pair in sorted(self.pairs, key=self._turns.__getitem__):
-            uses = self.pairs[pair]
-            found[pair] = edge_of(self.sites, self.surer(uses.values()))
-        return found
+            for _, uses in groupby(self.surer(self.pairs[pair].values()), lambda use: (use.kind, use.tier)):
+                yield pair, edge_of(self.sites, list(uses))
 
     def notes(self) -> Iterator[Note]:
         """Yield all notes: those of the walk, and those on calls outside of definitions and on partly parsed files."""

@@ -19,7 +19,7 @@ from cairn.core import limits
 from cairn.core.types import Reference
 from cairn.graph.facts import CALLABLES, CLASSES, Facts, Place
 from cairn.graph.references import Graph, Site, SymbolUses
-from cairn.graph.scopes import Bound, Tier
+from cairn.graph.scopes import Bound, Tier, is_literal
 from cairn.graph.shadows import binds
 
 _CALLED = frozenset({"call", "annotation"})
@@ -380,7 +380,7 @@ def note_of_call(facts: Facts, call: Reference, symbol_id: str, candidates: int)
 
     if call.name in _REFLECTION or call.receiver in _REFLECTION:
         return note(NoteType.DYNAMIC, "What is called is chosen while the program runs.")
-    if not call.receiver and _is_local(facts, call):
+    if not call.receiver and not is_literal(facts, call.name, call.start_byte) and _is_local(facts, call):
         return note(NoteType.DYNAMIC, "A value is called that the function was given or has made.")
     if not candidates:
         return None

@@ -380,6 +380,10 @@ class SnapshotNames:
     def _holder(self, place: Place) -> Place:
         return Place(place.path, self.facts(place.path).symbols[place.number].parent if place.number >= 0 else -1)
 
+    def is_below(self, place: Place, above: Place) -> bool:
+        """Whether a class has the class `above` among its bases, at any distance."""
+        return place != above and self._is_below(place, above, set())
+
     def _is_below(self, place: Place, above: Place, seen: set[Place]) -> bool:
         """Whether a class has the class `above` among its bases, at any distance."""
         if place in seen or place.number < 0 or len(seen) > MOST_DEPTH:

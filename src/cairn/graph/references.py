@@ -252,14 +252,31 @@ class Graph:
         if bound.elsewhere:
             return None
         if bound.places:
-            return self._tier_at(place, bound)
+            return self._tier_at(place, bound, path, reference)
         return Tier.NAME_ONLY
 
-    def _tier_at(self, place: Place, bound: Bound) -> Tier | None:
-        """Return the tier of a use with this binding; that it means something else needs a proof, and no guess."""
+    def _tier_at(self, place: Place, bound: Bound, path: str, use: Reference) -> Tier | None:
+        """Return the tier of a use with this binding; that it means something else needs a proof, and no guess.
+
+        A call of a method may run what a class below overrides it with, so for the override it is no proof.
+        """
         if any(self.importers.same(place, each) for each in bound.places):
             return bound.tier
-        return None if bound.tier is Tier.PROVEN else Tier.NAME_ONLY
+        if bound.tier is not Tier.PROVEN:
+            return Tier.NAME_ONLY
+        is_super = use.receiver in self.names.facts(path).traits.base or use.receiver.startswith("super")
+        may_run = not is_super and any(self._may_run(each, place) for each in bound.places)
+        return Tier.NAME_ONLY if may_run else None
+
+    def _may_run(self, called: Place, place: Place) -> bool:
+        """Whether the class of a method is below the class of the method that is called."""
+        if called.number < 0 or called == place:
+            return False
+        above, below = self.names.facts(called.path).symbols, self.names.facts(place.path).symbols
+        if above[called.number].kind != "method" or below[place.number].kind != "method":
+            return False
+        parents = Place(called.path, above[called.number].parent), Place(place.path, below[place.number].parent)
+        return min(parents[0].number, parents[1].number) >= 0 and self.names.is_below(parents[1], parents[0])
 
     def _tier_of_found(self, place: Place, found: FoundPlace) -> Tier | None:
         """Return the tier of a place that the text shows; a key or a string means anything unless an indexer knows."""
@@ -267,7 +284,7 @@ class Graph:
             return self._tier(place, found.path, found.use)
         bound = self.known_meaning(found.path, found.use) or UNBOUND
         if bound.places:
-            return self._tier_at(place, bound)
+            return self._tier_at(place, bound, found.path, found.use)
         return Tier.NAME_ONLY if found.imported is None else self._tier_of_import(place, found.path, found.imported)
 
     def _tier_of_import(self, place: Place, path: str, imported: Import) -> Tier | None:

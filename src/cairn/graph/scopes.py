@@ -50,6 +50,11 @@ ELSEWHERE = Bound(Tier.NAME_ONLY, elsewhere=True)
 FOREIGN = Bound(Tier.NAME_ONLY, foreign=True)
 
 
+def is_literal(facts: Facts, name: str, at: int) -> bool:
+    """Whether `name{` at this byte makes a value of a type, which no variable of the name can hide, as in Go."""
+    return facts.traits.package_is_folder and facts.text.startswith(b"{", at + len(name.encode()))
+
+
 class Scopes:
     """The lookup of bare names in the scopes of one snapshot."""
 
@@ -74,6 +79,7 @@ class Scopes:
     def bare(self, facts: Facts, name: str, scope: int, kind: str, at: int) -> Bound:
         """Bind a bare name that is used in this scope at byte `at` of its file."""
         number, came = scope, -1
+        kind = "type" if kind == "call" and is_literal(facts, name, at) else kind
         if self._in_lambda(facts, name, scope, at):
             return UNBOUND
         for _ in range(_MOST_SCOPES):
@@ -172,6 +178,9 @@ class Scopes:
 
         Where members need a receiver, only an enum has such members.
         """
+        if facts.traits.impls and facts.symbols[number].kind in CLASSES:
+            # In Rust what belongs to a type, a trait or an `impl` block is named behind `Self::` or a type.
+            return ()
         places = self.names.own_member(Place(facts.path, number), name)
         if facts.traits.class_body_runs:
             # The body of a class runs from the top: a decorator `@splash` before `def splash` means another definition.
@@ -228,7 +237,10 @@ class Scopes:
         """Bind a name to what a function, or a module inside the file, defines or imports itself."""
         own = self.names.own_member(Place(facts.path, number), name)
         # The methods of an object literal in a function cannot be named without the object.
-        shown = (place for place in own if self.kind_of(place) not in MEMBERS)
+        shown = [place for place in own if self.kind_of(place) not in MEMBERS]
+        if all(self.kind_of(place) == "impl" for place in shown):
+            # `impl Trait for Type` says something of a type that is defined or imported elsewhere.
+            shown = []
         seen = tuple(place for place in shown if self._is_seen(facts, place, at))
         if seen:
             return self.sure(seen, certain=not self._is_assigned(facts, number, name))

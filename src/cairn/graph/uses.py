@@ -26,11 +26,13 @@ from cairn.search.places import is_test
 class UseRole(StrEnum):
     """What a use does with a definition, in the order in which uses are listed.
 
-    Overrides and implementations are definitions themselves; they are listed only for somebody who asks for them.
+    Overrides and implementations are definitions themselves; they are listed only for somebody who asks for them. A
+    decorator is asked for by that name too, and listed as an annotation.
     """
 
     CALL = "call"
     ANNOTATION = "annotation"
+    DECORATOR = "decorator"
     VALUE = "value"
     READ = "read"
     WRITE = "write"
@@ -142,6 +144,7 @@ def uses_of(
 
     With `roles` only uses of these roles are listed; all are counted.
     """
+    roles = {UseRole.ANNOTATION.value if role == UseRole.DECORATOR else role for role in roles}
     pages = _UsesSoFar(graph, place, min_tier, roles)
     heirs = _heirs(graph, place, roles)
     only_heirs, further = bool(roles) and {*roles} <= {OVERRIDE, IMPLEMENTATION}, 0
