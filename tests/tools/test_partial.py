@@ -171,6 +171,38 @@ def test_without_a_daemon_the_command_answers_from_what_it_has_done_and_ends(
     assert (status, shown(json.loads(out))) == (0, {"m5.py"}), "the next command makes the rest"
 
 
+def test_what_is_done_answers_without_a_daemon_though_no_batch_is_full(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, faults: Faults
+) -> None:
+    """The batch would hold all files: what the run has done is sealed for the answer."""
+    faults.limit(prepare, PARTIAL_SECONDS=0.0)
+    faults.limit(catchup, BATCH_BYTES=1 << 25, FIRST_BATCH_BYTES=1 << 25)
+    agent.settings('[serve]\ndaemon = "off"\n')
+    for name, value in agent.environ.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(agent.tree)
+    for name in NAMES:
+        (agent.tree / f"{name}.py").write_text(f"def {name}():\n    return common()\n")
+    real, runs = run.index, []
+
+    def slow(codebase: Any, options: Any, tell: Any, **more: Any) -> Any:
+        runs.append(0)
+
+        def told(at: Progress) -> None:
+            tell(at)
+            while at.phase is Phase.INDEXING and at.done >= 3:
+                tell(at)
+                time.sleep(0.01)
+
+        return real(codebase, options, told, **more)
+
+    monkeypatch.setattr(prepare.run, "index", slow)
+    status, out, _ = typed("search", "common", "--mode", "regex", "--partial", "--json")
+    answer = json.loads(out)
+    assert (status, answer["coverage"]["partial"], len(runs)) == (0, True, 2)
+    assert answer["results"]
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [

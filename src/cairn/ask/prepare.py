@@ -24,7 +24,7 @@ from cairn.errors import CairnError, Cancelled, NotIndexed, SourceError, StoreBu
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
 from cairn.source.walk import walk
-from cairn.store import RunOutcome
+from cairn.store import RunOutcome, WriterInfo
 from cairn.sync import run
 from cairn.sync.codebase import Codebase
 from cairn.sync.report import Freshness, RunOptions
@@ -177,13 +177,18 @@ class _InThisThread:
         A run of this process ends with the command, so it gets some seconds even when part of it answers at once.
         """
         session, begun = self._session, False
-        came = session.now()
-        least = came + (PARTIAL_SECONDS if session.at_end else 0.0)
+        came, may_end = session.now(), bool(session.at_end)
+        least = came + (PARTIAL_SECONDS if may_end else 0.0)
         while session.now() < came + policy.seconds:
             session.look(part_ok=True)
             writer = session.gate.facts.writer
             if session.gate.is_open and (session.now() >= least or session.gate.facts.state is State.INDEXED):
                 return True
+            if may_end and session.now() >= least and not session.gate.is_open and _is_indexing(writer):
+                # What is done is sealed when a run ends, and the next one takes it over: that can answer.
+                session.at_end.pop()()
+                may_end = not self._begin_here(session.target.codebase)
+                came, begun, writer = session.now(), False, None
             if writer is None and (begun or session.now() > came + _BEGIN_SECONDS):
                 # It has failed, or was never begun.
                 return False
@@ -193,6 +198,12 @@ class _InThisThread:
                 policy.tell(Progress(Phase(told.phase), told.done, told.total, current_file=told.current_file))
             session.clock.sleep(_LOOK_SECONDS)
         return True
+
+
+def _is_indexing(writer: WriterInfo | None) -> bool:
+    """Whether a run has said that it has indexed files, and not yet that it publishes."""
+    told = writer.progress if writer is not None else None
+    return told is not None and told.phase == Phase.INDEXING.value and told.done > 0
 
 
 class _Beside:
