@@ -17,6 +17,8 @@ from cairn.tools.table import call
 TOOLS: list[tuple[str, dict[str, Any]]] = [
     ("search_codebase", {"query": "who steals a lease"}),
     ("search_codebase", {"query": "L.ase", "mode": "regex"}),
+    ("explore", {"about": "who steals a lease"}),
+    ("explore", {"about": "Lease.steal", "mode": "impact"}),
     ("file_outline", {"file": "src/lease.py"}),
     ("read_file", {"file": "src/lease.py", "mode": "annotated"}),
     ("find_symbol", {"name": "Lease"}),

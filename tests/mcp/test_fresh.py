@@ -285,6 +285,13 @@ def _linked(answer: Answer, now: Now) -> bool:
     return len(answer.get("nodes", ())) == (0 if now.is_gone else 2)
 
 
+def _explored(answer: Answer, now: Now) -> bool:
+    if now.is_gone:
+        return bool(answer["status"] == "not_found")
+    found = answer["definition"]["symbol"], answer["body"]["path"]
+    return found == (now.function, now.file) and f"def {now.function}" in answer["body"]["text"]
+
+
 def _mapped(answer: Answer, now: Now) -> bool:
     return (f"class {now.name}" in answer["text"]) is not now.is_gone
 
@@ -327,6 +334,7 @@ ASKED: dict[str, Question] = {
     "call_graph": Question(
         "call_graph", lambda now: {"symbol": now.function}, lambda now: ("graph", now.function), _linked
     ),
+    "explore": Question("explore", lambda now: {"about": now.function}, _never, _explored),
     "repo_map": Question("repo_map", lambda _: {}, lambda _: ("map",), _mapped),
     "regex": Question(
         "search_codebase",

@@ -22,6 +22,7 @@ Ask = Callable[..., dict[str, Any]]
 # What every tool needs besides the path.
 NEEDS: dict[str, dict[str, Any]] = {
     "search_codebase": {"query": "lease"},
+    "explore": {"about": "take"},
     "file_outline": {"file": "lease.py"},
     "call_graph": {"symbol": "take"},
     "read_file": {"file": "lease.py"},

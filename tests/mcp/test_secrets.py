@@ -72,6 +72,12 @@ CALLS: dict[str, list[dict[str, Any]]] = {
         {"query": "a b", "mode": "regex", "debug": True},
         {"query": "bank", "mode": "path"},
     ],
+    "explore": [
+        *({"about": about} for about in ("unlock", "API_KEY", "Vault", "opens the bank", f"what is {VALUE}", TOKEN)),
+        *({"about": "unlock", "mode": mode} for mode in ("tests", "impact")),
+        {"about": "begin", "mode": "path", "to": "unlock"},
+        {"mode": "changes"},
+    ],
     "file_outline": [*({"file": file} for file in FILES), {"file": "bank.py", "symbol": "Vault"}],
     "call_graph": [
         {"symbol": "unlock", "direction": "both", "depth": 3},

@@ -27,6 +27,7 @@ from tests.support.servers import AT_ONCE, LEASE, Agent
 PARAMETERS = {
     "search_codebase": "path query mode limit scope groupBy include exclude languages maxTokens allowStale "
     "allowPartial continuation debug",
+    "explore": "about mode to path maxTokens allowPartial",
     "file_outline": "path file symbol startLine endLine limit maxTokens allowPartial",
     "call_graph": "path symbol direction to depth limit maxTokens noteLimit minTier allowPartial",
     "read_file": "path file startLine endLine mode maxTokens allowPartial",
@@ -40,6 +41,9 @@ PARAMETERS = {
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [
     ("search_codebase", {"query": "lease"}),
     ("search_codebase", {"query": "Lease", "mode": "regex"}),
+    ("explore", {"about": "take"}),
+    ("explore", {"about": "who takes the lease from a holder"}),
+    ("explore", {"about": "take", "mode": "tests"}),
     ("file_outline", {"file": "lease.py"}),
     ("read_file", {"file": "lease.py"}),
     ("read_file", {"file": "lease.py", "mode": "annotated"}),
@@ -126,9 +130,9 @@ def test_an_index_of_other_settings_is_told_by_every_tool_and_nothing_is_built(i
 
 
 @conforms("001.RD1")
-def test_what_was_never_indexed_is_told_and_only_a_search_indexes_it(agent: Agent) -> None:
+def test_what_was_never_indexed_is_told_and_only_a_search_or_an_exploration_indexes_it(agent: Agent) -> None:
     for tool, arguments in [*QUESTIONS, ("index_status", {})]:
-        if tool != "search_codebase":
+        if tool not in ("search_codebase", "explore"):
             answer = agent.ask(tool, **arguments)
             assert (answer["status"], answer["reason"]) == ("not_indexed", "not_indexed")
     assert not agent.home.exists()

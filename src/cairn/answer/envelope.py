@@ -46,6 +46,7 @@ SCHEMAS = (
     "cairn.graph/1",
     "cairn.local/1",
     "cairn.impact/1",
+    "cairn.explore/1",
     "cairn.gate/1",
     "cairn.rename/1",
     "cairn.decision/1",

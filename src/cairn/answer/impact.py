@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from cairn.answer.envelope import Envelope, cut, fit
+from cairn.answer.pasted import within
 from cairn.answer.search import NAME
 from cairn.answer.structure import Timings, definition_row, filled, no_answer, room, shell_of
 from cairn.ask.values import Reply
@@ -20,8 +21,19 @@ GAVE_UP = "There are so many callers that the search for them was given up; more
 _MOST_FILES = 100
 
 
-def impact_answer(reply: Reply[Impact], *, timings: Timings = (), budget: int = DEFAULT_ENVELOPE_BYTES) -> Envelope:
-    """Return what a change reaches; `results` are the tests to run, those first for which most speaks."""
+def impact_answer(
+    reply: Reply[Impact],
+    *,
+    timings: Timings = (),
+    budget: int = DEFAULT_ENVELOPE_BYTES,
+    tokens: int | None = None,
+    tests_only: bool = False,
+) -> Envelope:
+    """Return what a change reaches; `results` are the tests to run, those first for which most speaks.
+
+    With `tokens` no part takes more than its share of so many when it is said as lines. With `tests_only` the other
+    parts are empty.
+    """
     told = reply.value
     if told is None:
         return no_answer(IMPACT, reply, timings)
@@ -38,18 +50,24 @@ def impact_answer(reply: Reply[Impact], *, timings: Timings = (), budget: int = 
         warnings=[GAVE_UP] if told.looked_at else [],
     )
     tests = [_test_row(one) for one in told.tests]
-    page = filled(shell, tests, len(told.tests) + told.left.get("tests", 0), budget // 4)
+    total = len(told.tests) + told.left.get("tests", 0)
+    page = filled(shell, tests, total, budget // 4, tokens if tests_only else tokens and tokens // 4)
     body = dict(page.body)
-    parts: dict[str, list[dict[str, Any]]] = {
-        "changed": [_changed_row(one) for one in told.changed],
-        "callers": [_caller_row(one) for one in told.callers],
-        "heirs": [_heir_row(one) for one in told.heirs],
-        "importers": [{"path": one} for one in told.importers],
-    }
-    for number, (name, rows) in enumerate(parts.items()):
+    parts: dict[str, list[dict[str, Any]]] = (
+        {}
+        if tests_only
+        else {
+            "changed": [_changed_row(one) for one in told.changed],
+            "callers": [_caller_row(one) for one in told.callers],
+            "heirs": [_heir_row(one) for one in told.heirs],
+            "importers": [{"path": one} for one in told.importers],
+        }
+    )
+    for number, (name, every) in enumerate(parts.items()):
+        rows = every[: within(every, tokens and tokens // len(parts))]
         left = room(replace(page, body=tuple(body.items())), budget)
         body[name] = fit(rows, left // (len(parts) - number))
-        hit = cut(name, len(body[name]), len(rows) + told.left.get(name, 0))
+        hit = cut(name, len(body[name]), len(every) + told.left.get(name, 0))
         body["limitsHit"] = [*body["limitsHit"], *([hit] if hit else [])]
     hit = cut("files", len(body["files"]), len(told.files))
     body["limitsHit"] = [*body["limitsHit"], *([hit] if hit else [])]

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from cairn.answer.envelope import encode
 from cairn.core.text import plain, shown
 from cairn.search.budget import tokens_in
-from cairn.search.places import is_test
 
 Row = Mapping[str, Any]
 
@@ -28,6 +27,7 @@ _MOST_NOTES = 3
 _MOST_CODE = 160
 _MOST_NUMBERS = 30
 _PROVEN = "proven"
+_WEAK = frozenset({"imports", "near"})
 _NAME_ONLY = "name_only"
 _EXACT = "exact"
 _IMPORT = "import"
@@ -105,9 +105,21 @@ def within(rows: Sequence[Row | str], tokens: int | None) -> int:
     return len(rows)
 
 
+def _is_test(path: str) -> bool:
+    # Imported when there is something to say: a server says hello before it loads what searches.
+    from cairn.search.places import is_test  # noqa: PLC0415
+
+    return is_test(path)
+
+
+def tokens_of(rows: Sequence[Row | str]) -> int:
+    """Return about how many tokens rows have when they are said as lines, each with its file."""
+    return sum(tokens_in(row if isinstance(row, str) else f"{_path(row)} {_said(row)}") + 1 for row in rows)
+
+
 def _is_number(row: Row | str) -> bool:
     """Whether a use that follows another in its file is said by its line alone."""
-    return not isinstance(row, str) and "tier" in row and "line" in row and is_test(row["path"])
+    return not isinstance(row, str) and "tier" in row and "line" in row and _is_test(row["path"])
 
 
 def _path(row: Row) -> str:
@@ -238,7 +250,7 @@ def _used(rows: Iterable[Row]) -> Iterator[str]:
     """Yield uses with their code: of a test file the first one alone, and of an import only what it is called."""
     for path, own in groupby(rows, lambda row: str(row["path"])):
         inside = list(own)
-        told = inside[:1] if is_test(path) else inside
+        told = inside[:1] if _is_test(path) else inside
         yield from _grouped(told, lambda row: (str(row["line"]), row.get("inside", ""), _code_of_use(row)))
         if more := inside[len(told) :]:
             yield f"{plain(path)}:{','.join(str(row['line']) for row in more)}"
@@ -304,6 +316,55 @@ def _passage(envelope: Row) -> Iterator[str]:
     yield shown(envelope["text"])
 
 
+def _explored(envelope: Row) -> Iterator[str]:
+    one, body = envelope["definition"], envelope["body"]
+    yield _line(f"{plain(one['path'])}:{_span(one)}", one.get("symbol", ""), "")
+    yield from (f"  {code}".rstrip() for code in shown(body["text"]).split("\n"))
+    if body["endLine"] < one["endLine"]:
+        yield f"  … to line {one['endLine']}"
+    for name in ("callers", "heirs"):
+        if rows := envelope.get(name):
+            yield name
+            yield from _grouped(rows, lambda row: (str(row["line"]), row.get("inside", ""), row["text"]))
+    if callees := envelope.get("callees"):
+        yield "calls"
+        yield from _symbols(callees)
+    for name, title in (("tests", "tests that reach it"), ("candidates", "others of this name")):
+        if rows := envelope.get(name):
+            yield title
+            yield from _grouped(rows, lambda row: (_span(row), row.get("symbol", ""), ""))
+    if hits := [{**row, **row["definition"]} for row in envelope.get("found", ()) if "definition" in row]:
+        yield "answers too"
+        yield from _grouped(hits, lambda row: (_span(row), row.get("symbol", ""), row["text"]))
+
+
+def _impact(envelope: Row) -> Iterator[str]:
+    if rows := envelope["changed"]:
+        yield from _grouped(rows, lambda row: (_span(row), _change(row), _signature(row)))
+    for name, title in (("callers", "callers"), ("heirs", "in its place")):
+        if rows := envelope[name]:
+            yield title
+            yield from _grouped(rows, lambda row: (str(row["line"]), row.get("symbol", ""), row.get("text", "")))
+    if rows := envelope["importers"]:
+        yield "imported by"
+        yield from (plain(row["path"]) for row in rows)
+    rows = envelope["results"]
+    # What calls or names a definition tests it; where there is such a test, the others are only counted.
+    close = [row for row in rows if row["reason"] not in _WEAK] or rows
+    if rows:
+        yield "tests to run"
+        yield from (_line(plain(row["path"]), "", row["reason"]) for row in close)
+    if further := len(rows) - len(close):
+        yield f"{further} more test files only import its file or lie near it"
+
+
+def _change(row: Row) -> str:
+    if "change" not in row:
+        return str(row.get("symbol", ""))
+    was = f", was {plain(row['oldName'])}" if "oldName" in row else ""
+    return f"{row.get('symbol', '')} [{row['change']}{was}]".strip()
+
+
 def _map(envelope: Row) -> Iterator[str]:
     yield shown(envelope["text"])
 
@@ -316,4 +377,6 @@ _LINES: Mapping[str, Callable[[Row], Iterator[str]]] = {
     "cairn.outline": _outline,
     "cairn.read": _passage,
     "cairn.map": _map,
+    "cairn.explore": _explored,
+    "cairn.impact": _impact,
 }

@@ -45,6 +45,7 @@ PATH = Option(
     help="a folder or file of a codebase (default: the one served)",
     own=True,
     cli=Declined("`--root` names the codebase"),
+    mcp=Shown(help="Default: the served codebase."),
     python=Declined("`cairn.open` names the codebase"),
 )
 STALE_OK = Option(
@@ -60,7 +61,7 @@ PARTIAL = Option(
     type=Flag(),
     help="while an index is being made, answer from what is done of it",
     own=True,
-    mcp=Shown(name="allowPartial", help="Answer from an index that is not finished."),
+    mcp=Shown(name="allowPartial", help="From an unfinished index."),
     python=Declined("`cairn.open` waits until the index is made"),
 )
 YES = Option(
@@ -132,7 +133,7 @@ LIMIT = Option(
 MOST_TOKENS = Option(
     name="max_tokens",
     type=Number(1, MAX_AGENT_TOKENS, "number of tokens"),
-    help=f"how many tokens; usually {AGENT_TOKENS}",
+    help=f"usually {AGENT_TOKENS}",
     own=True,
     cli=Declined("a person reads on, and pays for no word"),
     python=Declined("a program takes of a value what it wants"),
@@ -173,21 +174,19 @@ SYMBOL_ASKED = Option(
     mcp=Shown(
         type=Json(
             {
-                "description": "A definition: its name, Class.method, FILE:LINE, or a node of an earlier graph.",
+                "description": "A definition: its name, Class.method, FILE:LINE, or {file, symbolId} of a graph.",
                 "anyOf": [
-                    {"type": "string", "description": "A name or a place.", "minLength": 1, "maxLength": MOST_PATH},
+                    {"type": "string", "minLength": 1, "maxLength": MOST_PATH},
                     {
                         "type": "object",
                         "properties": {
                             "file": {
                                 "type": "string",
-                                "description": "The file, from the root of the codebase.",
                                 "minLength": 1,
                                 "maxLength": MOST_PATH,
                             },
                             "symbolId": {
                                 "type": "string",
-                                "description": "Its id or its name.",
                                 "minLength": 1,
                                 "maxLength": MOST_PATH,
                             },

@@ -95,7 +95,7 @@ SEARCH = OptionTable(
             help="what to look for; quote it when it has several words",
             required=True,
             cli=Shown(positional=1, metavar="QUERY", nargs="?"),
-            mcp=Shown(help="What to look for: a question, words, a name, or a pattern for mode regex."),
+            mcp=Shown(help="A question, words, a name, or a pattern."),
             python=Shown(
                 positional=1, help="What to look for: a question, words, a name, or a pattern for mode `regex`."
             ),
@@ -133,7 +133,7 @@ SEARCH = OptionTable(
             default=Group.FILE,
             mcp=Shown(
                 name="groupBy",
-                help="One result for each definition (default), file (default of regex and path) or place.",
+                help="Results are definitions (default), files (default of regex, path) or places.",
                 default=None,
             ),
         ),
@@ -178,7 +178,7 @@ SEARCH = OptionTable(
             type=Flag(),
             help="while the index is built anew, answer from the old one",
             own=True,
-            mcp=Shown(name="allowStale"),
+            mcp=Shown(name="allowStale", help="From the old index during a rebuild."),
             python=STALE_OK.python,
         ),
         PARTIAL,
@@ -199,14 +199,14 @@ SEARCH = OptionTable(
             help="the next page (`continuation` of the page before)",
             own=True,
             cli=CONTINUATION.cli,
-            mcp=Shown(help="For the next page: hints.continuation is the whole call."),
+            mcp=Shown(help="Of the next page."),
             python=CONTINUATION.python,
         ),
         Option(
             name="explain",
             type=Flag(),
             help="show the score and what it is made of",
-            mcp=Shown(name="debug", help="Show fingerprints, timings, file hashes and the parts of scores."),
+            mcp=Shown(name="debug", help="Show timings, hashes and scores."),
             python=Shown(help="Give each hit its `reasons`: what its score is made of."),
         ),
         Option(
@@ -310,7 +310,7 @@ SYMBOL = OptionTable(
             type=Choice(SymbolKind, "kind", many=True),
             help="only this kind of definition; may be repeated",
             cli=Shown(name="--kind"),
-            mcp=Shown(name="kind", help="Only this kind of definition.", type=Choice(SymbolKind)),
+            mcp=Shown(name="kind", help="Only this kind: class, function, method.", type=Choice(SymbolKind)),
             python=Shown(help="Only these kinds of definitions."),
         ),
         Option(
@@ -339,7 +339,7 @@ SYMBOL = OptionTable(
             mcp=Declined(f"{TOKENS}; few names are defined in several languages"),
             python=LANGUAGE.python,
         ),
-        replace(CONTINUATION, mcp=Shown(help="For the next page: hints.continuation is the whole call.")),
+        replace(CONTINUATION, mcp=Shown(help="Of the next page.")),
         OFFSET,
         STALE_OK,
         PARTIAL,
@@ -410,7 +410,7 @@ GRAPH = OptionTable(
             help="which way; `tests` are those that reach it, however far",
             default=Direction.BOTH,
             cli=Declined("`--callers`, `--callees` and `--tests` say it"),
-            mcp=Shown(help="Which way; tests: those that reach it, however far."),
+            mcp=Shown(help="tests: those that reach it, however far."),
             python=Declined("`callers` and `callees` are methods, and `tests` says the rest"),
         ),
         Option(
@@ -426,7 +426,7 @@ GRAPH = OptionTable(
             help="the shortest way of calls to this definition instead",
             own=True,
             cli=Shown(metavar="SYMBOL"),
-            mcp=Shown(help="Only the shortest way of calls to this definition."),
+            mcp=Shown(help="Only the shortest way to this."),
         ),
         Option(
             name="depth",

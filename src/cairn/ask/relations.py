@@ -81,7 +81,7 @@ def references(
     REFS.check(limit=limit, offset=offset)
 
     def ask(searcher: Searcher) -> Uses | Miss:
-        best = _best(session, searcher, asked, file, exact=exact)
+        best = best_of(session, searcher, asked, file, exact=exact)
         if isinstance(best, Miss):
             return best
         one = best.definition
@@ -149,13 +149,13 @@ def call_graph(
         place = sites.of_id(asked.path)
         others: tuple[Definition, ...] = ()
         if place is None:
-            best = _best(session, searcher, asked, file, exact=exact, sites=sites)
+            best = best_of(session, searcher, asked, file, exact=exact, sites=sites)
             if isinstance(best, Miss):
                 return best
             place, others = place_of(graph, best.definition), best.others
         start: Place = place
         if to is not None:
-            goal = sites.of_id(to.path) or _best(session, searcher, to, None, exact=exact, sites=sites)
+            goal = sites.of_id(to.path) or best_of(session, searcher, to, None, exact=exact, sites=sites)
             if isinstance(goal, Miss):
                 return goal
             end = goal if isinstance(goal, Place) else place_of(graph, goal.definition)
@@ -176,7 +176,7 @@ def call_graph(
                 most_nodes=limit,
                 most_edges=limit * GRAPH_EDGES_PER_NODE,
                 candidates=others,
-                used=session.kept(_Ubiquity).of(searcher),
+                used=session.kept(Ubiquity).of(searcher),
             ),
         )
 
@@ -271,7 +271,7 @@ def _in_file(session: Session, searcher: Searcher, asked: Asked) -> Asked:
     return asked
 
 
-class _Ubiquity:
+class Ubiquity:
     """In how many files each name of a snapshot is used, counted for the first call graph."""
 
     def __init__(self, _: object) -> None:
@@ -283,22 +283,22 @@ class _Ubiquity:
         return self._used
 
 
-class _Best(NamedTuple):
+class Best(NamedTuple):
     """The definition that a question is answered for, and the others that have its name."""
 
     definition: Definition
     others: tuple[Definition, ...] = ()
 
 
-def _best(
+def best_of(
     session: Session,
     searcher: Searcher,
     asked: Asked,
-    file: Asked | None,
+    file: Asked | None = None,
     *,
-    exact: bool,
+    exact: bool = False,
     sites: CallSites | None = None,
-) -> _Best | Miss:
+) -> Best | Miss:
     """Return the definition that a name means most likely: the one that `cairn symbol` lists first.
 
     With `exact` several definitions are a miss. With `sites` a class and its constructors are one.
@@ -306,7 +306,7 @@ def _best(
     graph = session.kept(Graph)
     one = symbol_asked_for(session, searcher, asked, file)
     if isinstance(one, Definition):
-        return _Best(one)
+        return Best(one)
     if not isinstance(one.error, Ambiguous):
         return one
     known = one.candidates
@@ -315,18 +315,18 @@ def _best(
         and len(known) == one.total
         and len({sites.node(place_of(graph, each)) for each in known}) == 1
     ):
-        return _Best(known[0])
+        return Best(known[0])
     if exact:
         return one
     listed = searcher.symbols(known[0].name, limit=MOST_CANDIDATES).symbols
     rank = {(each.path, each.symbol.start_byte): place for place, each in enumerate(listed)}
     first, *others = sorted(known, key=lambda each: rank.get((each.path, each.start_byte), len(rank)))
-    return _Best(first, tuple(others))
+    return Best(first, tuple(others))
 
 
 def best_definition(session: Session, searcher: Searcher, asked: Asked, file: Asked | None) -> Definition | Miss:
     """Return the definition that a question is answered for: of several of one name the one that is listed first."""
-    best = _best(session, searcher, asked, file, exact=False)
+    best = best_of(session, searcher, asked, file, exact=False)
     return best if isinstance(best, Miss) else best.definition
 
 

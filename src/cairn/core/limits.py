@@ -274,6 +274,9 @@ MAX_HTTP_STRANGERS = 64
 AGENT_RESULTS = 8
 # Definitions in the answer to a question in words: the first of them is shown with most lines.
 AGENT_PLACES = 6
+# Callers, callees and heirs of a definition that is explored, and tests that reach it.
+EXPLORED_CALLS = 12
+EXPLORED_TESTS = 8
 AGENT_TOKENS = 1_500
 MAX_AGENT_TOKENS = 100_000
 # Definitions of one file in the answer to an agent.

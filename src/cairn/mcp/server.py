@@ -37,6 +37,7 @@ Schema = dict[str, Any]
 
 # Which envelopes a tool gives, besides the one of an error.
 ANSWERS = {
+    "explore": ("cairn.explore/1", "cairn.graph/1", "cairn.impact/1"),
     "search_codebase": ("cairn.search/1",),
     "file_outline": ("cairn.outline/1",),
     "call_graph": ("cairn.graph/1",),
@@ -61,16 +62,22 @@ def tools(listed: Sequence[Described], *, structured: bool) -> list[types.Tool]:
             description=tool.description,
             input_schema=told(tool.schema),
             output_schema=answer_schema(tool.name) if structured else None,
-            annotations=types.ToolAnnotations(
-                title=tool.title,
-                read_only_hint=tool.read_only,
-                destructive_hint=tool.destructive,
-                idempotent_hint=tool.idempotent,
-                open_world_hint=False,
-            ),
+            annotations=_annotations(tool),
         )
         for tool in listed
     ]
+
+
+def _annotations(tool: Described) -> types.ToolAnnotations:
+    """What a tool may do; of one that only reads nothing else is of interest."""
+    if tool.read_only:
+        return types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    return types.ToolAnnotations(
+        read_only_hint=False,
+        destructive_hint=tool.destructive,
+        idempotent_hint=tool.idempotent,
+        open_world_hint=False,
+    )
 
 
 def answer_schema(tool: str) -> Schema:

@@ -22,7 +22,8 @@ WORDS = frozenset({
     "maxItems", "properties", "required", "additionalProperties", "anyOf",
 })  # fmt: skip
 
-_LENGTHS = frozenset({"minLength", "maxLength"})
+_BOUNDS = frozenset({"minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems"})
+_MOST_CHOICES = 12
 _TYPES = {
     "string": (str, "a text"),
     "integer": (int, "a whole number"),
@@ -47,19 +48,24 @@ def schema_of(options: Iterable[OptionOnFace]) -> dict[str, Any]:
 def told(schema: Schema) -> dict[str, Any]:
     """Return a schema as agents read it.
 
-    It is without the lengths of texts, which cost tokens and hold all the same, does not say that what is not given is
-    not set or empty, and does not forbid the argument that every tool takes besides its own.
+    It is without bounds, long lists of choices and the insides of alternatives, which cost tokens and hold all the
+    same, does not say that what is not given is not set or empty, and does not forbid the argument that every tool
+    takes besides its own.
     """
     return {name: _in_short(part) for name, part in schema.items() if name != "additionalProperties"}
 
 
 def _in_short(part: Any) -> Any:
+    if isinstance(part, Mapping) and "anyOf" in part:
+        return {**part, "anyOf": [{"type": one["type"]} for one in part["anyOf"]]}
     if isinstance(part, Mapping):
         # The properties of an object could have such names themselves, but their values are schemas.
         return {
             name: _in_short(each)
             for name, each in part.items()
-            if name not in _LENGTHS and not (name == "default" and (each is False or each == []))
+            if name not in _BOUNDS
+            and not (name == "default" and (each is False or each == []))
+            and not (name == "enum" and len(each) > _MOST_CHOICES)
         }
     return [_in_short(each) for each in part] if isinstance(part, list) else part
 

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import StrEnum
 from typing import Any
 
 from cairn.answer.envelope import Envelope, lean, retry_later, with_hints, with_proof
+from cairn.answer.exploring import explore_answer
+from cairn.answer.impact import impact_answer
 from cairn.answer.search import search_envelope
 from cairn.answer.semantic import gate_answer
+from cairn.answer.structure import call_graph_answer
 from cairn.ask.edits import check_edit as checked_files
+from cairn.ask.exploring import explore as around
+from cairn.ask.impact import impact
 from cairn.ask.prepare import AS_IT_IS, Policy
 from cairn.ask.questions import SEARCH
+from cairn.ask.relations import call_graph
 from cairn.ask.runs import Patience, retry_after_ms
 from cairn.ask.session import Session, ask_all, hold_page
-from cairn.ask.structure import Asked
+from cairn.ask.structure import Asked, asked_of
 from cairn.ask.workspace import SessionPool, Workspace
 from cairn.core.clock import SYSTEM_CLOCK
-from cairn.core.limits import AGENT_PLACES, AGENT_RESULTS, MAX_RESULTS
+from cairn.core.limits import AGENT_PLACES, AGENT_RESULTS, AGENT_TOKENS, MAX_RESULTS
 from cairn.core.options import Face
+from cairn.errors import InvalidRequest
 from cairn.search.searcher import check
 from cairn.search.types import Group, Mode, SearchRequest
 from cairn.semantic.database import SemanticDatabase, has_contexts
 from cairn.tools.reading import tokens_of
 
 SEARCH_TOOL = "search_codebase"
+_HEAD = "HEAD"
 
 
 def search_codebase(workspace: Workspace, arguments: Mapping[str, Any], patience: Patience) -> Envelope:
@@ -63,6 +72,45 @@ def _answer(session: Session, request: SearchRequest, token: str | None) -> Enve
     answers, page = ask_all([session], request, token)
     before, searched = session.step_seconds, SYSTEM_CLOCK.monotonic() - began
     return search_envelope(answers, page, [("sync", before), ("search", searched), ("total", before + searched)])
+
+
+EXPLORE_TOOL = "explore"
+
+
+class ExploreMode(StrEnum):
+    """What is asked about a definition: what is around it, a way to another, its tests, or what a change reaches."""
+
+    AROUND = "around"
+    PATH = "path"
+    TESTS = "tests"
+    IMPACT = "impact"
+    CHANGES = "changes"
+
+
+def explore(workspace: Workspace, arguments: Mapping[str, Any], patience: Patience) -> Envelope:
+    """Return in one answer what an agent would ask next about a definition, or about what has changed."""
+    mode, about, tokens = ExploreMode(arguments["mode"]), arguments.get("about"), tokens_of(arguments, "")
+    if about is None and mode is not ExploreMode.CHANGES:
+        raise InvalidRequest(field="about", why="it is missing: a question, a name or FILE:LINE")
+    if mode is ExploreMode.PATH and "to" not in arguments:
+        raise InvalidRequest(field="to", why="it is missing, and a path leads to something")
+    target = workspace.pool.allowed.resolve(arguments.get("path"))
+    policy = Policy(seconds=patience.sync_seconds, overlay=True, part_ok=arguments["allowPartial"])
+    with workspace.prepared(target, policy, patience) as session:
+        envelope = lean(_explored(session, mode, about or _HEAD, arguments.get("to"), tokens or AGENT_TOKENS))
+    return retry_later(envelope, retry_after_ms(workspace.runs.active(target.codebase.root.path)))
+
+
+def _explored(session: Session, mode: ExploreMode, about: str, to: str | None, tokens: int) -> Envelope:
+    if mode is ExploreMode.AROUND:
+        return explore_answer(around(session, about), tokens=tokens)
+    if mode is ExploreMode.CHANGES:
+        return impact_answer(impact(session, None, diff=about), tokens=tokens)
+    asked = asked_of(about, session.root)
+    if mode is ExploreMode.PATH:
+        assert to is not None, "it was checked"
+        return call_graph_answer(call_graph(session, asked, to=asked_of(to, session.root)), note_limit=0, tokens=tokens)
+    return impact_answer(impact(session, asked), tokens=tokens, tests_only=mode is ExploreMode.TESTS)
 
 
 EDIT_TOOL = "check_edit"

@@ -10,19 +10,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from cairn.answer.envelope import Envelope, error, retry_later, with_hints
-from cairn.ask.common_options import MOST_PATH, PATH
+from cairn.ask.common_options import MOST_PATH, MOST_TOKENS, PARTIAL, PATH
 from cairn.ask.questions import GRAPH, MAP, OUTLINE, READ, SEARCH, SYMBOL
 from cairn.ask.runs import Action, Patience, retry_after_ms
 from cairn.ask.session import text_of
 from cairn.ask.workspace import SessionPool, Workspace
 from cairn.core.limits import MAX_EDIT_FILES
-from cairn.core.options import Choice, Face, Flag, Option, OptionTable, TextList
+from cairn.core.options import Choice, Face, Flag, Option, OptionTable, Text, TextList
 from cairn.core.progress import Tell
 from cairn.errors import CairnError, InvalidRequest
 from cairn.tools import reading
 from cairn.tools.arguments import checked, forgiven, schema_of
 from cairn.tools.managing import manage_index
-from cairn.tools.searching import EDIT_TOOL, SEARCH_TOOL, check_edit, search_codebase
+from cairn.tools.searching import (
+    EDIT_TOOL,
+    EXPLORE_TOOL,
+    SEARCH_TOOL,
+    ExploreMode,
+    check_edit,
+    explore,
+    search_codebase,
+)
 from cairn.tools.shield import shielded
 
 Schema = dict[str, Any]
@@ -64,55 +72,70 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         SEARCH_TOOL,
         "Search code",
-        "Find code by meaning, words, names, regex or path. Sees saved files. A folder that was never indexed is "
-        "indexed first. Modes symbol, regex and path are exhaustive: what they do not find is not there.",
+        "Find code where explore is too narrow: by meaning, words, names, regex or path. Sees saved files; indexes a "
+        "new folder first. Modes symbol, regex and path are exhaustive: what they do not find is not there.",
         schema_of(SEARCH.on(Face.MCP)),
         search_codebase,
     ),
     Tool(
+        EXPLORE_TOOL,
+        "Explore a definition",
+        "Begin here with a question or a definition: its text, callers with code, callees, heirs and tests at once. "
+        "Modes: path (how it reaches another), tests (to run), impact (of changing it), changes (since a commit).",
+        _arguments(
+            Option(name="about", type=Text(MOST_PATH), help="a question, name, Class.method, FILE:LINE or commit"),
+            Option(name="mode", type=Choice(ExploreMode, "mode"), help="see above", default=ExploreMode.AROUND),
+            Option(name="to", type=Text(MOST_PATH), help="the end of a path"),
+            PATH,
+            MOST_TOKENS,
+            PARTIAL,
+        ),
+        explore,
+    ),
+    Tool(
         "file_outline",
         "Outline of a file",
-        "The definitions of a file with signatures and lines, or one of them with what is inside of it. Cheaper than "
-        "reading the file.",
+        "The definitions of a file with signatures and lines, or what is inside of one. Use it instead of reading a "
+        "whole file.",
         schema_of(OUTLINE.on(Face.MCP)),
         _reads(reading.file_outline),
     ),
     Tool(
         "call_graph",
         "Callers and callees",
-        "Who calls a definition and what it calls, up to three steps, each edge with how sure it is (proven, likely, "
-        "name_only). Notes name what could not be resolved.",
+        "More calls than explore shows: who calls a definition and what it calls, up to three steps, each with how "
+        "sure it is (proven, likely, name_only), and what could not be resolved.",
         schema_of(GRAPH.on(Face.MCP)),
         _reads(reading.call_graph),
     ),
     Tool(
         "read_file",
         "Read indexed lines",
-        "From the index snapshot, and of a file that has changed since from the disk: lines of an indexed file. Use it "
-        "to read what a search has found.",
+        "From the index snapshot, or from the disk where a file has changed: lines of a file, such as what a search "
+        "has found.",
         schema_of(READ.on(Face.MCP)),
         _reads(reading.read_file),
     ),
     Tool(
         "find_symbol",
         "Find definitions",
-        "Where a name is defined, best match first; with references who imports and uses it, and how sure that is.",
+        "Where a name is defined; with references every use of it (before a rename), by role, and how sure it is.",
         schema_of(SYMBOL.on(Face.MCP)),
         _reads(reading.find_symbol),
     ),
     Tool(
         "repo_map",
         "Map of a codebase",
-        "What a codebase consists of, in few tokens: folders, languages, entry points, and the signatures that most of "
-        "it depends on. Begin with it in a codebase that you do not know.",
+        "For a codebase that you do not know: folders, languages, entry points, and the signatures that most of it "
+        "depends on.",
         schema_of(MAP.on(Face.MCP)),
         _reads(reading.repo_map),
     ),
     Tool(
         "manage_index",
         "Manage an index",
-        "Create, rebuild, sync, repair or clear the index of a codebase, or ask for its status. Long runs go on in the "
-        "background: call with action status to see how far one is.",
+        "Create, rebuild, sync, repair or clear an index. Long runs go on in the background: action status says how "
+        "far.",
         _arguments(
             Option(
                 name="action",
@@ -132,7 +155,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "index_status",
         "Where an index stands",
-        "How many files and chunks are indexed, when, with which model, and whether a run is at work.",
+        "How much is indexed, when, with which model, and whether a run is at work.",
         _arguments(PATH),
         _reads(reading.index_status),
     ),
