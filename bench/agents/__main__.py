@@ -82,7 +82,7 @@ def _right(scores: Sequence[Score]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("clones", type=Path, help="the clones of the repositories: OWNER/NAME, or OWNER+NAME/repo")
-    parser.add_argument("--half", choices=("work", "held"), default="work")
+    parser.add_argument("--half", choices=("work", "held", "fresh"), default="work")
     parser.add_argument("--kind", default="", help="only tasks of this kind")
     parser.add_argument("-v", "--verbose", action="store_true", help="every task, with what was said")
     options = parser.parse_args()

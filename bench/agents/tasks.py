@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-TASKS = Path(__file__).with_name("tasks.toml")
+TASKS = tuple(Path(__file__).with_name(name) for name in ("tasks.toml", "fresh.toml"))
 _SPAN = re.compile(r"(?P<path>.+):(?P<first>\d+)(-(?P<last>\d+))?")
 # How many places an answer to a question in words may name.
 _MOST_GUESSES = 3
@@ -58,13 +58,15 @@ class Score(NamedTuple):
         return min(self) >= RIGHT
 
 
-def read(path: Path = TASKS) -> tuple[dict[str, Repository], list[Task]]:
+def read(paths: Iterable[Path] = TASKS) -> tuple[dict[str, Repository], list[Task]]:
     """Return the repositories by their short names, and the tasks."""
-    with path.open("rb") as file:
-        told = tomllib.load(file)
-    repositories = {name: Repository(**row) for name, row in told["repositories"].items()}
-    tasks = [Task(**{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()})
-             for row in told["tasks"]]  # fmt: skip
+    repositories: dict[str, Repository] = {}
+    tasks: list[Task] = []
+    for path in paths:
+        told = tomllib.loads(path.read_text())
+        repositories |= {name: Repository(**row) for name, row in told["repositories"].items()}
+        tasks += [Task(**{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()})
+                  for row in told["tasks"]]  # fmt: skip
     return repositories, tasks
 
 

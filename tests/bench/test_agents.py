@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from bench.agents.grep import Grep
-from bench.agents.tasks import Score, Task, read, score
+from bench.agents.tasks import TASKS, Score, Task, read, score
 from bench.agents.tools import Server, Tools
 
 CODE = """\
@@ -26,12 +26,21 @@ def task(kind: str, *answer: str, subject: str = "settle") -> Task:
 
 
 def test_half_of_the_tasks_is_held_back_in_every_kind_and_every_repository() -> None:
-    repositories, tasks = read()
+    repositories, tasks = read(TASKS[:1])
     assert len(tasks) >= 60
     assert len(repositories) >= 6
     assert {one.repository for one in tasks if one.half == "held"} == set(repositories)
     for kind, count in Counter(one.kind for one in tasks).items():
         assert abs(2 * sum(one.half == "held" for one in tasks if one.kind == kind) - count) <= 1
+
+
+def test_the_tasks_of_first_sight_are_about_other_repositories() -> None:
+    (known, _), (fresh, tasks) = read(TASKS[:1]), read(TASKS[1:])
+    assert len(tasks) >= 30
+    assert len(fresh) >= 3
+    assert known.keys().isdisjoint(fresh)
+    assert {one.half for one in tasks} == {"fresh"}
+    assert read()[0] == known | fresh
 
 
 def test_an_answer_is_as_precise_and_complete_as_the_places_in_it() -> None:

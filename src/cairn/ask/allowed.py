@@ -21,6 +21,7 @@ from cairn.sync.codebase import codebase_at
 from cairn.sync.inventory import inventory
 
 _MOST_NAMED = 10
+_NONE_SERVED = "none is served by itself: start the server in a codebase, or as `cairn mcp --root FOLDER`"
 
 
 class Allowed:
@@ -29,6 +30,10 @@ class Allowed:
     def __init__(self, environ: Mapping[str, str], served: Sequence[str] = ()) -> None:
         self._environ = environ
         self._home = cairn_home(environ)
+        self._served = tuple(os.path.abspath(folder) for folder in served)
+
+    def serve(self, served: Sequence[str]) -> None:
+        """Serve these folders from now on, instead of those before."""
         self._served = tuple(os.path.abspath(folder) for folder in served)
 
     def resolve(self, path: str | None) -> Target:
@@ -149,7 +154,7 @@ class Allowed:
         roots = tuple(dict.fromkeys(self._by_service()))
         more = f" and {len(roots) - _MOST_NAMED} more" if len(roots) > _MOST_NAMED else ""
         listed = ", ".join(map(_shown, roots[:_MOST_NAMED])) + more
-        return f"served is {listed}" if roots else "none is served by itself"
+        return f"served is {listed}" if roots else _NONE_SERVED
 
     def _refused(self, path: str) -> RootNotAllowed:
         return RootNotAllowed(path=_shown(path), roots=self._named())

@@ -337,10 +337,26 @@ def run_mcp(options: argparse.Namespace, output: Output) -> int:
         # The logs of the libraries may hold what was asked and answered.
         logging.disable(logging.CRITICAL)
     calls = _calls(roots, options)
-    server = mcp_server(calls, version=__version__, structured=options.structured, form=Form(options.format))
+    # What the user has named stays; over HTTP there are several clients.
+    follow = None if options.root or options.http else lambda folders: _follow(calls, folders)
+    server = mcp_server(
+        calls, version=__version__, structured=options.structured, form=Form(options.format), follow=follow
+    )
     if options.http:
         return _over_http(server, _PORT if options.port is None else options.port, output)
     return _over_stdio(server, host, output)
+
+
+def _follow(calls: Calls, folders: Sequence[str]) -> None:
+    """Serve the codebases that a client works in."""
+    roots = []
+    for folder in folders:
+        with contextlib.suppress(CairnError):
+            roots.append(find_root(folder).path)
+    for root in roots:
+        bar_programs_of(root)
+    if roots:
+        calls.serve(roots)
 
 
 def _refuse_other_model(root: str) -> None:

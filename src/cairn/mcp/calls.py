@@ -54,6 +54,8 @@ class Calls(Protocol):
 
     def begin(self) -> None: ...
 
+    def serve(self, folders: Sequence[str]) -> None: ...
+
     def tools(self) -> Sequence[Described]: ...
 
     def call(self, name: str, arguments: dict[str, Any], tell: Tell, cancelled: Callable[[], bool]) -> ToolReply: ...
@@ -71,6 +73,7 @@ class InThisProcess:
 
     def __init__(self, open_workspace: Callable[[], Workspace], semantic: Callable[[], bool] = lambda: False) -> None:
         self._open, self._semantic = open_workspace, semantic
+        self._served: tuple[str, ...] = ()
         self._lock = threading.Lock()
         self._workspace: Workspace | None = None
         self._closed = threading.Event()
@@ -81,7 +84,14 @@ class InThisProcess:
         # Trouble is told to whoever calls a tool.
         with self._lock, contextlib.suppress(CairnError):
             if self._workspace is None and not self._closed.is_set():
-                self._workspace = self._open()
+                self._workspace = self._made()
+
+    def serve(self, folders: Sequence[str]) -> None:
+        """Serve these folders from now on."""
+        with self._lock:
+            self._served = tuple(folders)
+            if self._workspace is not None:
+                self._workspace.pool.allowed.serve(folders)
 
     def tools(self) -> Sequence[Described]:
         """Return all tools that are of use here."""
@@ -120,8 +130,14 @@ class InThisProcess:
     def _opened(self) -> Workspace:
         with self._lock:
             if self._workspace is None:
-                self._workspace = self._open()
+                self._workspace = self._made()
             return self._workspace
+
+    def _made(self) -> Workspace:
+        made = self._open()
+        if self._served:
+            made.pool.allowed.serve(self._served)
+        return made
 
 
 class ThroughDaemon:
@@ -145,6 +161,12 @@ class ThroughDaemon:
         """Have the daemon, which is started now, catch up with what is served; without one this process does."""
         if self._asked("serve", {"served": self._served}) is None:
             self._own.begin()
+
+    def serve(self, folders: Sequence[str]) -> None:
+        """Serve these folders from now on, also by the daemon."""
+        self._served = list(folders)
+        self._own.serve(folders)
+        self._asked("serve", {"served": self._served}, start=False)
 
     def tools(self) -> Sequence[Described]:
         """Return all tools. No daemon is started for a list alone."""

@@ -6,12 +6,14 @@ Then what is served is caught up with, whether or not somebody calls.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote, urlsplit
 
 import anyio
 import anyio.from_thread
@@ -192,6 +194,13 @@ def resource_at(uri: str) -> ResourceCall | None:
     return None
 
 
+def folder_of(uri: str) -> str | None:
+    """Return the folder that a `file:` address names; None for any other."""
+    parts = urlsplit(uri)
+    path = unquote(parts.path)
+    return path if parts.scheme == "file" and parts.netloc in ("", "localhost") and path.startswith("/") else None
+
+
 McpServer = Server[None]
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
@@ -213,6 +222,8 @@ _BEGINS = {
     Phase.COLLECTING: 98.0,
 }
 _CLOSE_SECONDS = 2.0
+# A client that says that it tells its folders, and does not, is not waited for longer.
+_ROOTS_SECONDS = 2.0
 
 
 class Form(StrEnum):
@@ -226,9 +237,19 @@ class Form(StrEnum):
 FORMAT = "format"
 
 
-def mcp_server(calls: Calls, *, version: str, structured: bool = False, form: Form = Form.TEXT) -> McpServer:
-    """The server, ready to be run over any transport; it closes who answers its calls when it ends."""
-    face = _Face(calls, structured=structured, form=form)
+def mcp_server(
+    calls: Calls,
+    *,
+    version: str,
+    structured: bool = False,
+    form: Form = Form.TEXT,
+    follow: Callable[[Sequence[str]], None] | None = None,
+) -> McpServer:
+    """The server, ready to be run over any transport; it closes who answers its calls when it ends.
+
+    `follow` is told the folders that the client works in, at first and whenever they change.
+    """
+    face = _Face(calls, structured=structured, form=form, follow=follow)
     return Server(
         NAME,
         version=version,
@@ -243,14 +264,18 @@ def mcp_server(calls: Calls, *, version: str, structured: bool = False, form: Fo
         on_list_resources=face.list_resources,
         on_list_resource_templates=face.list_templates,
         on_read_resource=face.read_resource,
+        on_roots_list_changed=face.roots_changed,
     )
 
 
 class _Face:
     """What the SDK calls. Whatever may take time is done in a thread, so that the next message is read at once."""
 
-    def __init__(self, calls: Calls, *, structured: bool, form: Form) -> None:
-        self._calls, self._structured, self._form = calls, structured, form
+    def __init__(
+        self, calls: Calls, *, structured: bool, form: Form, follow: Callable[[Sequence[str]], None] | None
+    ) -> None:
+        self._calls, self._structured, self._form, self._follow = calls, structured, form, follow
+        self._asks_roots, self._telling = follow is not None, anyio.Lock()
         self._limiter: anyio.CapacityLimiter | None = None
 
     @asynccontextmanager
@@ -265,11 +290,13 @@ class _Face:
             with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
                 await anyio.to_thread.run_sync(self._calls.close, abandon_on_cancel=True)
 
-    async def list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        await self._follow_roots(context)
         listed = await self._thread(self._calls.tools)
         return types.ListToolsResult(tools=tools(listed, structured=self._structured))
 
     async def call_tool(self, context: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
+        await self._follow_roots(context)
         arguments = dict(asked.arguments or {})
         told = arguments.pop(FORMAT, None)
         if told is not None and told not in tuple(Form):
@@ -308,6 +335,29 @@ class _Face:
         text, _ = await self._answer(found.tool, {"path": found.root}, context)
         contents = types.TextResourceContents(uri=asked.uri, mime_type=MIME_TYPE, text=text)
         return types.ReadResourceResult(contents=[contents])
+
+    # --- where the client works ---------------------------------------------------------------------------------------
+
+    async def roots_changed(self, context: Context, _: types.NotificationParams | None) -> None:
+        self._asks_roots = self._follow is not None
+        await self._follow_roots(context)
+
+    async def _follow_roots(self, context: Context) -> None:
+        """Ask a client once which folders it works in; without an answer in time all stays as it is."""
+        follow, told = self._follow, context.session.client_capabilities
+        if follow is None or told is None or told.roots is None:
+            return
+        # A call that comes meanwhile waits: it means the folders that are told now.
+        async with self._telling:
+            if not self._asks_roots:
+                return
+            self._asks_roots = False
+            folders: list[str] = []
+            with contextlib.suppress(Exception), anyio.move_on_after(_ROOTS_SECONDS):
+                found = await context.session.send_request(types.ListRootsRequest(), types.ListRootsResult)
+                folders = [path for root in found.roots[:_MOST_LISTED] if (path := folder_of(str(root.uri)))]
+            if folders:
+                await self._thread(lambda: follow(folders))
 
     # --- in threads ---------------------------------------------------------------------------------------------------
 
