@@ -342,3 +342,18 @@ def test_what_is_not_there_names_the_nearest(talking: Mcp, tool: str, given: dic
     head, lines = ask(talking, tool, **given)
     assert head["status"] == "not_found"
     assert nearest in head["hints"]["next"] + "\n".join(lines)
+
+
+def test_a_name_that_nothing_has_exactly_is_told_before_those_near_it(talking: Mcp) -> None:
+    _, lines = ask(talking, "find_symbol", name="setle")
+    assert lines[:2] == [
+        "nothing has exactly this name; these are near it",
+        "ledger.py:1-3 settle | def settle(account, day)",
+    ]
+
+
+def test_advice_names_calls_to_agents_and_commands_only_where_there_is_no_call(talking: Mcp) -> None:
+    head, _ = ask(talking, "file_outline", file="ledger.py", symbol="zzz_nothing")
+    assert head["hints"]["next"] == "`search_codebase` finds code by its meaning too."
+    head, _ = ask(talking, "read_file", file="no/such.py")
+    assert "`cairn files`" not in head["hints"]["next"]

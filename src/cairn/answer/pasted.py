@@ -217,6 +217,8 @@ def _extracts(extracts: Sequence[Row], *, is_whole: bool) -> Iterator[str]:
 def _definitions(envelope: Row) -> Iterator[str]:
     rows = envelope["results"]
     exact = [row for row in rows if row.get("way") == _EXACT]
+    if rows and not exact:
+        yield "nothing has exactly this name; these are near it"
     yield from _symbols(exact or rows)
     if exact and len(exact) < len(rows):
         others = dict.fromkeys(row.get("symbol", "") for row in rows if row.get("way") != _EXACT)

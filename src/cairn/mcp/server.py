@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import re
 import threading
+import warnings
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import unquote, urlsplit
 
 import anyio
 import anyio.from_thread
@@ -21,7 +23,7 @@ import anyio.to_thread
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp.shared.uri_template import UriTemplate
 
 from cairn.answer.envelope import encode, error, load_schema
@@ -194,11 +196,16 @@ def resource_at(uri: str) -> ResourceCall | None:
     return None
 
 
+_FOLDER = re.compile(r"file://(?:localhost)?(/[^?#]*)", re.IGNORECASE)
+_ESCAPED = re.compile(rb"%([0-9A-Fa-f]{2})")
+
+
 def folder_of(uri: str) -> str | None:
     """Return the folder that a `file:` address names; None for any other."""
-    parts = urlsplit(uri)
-    path = unquote(parts.path)
-    return path if parts.scheme == "file" and parts.netloc in ("", "localhost") and path.startswith("/") else None
+    found = _FOLDER.fullmatch(uri)
+    if found is None:
+        return None
+    return os.fsdecode(_ESCAPED.sub(lambda escaped: bytes([int(escaped[1], 16)]), found[1].encode()))
 
 
 McpServer = Server[None]
@@ -207,7 +214,7 @@ T = TypeVar("T")
 
 NAME = "cairn"
 INSTRUCTIONS = (
-    "An index of this code that is brought up to date before every search. Find code with search_codebase before you "
+    "An index of this code that is brought up to date before every search. Ask explore or search_codebase before you "
     "read files one after the other; then read_file, file_outline, find_symbol and call_graph look closer. An answer "
     "with status not_ready, not_indexed or requires_reindex says in hints what to call next."
 )
@@ -250,6 +257,13 @@ def mcp_server(
     `follow` is told the folders that the client works in, at first and whenever they change.
     """
     face = _Face(calls, structured=structured, form=form, follow=follow)
+    with warnings.catch_warnings():
+        # Clients tell their folders so for years to come, whatever follows on it.
+        warnings.simplefilter("ignore", MCPDeprecationWarning)
+        return _server(face, version, follows=follow is not None)
+
+
+def _server(face: _Face, version: str, *, follows: bool) -> McpServer:
     return Server(
         NAME,
         version=version,
@@ -264,7 +278,7 @@ def mcp_server(
         on_list_resources=face.list_resources,
         on_list_resource_templates=face.list_templates,
         on_read_resource=face.read_resource,
-        on_roots_list_changed=face.roots_changed,
+        on_roots_list_changed=face.roots_changed if follows else None,
     )
 
 

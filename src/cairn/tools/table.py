@@ -5,8 +5,9 @@ Descriptions are static and short: an agent reads all of them before its first q
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cairn.answer.envelope import Envelope, error, retry_later, with_hints
@@ -214,7 +215,7 @@ def call(
             try:
                 found = _answer(view, name, arguments, waiting)
             except CairnError as problem:
-                found = error(problem, path=path if isinstance(path, str) else None)
+                found = _in_calls(error(problem, path=path if isinstance(path, str) else None))
             last = view.pool.last
             return shielded(found, lambda file: None if last is None else text_of(last, file))
         except CairnError as problem:
@@ -228,7 +229,35 @@ def _answer(workspace: Workspace, name: str, arguments: object, patience: Patien
     tool = _BY_NAME.get(name)
     if tool is None:
         raise InvalidRequest(field="name", why=f"there is no such tool; there are {', '.join(_BY_NAME)}")
-    return _next_call(tool, tool.handler(workspace, checked(tool.schema, forgiven(tool.schema, arguments)), patience))
+    found = tool.handler(workspace, checked(tool.schema, forgiven(tool.schema, arguments)), patience)
+    return _in_calls(_next_call(tool, found))
+
+
+# What a person types, and what an agent calls instead. Other commands are left to the user, who is told of them.
+_CALLED = {
+    "search": "search_codebase", "outline": "file_outline", "read": "read_file", "symbol": "find_symbol",
+    "refs": "find_symbol with references", "graph": "call_graph", "map": "repo_map",
+    "impact": "explore with mode impact",
+    "sync": "manage_index with action sync", "reindex": "manage_index with action reindex",
+    "index": "manage_index with action create", "repair": "manage_index with action repair", "status": "index_status",
+    "list": "list_codebases", "files": "search_codebase with mode path",
+}  # fmt: skip
+_TYPED = re.compile(r"`cairn ([a-z]+)(?: [^`]*)?`")
+
+
+def _in_calls(envelope: Envelope) -> Envelope:
+    """Return the envelope with calls of tools in the place of commands, in what is said to whoever asks."""
+    body = dict(envelope.body)
+    hints, warnings = body.get("hints", {}), body.get("warnings", [])
+    said = {"hints": {name: _as_call(one) for name, one in hints.items()}, "warnings": list(map(_as_call, warnings))}
+    changed = {name: value for name, value in said.items() if name in body and value != body[name]}
+    return replace(envelope, body=tuple((body | changed).items())) if changed else envelope
+
+
+def _as_call(said: Any) -> Any:
+    if not isinstance(said, str):
+        return said
+    return _TYPED.sub(lambda typed: f"`{_CALLED[typed[1]]}`" if typed[1] in _CALLED else typed[0], said)
 
 
 def _next_call(tool: Tool, envelope: Envelope) -> Envelope:
