@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 from typing import NamedTuple
 
 from bench.agents.grep import Grep
@@ -57,7 +57,20 @@ def page(rows: Sequence[Row], listed: int) -> str:
         for what in ("calls", "characters")
     )
     lines += ["", f"Cairn beside ripgrep: {characters:.2f} of the characters, {calls:.2f} of the calls."]
-    return "\n".join([*lines, f"The list of tools: {listed:,} tokens."])
+    return "\n".join([*lines, f"The list of tools: {listed:,} tokens.", "", *_by_tool(rows)])
+
+
+def _by_tool(rows: Sequence[Row]) -> list[str]:
+    """Return what the answers of each tool cost, in tokens."""
+    paid: dict[str, list[int]] = {}
+    for row in rows:
+        for tool, tokens in row.cairn.paid:
+            paid.setdefault(tool, []).append(tokens)
+    lines = ["| tool | answers | median tokens | 95th percentile |", "|---|---:|---:|---:|"]
+    for tool, costs in sorted(paid.items()):
+        most = sorted(costs)[min(len(costs) - 1, int(0.95 * len(costs)))]
+        lines.append(f"| {tool} | {len(costs)} | {median(costs):,.0f} | {most:,} |")
+    return lines
 
 
 def _line(name: str, played: Sequence[tuple[Task, Played]]) -> str:

@@ -39,12 +39,13 @@ class Task(NamedTuple):
 
 
 class Played(NamedTuple):
-    """What was said to a task, by the end and after the first call, and what it cost."""
+    """What was said to a task, by the end and after the first call, and what it cost: `paid` are tokens by tool."""
 
     calls: int
     characters: int
     said: tuple[str, ...]
     said_first: tuple[str, ...]
+    paid: tuple[tuple[str, int], ...] = ()
 
 
 class Score(NamedTuple):

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from bench.agents.tasks import Played, Task
+from cairn.search.budget import tokens_in
 
 _TEST = re.compile(r"(^|/)(tests?|runtime-tests)/|test", re.IGNORECASE)
 _MOST_PAGES = 10
@@ -146,16 +147,18 @@ class Tools:
     def __init__(self, server: Server) -> None:
         self._server = server
         self.calls = self.characters = 0
+        self.paid: list[tuple[str, int]] = []
 
     def play(self, task: Task) -> Played:
         """Return what was found and what it cost."""
         said, first = getattr(self, f"_{task.kind}")(task)
-        return Played(self.calls, self.characters, tuple(said), tuple(first))
+        return Played(self.calls, self.characters, tuple(said), tuple(first), tuple(self.paid))
 
     def _call(self, tool: str, **arguments: Any) -> Reply:
         reply = self._server.call(tool, arguments)
         self.calls += 1
         self.characters += reply.characters
+        self.paid.append((tool, tokens_in(json.dumps(reply.head, separators=(",", ":"))) + tokens_in(reply.text)))
         return reply
 
     # --- the kinds of tasks -------------------------------------------------------------------------------------------
