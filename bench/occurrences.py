@@ -32,6 +32,7 @@ Spot = tuple[str, int, str]
 
 _WORD = re.compile(rb"(?<!\w)[A-Za-z_]\w*")
 _IN_QUOTES = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
+_IN_LONG_BRACKETS = re.compile(rb"(?<=[\]{}().,:;])\[(=*)\[.*?\]\1\]", re.DOTALL)
 _WORD_WITH_DOLLAR = re.compile(rb"(?<![\w$])[A-Za-z_$][\w$]*")
 
 
@@ -114,6 +115,10 @@ def _words(graph: Graph, path: str, drawn: set[str]) -> Iterator[tuple[int, str]
     lexer.stripnl = lexer.stripall = False
     lexer.ensurenl = False
     quiet, at = bytearray(len(data) + 1), 0
+    if lexer.name == "Lua":
+        # Pygments takes `([[` for three brackets, and what follows for code.
+        for match in _IN_LONG_BRACKETS.finditer(data):
+            quiet[match.start() : match.end()] = b"\1" * (match.end() - match.start())
     for _, kind, value in lexer.get_tokens_unprocessed(data.decode("utf-8", "surrogateescape")):
         length = len(value.encode("utf-8", "surrogateescape"))
         is_comment = kind in Comment and kind is not Comment.Preproc

@@ -205,7 +205,7 @@ EDGE_TEXT_CHARS = 160
 # Tests are looked for in so many steps.
 MAX_ROUTE_LOOKED_AT = 600
 # What these looks may cost together, counted in places that are bound.
-MAX_ROUTE_COST = 1_000
+MAX_ROUTE_COST = 400
 MAX_TEST_STEPS = 6
 # A definition that is used in so many files, and in such a share of those of its language, is a utility: it is listed
 # last in a graph.

@@ -82,9 +82,20 @@ class Callers(NamedTuple):
 
 
 class CallSites:
-    """The calls of one graph; with `by_name` also the calls that share only a name with a definition."""
+    """The calls of one graph; with `by_name` also the calls that share only a name with a definition.
 
-    def __init__(self, graph: Graph, *, by_name: bool = False, looked_at: int = limits.CALLS_LOOKED_AT) -> None:
+    Without `counts_unknown` nobody asks how many definitions have the name of a call that leads nowhere.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        by_name: bool = False,
+        looked_at: int = limits.CALLS_LOOKED_AT,
+        counts_unknown: bool = True,
+    ) -> None:
+        self._counts_unknown = counts_unknown or by_name
         self._graph = graph
         self._names = graph.names
         self._by_name = by_name
@@ -112,7 +123,7 @@ class CallSites:
             bound = self._bound(facts, call)
             leads_to = {self.node(place) for place in bound.places if place.number >= 0}
             if not leads_to and not bound.elsewhere and call.kind == "call":
-                candidates = self._candidates(call.name, facts.family)
+                candidates = self._candidates(call.name, facts.family) if self._counts_unknown else ()
                 unknown.append((call, len(candidates)))
                 leads_to = set(candidates[:_MOST_CANDIDATES]) if self._by_name else set()
             uses += [self._use(node, dst, bound, facts.path, call) for dst in leads_to if self._is_call(call.kind, dst)]

@@ -19,6 +19,8 @@ from cairn.graph.references import Graph
 from cairn.graph.scopes import Tier
 from cairn.search.places import is_test
 
+# What it costs to look at a definition, beside the calls in it.
+_EACH = 3
 _TEST_NAME = re.compile(r"(?:^|[._])(?:test|spec|bench)|Test|[a-z0-9](?:Spec|Suite|IT)(?:\.|$)", re.ASCII)
 
 
@@ -33,7 +35,7 @@ class _Aimed:
     """A walk along sure enough calls, which looks at a limited number of definitions."""
 
     def __init__(self, graph: Graph, min_tier: Tier) -> None:
-        self.sites = CallSites(graph, by_name=min_tier is Tier.NAME_ONLY)
+        self.sites = CallSites(graph, by_name=min_tier is Tier.NAME_ONLY, counts_unknown=False)
         self._tiers = TIERS[: TIERS.index(min_tier) + 1]
         self.looked_at = 0
         self._left: float = MAX_ROUTE_COST
@@ -53,8 +55,8 @@ class _Aimed:
             self._left -= spent
             self.is_partial = self.is_partial or not_looked_at > 0
         else:
-            found = self.sites.callees(place).uses
-            self._left -= len(found)
+            found, unknown, _ = self.sites.callees(place)
+            self._left -= _EACH + len(found) + len(unknown)
         sure = [use for use in found if use.tier in self._tiers and use.kind is not EdgeKind.IMPORT]
         sure.sort(key=lambda use: (TIERS.index(use.tier), use.path, use.start_byte))
         ends: dict[Place, Call] = {}

@@ -136,6 +136,7 @@ _DECLARED = re.compile(r"(?:\b(?:let|mut|val|var|const|ref|final|local)\s+|\baut
 # A name inside of a pattern, as in `let (a, name)`, `auto [a, name]` and `let A { key: name }`.
 _LET = r"\b(?:let|val|var|auto|local)\b"
 _PATTERN_BEFORE = re.compile(rf"{_LET}[^;=\n]*[(\[{{,:&]\s*(?:(?:mut|ref)\s+)*$")
+_LET_THERE = re.compile(r"(?:let|val|var|auto|local)\b")
 _PATTERN_AFTER = re.compile(r"\s*(?:[,)\]}]|=(?![=>])|:(?!:))")
 # A declaration that goes on behind a comma, as in `let a = f(b), name = 2`.
 _NEXT_BEFORE = re.compile(rf"{_LET}\s(?:[^;{{}}()\[\]\n]|\([^()\n]*\)|\[[^\[\]\n]*\])*,\s*$")
@@ -226,16 +227,16 @@ class Resolver:
             # What follows is looked at first: that is decided at once, and seldom true.
             or (_CLOSURE_AFTER.match(after) and _CLOSURE_BEFORE.search(before))
             or (_LOOP_AFTER.match(after) and _LOOP_BEFORE.search(before))
-            or (_PATTERN_AFTER.match(after) and _PATTERN_BEFORE.search(before))
+            or (_PATTERN_AFTER.match(after) and _LET_THERE.search(before) and _PATTERN_BEFORE.search(before))
             or (_NEXT_AFTER.match(after) and before.rstrip()[-1:] == "," and _NEXT_BEFORE.search(before))
-            or (_CAUGHT_AFTER.match(after) and _CAUGHT_BEFORE.search(before))
+            or ("catch" in before and _CAUGHT_AFTER.match(after) and _CAUGHT_BEFORE.search(before))
             or cls.is_of_lambda(before, after)
         )
 
     @classmethod
     def is_of_lambda(cls, before: str, after: str) -> bool:
         """Whether a name is a parameter of a lambda."""
-        if _FUNCTION_AFTER.match(after) and _FUNCTION_BEFORE.search(before):
+        if "function" in before and _FUNCTION_AFTER.match(after) and _FUNCTION_BEFORE.search(before):
             return True
         return is_before_arrow(before, after, "=>") or bool(_BRACE_AFTER.match(after) and _BRACE_BEFORE.search(before))
 
