@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import resource
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from cairn.sync.status import look
 from tests.conformance import conforms
 from tests.schemas import check
 from tests.support.commands import Typed, typed
+from tests.support.faults import small_files
 from tests.support.servers import Agent, connected, indexed_agent, threaded
 from tests.support.waiting import until
 
@@ -39,24 +39,13 @@ class Face(NamedTuple):
     failed: tuple[str, str] | None = None
 
 
-@contextmanager
-def small_files() -> Iterator[None]:
-    """No file may grow beyond a few pages meanwhile, so that a run over much text fails in the middle."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 10, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
 def typed_by(me: Agent, *arguments: str) -> Typed:
     return typed(arguments, me.tree, me.variables())
 
 
 def fails(me: Agent, command: str) -> None:
     (me.tree / "much.py").write_text(MUCH)
-    with small_files():
+    with small_files(64 << 10):
         assert typed_by(me, command).status == 82
 
 

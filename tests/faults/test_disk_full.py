@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.faults.people import Owner
+from tests.support.faults import small_files
 
 PAGE = 4096
 # How many sizes of a disk the long run tries, each with a little more room than the last.
@@ -121,13 +121,9 @@ def test_a_limit_on_the_size_of_files_is_named_and_costs_no_snapshot(tmp_path: P
     before = owner.write(1)
     assert owner.run("index")[0] == 0
     after = owner.write(2)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    # The child inherits it; a limit that is only lowered for a moment needs no rights to be raised again.
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
-    try:
+    with small_files(4096) as environ:
+        owner.environment |= environ
         command = owner.start("sync")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     with command:
         out, err = command.communicate()
     assert (command.returncode, out) == (82, "")

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+import resource
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
 import pytest
+
+
+@contextmanager
+def small_files(most: int) -> Iterator[dict[str, str]]:
+    """No file may grow beyond so many bytes meanwhile, in this process and in those that it starts.
+
+    Python does not see that it has written half of a module's bytecode, and fails to load it from then on: it is not to
+    write any. What is given is for the environment of a process that does not get ours.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    environ = {"PYTHONDONTWRITEBYTECODE": "1"}
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "dont_write_bytecode", True)
+        for name, value in environ.items():
+            patched.setenv(name, value)
+        # What is only lowered for a moment needs no rights to be raised again.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+        try:
+            yield environ
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 class Faults:

@@ -216,6 +216,8 @@ def _become(asked: Request, out: int, err: int) -> NoReturn:
         for limit, pair in asked.limits.items():
             if resource.getrlimit(limit) != pair:
                 resource.setrlimit(limit, pair)
+        # See `small_files`: half of a module's bytecode would break all that comes after.
+        sys.dont_write_bytecode = asked.limits[resource.RLIMIT_FSIZE][0] != resource.RLIM_INFINITY
         status = _run(asked.python)
     except SystemExit as left:
         status = left.code if isinstance(left.code, int) else 1

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import resource
 import threading
 from multiprocessing import resource_tracker
 from pathlib import Path
 
 from cairn.source import programs
 from tests.support.commands import forked
+from tests.support.faults import small_files
 from tests.support.forker import forker
 
 # What an agent's index stands on: a worker beside a thread. It says whether there is anything of the tests.
@@ -44,15 +44,13 @@ def test_a_fork_begins_as_a_process_does(tmp_path: Path) -> None:
 
 
 def test_a_fork_has_the_folder_the_variables_the_mask_and_the_limits_that_a_child_would_have(tmp_path: Path) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     mask = os.umask(0o027)
     asks = "import os, resource; print(os.getcwd(), dict(os.environ), os.umask(0), resource.getrlimit(1)[0])"
     try:
-        done = forked(["-c", asks], tmp_path, {"A": "1"})
+        with small_files(4096):
+            done = forked(["-c", asks], tmp_path, {"A": "1"})
     finally:
         os.umask(mask)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert done == (0, f"{tmp_path} {{'A': '1'}} {0o027} 4096\n", "")
 
 
