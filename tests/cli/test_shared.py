@@ -104,19 +104,31 @@ def test_what_a_killed_run_of_one_member_left_is_cleared_away_by_another(office:
 def test_a_member_with_other_settings_is_told_which_and_makes_no_second_index(office: Office) -> None:
     assert office.cairn(BILL, "sync").status == 85, "nobody has asked for an index of the group"
     assert office.cairn(ANNE, "index", "--shared").status == 0
-    office.put(".cairn.toml", "[limits]\nmax_file_bytes = 1000\n")
+    settings = office.home / "config.toml"
+    settings.write_text("[limits]\nmax_file_bytes = 1000\n")
+    settings.chmod(0o644)
     for command in (("reindex",), ("index", "--shared")):
         refused = office.cairn(BILL, *command)
         assert refused.status == 97, (command, refused)
         assert "these differ: limits.maxFileBytes." in refused.stderr
-    # The group's index goes on to answer, and to be kept up to date.
+    settings.unlink()
+    office.store()
+    assert office.cairn(BILL, "search", "lease").status == 0
+
+
+def test_what_the_repository_proposes_is_taken_up_by_any_member_who_asks_for_it(office: Office) -> None:
+    assert office.cairn(ANNE, "index", "--shared").status == 0
+    office.put(".cairn.toml", "[limits]\nmax_file_bytes = 1000\n")
+    # Until then the group's index goes on to answer, and to be kept up to date.
     assert office.cairn(BILL, "sync").status == 0
     found = office.cairn(BILL, "search", "lease")
     assert found.status == 0
     assert "asks for another index" in found.stderr
     office.store()
-    (office.tree / ".cairn.toml").unlink()
-    assert office.cairn(BILL, "search", "lease").status == 0
+    assert office.cairn(BILL, "reindex").status == 0
+    for member in (ANNE, BILL):
+        found = office.cairn(member, "search", "lease")
+        assert (found.status, "asks for another index" in found.stderr) == (0, False)
 
 
 @conforms("003.PERM2")

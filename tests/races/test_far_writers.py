@@ -32,7 +32,7 @@ def check(happened: Counter[str]) -> None:
 
 @conforms("003.LS1", "003.LS4", "003.LS9")
 def test_in_no_schedule_is_a_living_writer_robbed_a_dead_one_believed_or_a_number_published_twice() -> None:
-    check(run_schedules(500, seed=1))
+    check(run_schedules(1_000, seed=1))
 
 
 def test_the_note_of_one_clock_under_the_name_of_another_counts_as_none() -> None:
