@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -69,6 +70,15 @@ def test_a_folder_that_is_served_but_gone_is_told_as_such(tmp_path: Path, agent:
         with pytest.raises(RootNotFound) as refused:
             Allowed(agent.environ, [gone]).resolve(asked)
         assert gone in refused.value.sentence
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="there is no folder of the system to write to")
+def test_a_served_folder_that_lies_in_one_of_the_system_is_refused_for_that(agent: Agent) -> None:
+    with TemporaryDirectory(dir="/dev/shm") as shared:
+        folder(Path(shared))
+        with pytest.raises(RootNotAllowed) as refused:
+            Allowed(agent.environ, [shared]).resolve(None)
+    assert "(it is a folder of the system, or below one)" in refused.value.sentence
 
 
 def test_a_path_that_is_not_there_is_named(agent: Agent) -> None:

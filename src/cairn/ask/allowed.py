@@ -56,8 +56,10 @@ class Allowed:
             raise PathNotFound(path=_shown(asked), root=_shown(self._base))
         root = self._around(full if os.path.isdir(full) else os.path.dirname(full))
         # The work tree around an allowed folder may begin above that folder.
-        if not self._is_allowed(root.path) or unwanted(root, self._environ, self._home):
+        if not self._is_allowed(root.path):
             raise self._refused(asked)
+        if what := unwanted(root, self._environ, self._home):
+            raise RootNotAllowed(path=_shown(asked), roots=f"it is {what}, or below one")
         inside = relative_to_root(root, full, root.path)
         return Target(asked, codebase_at(root, self._environ), (path_key(inside),) if inside else ())
 
