@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -15,7 +16,7 @@ from cairn.edit import applying
 from cairn.edit.applying import CutOutcome, apply, forget, mend, undo
 from cairn.edit.journal import CUT, Journal, WantedFile, cut_sentences, is_any_open
 from cairn.edit.tree_writer import TreeWriter
-from cairn.errors import CairnError, EditBusy, EditCut, EditRefused, EditUnreadable, NotFound
+from cairn.errors import CairnError, EditBusy, EditCut, EditError, EditRefused, EditStopped, EditUnreadable, NotFound
 from tests.support.faults import Faults
 from tests.support.trees import write_tree
 
@@ -276,3 +277,49 @@ def test_a_forgotten_edit_cannot_be_taken_back(desk: Desk) -> None:
     for again in (undo, forget):
         with pytest.raises(CairnError, match="no edit here"):
             again(desk.home, desk.root)
+
+
+# --- a file that the system does not let anybody replace --------------------------------------------------------------
+
+
+class Immovable:
+    """One file of a tree cannot be replaced, as one that is immutable; what was replaced before it can be."""
+
+    def __init__(self, faults: Faults, name: bytes, most: int = 1 << 30) -> None:
+        self.name, self.left = name, most
+        faults.around(TreeWriter, "put", self._put)
+
+    def _put(self, real: object, writer: TreeWriter, raw: bytes, temporary: str) -> None:
+        if raw == self.name or self.left <= 0:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), temporary, None, raw)
+        self.left -= 1
+        real(writer, raw, temporary)  # type: ignore[operator]
+
+
+def test_a_file_that_nobody_may_replace_takes_the_others_back(desk: Desk, faults: Faults) -> None:
+    Immovable(faults, b"src/c.py")
+    before = desk.held()
+    with pytest.raises(EditError, match=r"Operation not permitted \(src/c.py\)") as told:
+        desk.apply()
+    assert (told.value.code, desk.held(), is_any_open(desk.home)) == ("edit_failed", before, False)
+    faults.end()
+    assert mend(desk.home) == []
+    desk.apply()
+
+
+def test_an_edit_that_can_go_neither_on_nor_back_does_not_say_that_nothing_has_changed(
+    desk: Desk, faults: Faults
+) -> None:
+    before = desk.held()
+    Immovable(faults, b"src/c.py", most=1)
+    with pytest.raises(EditStopped) as told:
+        desk.apply()
+    assert "stopped in the middle" in told.value.sentence
+    assert desk.held() != before
+    assert cut_sentences(desk.home, desk.root.path) == [CUT]
+    with pytest.raises(EditStopped):
+        undo(desk.home, desk.root)
+    faults.end()
+    assert [one.outcome for one in mend(desk.home)] == [CutOutcome.FINISHED]
+    undo(desk.home, desk.root)
+    assert desk.held() == before

@@ -20,7 +20,16 @@ from cairn.core.limits import EDITS_KEPT, MAX_EDIT_BYTES
 from cairn.core.types import Root
 from cairn.edit.journal import EditedFile, Journal, TreeEdit, WantedFile, is_any_open, place_of_root
 from cairn.edit.tree_writer import TreeWriter
-from cairn.errors import CairnError, EditCut, EditError, EditRefused, NotFound, RootNotAFolder, RootNotFound
+from cairn.errors import (
+    CairnError,
+    EditCut,
+    EditError,
+    EditRefused,
+    EditStopped,
+    NotFound,
+    RootNotAFolder,
+    RootNotFound,
+)
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
 
@@ -165,9 +174,11 @@ class _Edit:
             try:
                 outcome = self._finish(writer, edit)
             except KeyboardInterrupt:
-                # It happens in any case: better at once than with the next command.
-                self._finish(writer, edit)
-                raise
+                # It happens in any case: better at once than with the next command, and not told as stopped.
+                outcome = self._finish(writer, edit)
+            except EditStopped as problem:
+                self._unmake(writer, edit)
+                raise EditError(root=self._shown, why=problem.fields["why"]) from problem
             if outcome is CutOutcome.TAKEN_BACK:
                 [changed] = [one for one in edit.files if writer.held(one.raw) != one.before][:1] or edit.files[:1]
                 raise EditRefused(file=printable(changed.raw), why="it was changed by another program meanwhile")
@@ -198,7 +209,7 @@ class _Edit:
 
     def _finish(self, writer: TreeWriter, edit: TreeEdit) -> CutOutcome:
         """Do what a committed edit says, or take back what was done where somebody has changed a file that is due."""
-        with self._trouble():
+        with self._trouble(EditStopped):
             now = [writer.held(one.raw) for one in edit.files]
             todo = [one for one, held in zip(edit.files, now, strict=True) if held == one.before]
             done = [one for one, held in zip(edit.files, now, strict=True) if held == one.after]
@@ -227,31 +238,50 @@ class _Edit:
         self._journal.finish(edit, keep=EDITS_KEPT)
         return CutOutcome.FINISHED
 
+    def _unmake(self, writer: TreeWriter, edit: TreeEdit) -> None:
+        """Give the files of an edit that the system does not let us finish their old bytes again."""
+        with self._trouble(EditStopped):
+            for one in edit.files:
+                if one.after != one.before and writer.held(one.raw) == one.after:
+                    writer.stage(one.raw, one.temporary, one.before)
+                    writer.put(one.raw, one.temporary)
+            writer.sync_folders(one.raw for one in edit.files)
+            self._journal.take_back(edit)
+            _discard(writer, edit.files)
+        self._journal.drop(self._root.path)
+
     @property
     def _shown(self) -> str:
         return printable(os.fsencode(self._root.path))
 
-    def _trouble(self) -> _Trouble:
-        return _Trouble(self._shown)
+    def _trouble(self, error: type[EditError] = EditError) -> _Trouble:
+        return _Trouble(self._shown, error)
 
 
 class _Trouble:
-    """A block in which the system may refuse to write to the tree; that is told as an `EditError`."""
+    """A block in which the system may refuse to write to the tree; that is told as such an error."""
 
-    def __init__(self, root: str) -> None:
-        self._root = root
+    def __init__(self, root: str, error: type[EditError]) -> None:
+        self._root, self._error = root, error
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, problem: object, at: object) -> None:
         if isinstance(problem, OSError):
-            raise EditError(root=self._root, why=os.strerror(problem.errno or 0)) from problem
+            raise self._error(root=self._root, why=_said(problem)) from problem
 
 
 def _discard(writer: TreeWriter, files: Sequence[EditedFile]) -> None:
     for one in files:
         writer.discard(one.raw, one.temporary)
+
+
+def _said(problem: OSError) -> str:
+    """Return what the system says, and of which file."""
+    name = problem.filename2 or problem.filename
+    where = f" ({printable(os.fsencode(name))})" if isinstance(name, str | bytes) else ""
+    return f"{os.strerror(problem.errno or 0)}{where}"
 
 
 def _hash(data: bytes) -> str:

@@ -87,6 +87,7 @@ The tree, each error with its exit status:
             EditCut 62
             EditBusy 63
             EditUnreadable 64
+            EditStopped 65
         LeaseError 70
             LeaseLost 71
                 LeaseLapsed 73
@@ -144,7 +145,7 @@ from cairn.errors.asking import (
     UsageError,
 )
 from cairn.errors.base import OUR_TROUBLE, CairnError, memory_trouble
-from cairn.errors.edits import EditBusy, EditCut, EditError, EditRefused, EditUnreadable
+from cairn.errors.edits import EditBusy, EditCut, EditError, EditRefused, EditStopped, EditUnreadable
 from cairn.errors.engines import (
     EmbeddingFailed,
     EngineDamaged,
@@ -252,6 +253,7 @@ __all__ = [
     "EditCut",
     "EditError",
     "EditRefused",
+    "EditStopped",
     "EditUnreadable",
     "EmbeddingFailed",
     "EmbeddingModelChangedError",

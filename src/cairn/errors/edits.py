@@ -35,6 +35,16 @@ class EditCut(EditError):
     exit_status = 62
 
 
+class EditStopped(EditError):
+    """An edit below {root} stopped in the middle: {why}.
+
+    Mend that, and the next command of Cairn finishes the edit; `cairn undo --forget` leaves all files as they are now.
+    """
+
+    code = "edit_stopped"
+    exit_status = 65
+
+
 class EditBusy(EditError):
     """Another command is just editing files of a codebase.
 
