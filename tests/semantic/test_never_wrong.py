@@ -220,6 +220,11 @@ def test_a_name_that_other_packages_could_not_see_any_more_must_be_decided(go: J
     assert go.asked("SetVars", "putVars") == [(AmbiguitySource.NAME_FORM, "router.go", 8)]
 
 
+def test_a_method_name_that_the_standard_library_looks_for_must_be_decided(go: Judged) -> None:
+    for new in ("String", "Error", "MarshalJSON"):
+        assert AmbiguitySource.NAME_FORM in {source for source, _, _ in go.asked("Route.Match", new)}, new
+
+
 def test_a_name_that_another_file_of_the_package_has_must_be_decided(go: Judged) -> None:
     assert go.asked("SetVars", "Sizer") == [(AmbiguitySource.NAME_TAKEN, "sizer.go", 3)]
 
@@ -619,3 +624,19 @@ def test_a_lookup_in_the_same_class_stops_only_the_names_that_its_text_can_be(py
 def test_a_text_that_is_looked_up_elsewhere_in_the_file_stops_only_the_name_it_can_be(python: Judged) -> None:
     assert python.asked("Well.width") == []
     assert {source for source, _, _ in python.asked("Well.depth")} == {AmbiguitySource.NAME_IN_TEXT}
+
+
+@pytest.mark.parametrize(
+    ("symbol", "new"),
+    [
+        ("go", "list"),
+        ("go", "__getattr__"),
+        ("go", "test_it"),
+        ("go", "pytest_configure"),
+        ("Cup", "TestCup"),
+        ("Schema._plain", "__plain"),
+        ("Schema._plain", "__call__"),
+    ],
+)
+def test_a_name_that_python_or_pytest_gives_a_meaning_must_be_decided(python: Judged, symbol: str, new: str) -> None:
+    assert AmbiguitySource.NAME_FORM in {source for source, _, _ in python.asked(symbol, new)}

@@ -58,7 +58,7 @@ SENTENCES = {
     AmbiguitySource.NAME_IN_TEXT: "A text names it, and may be what it is looked up by.",
     AmbiguitySource.NAME_FOR_TOOL: "A tool, a framework or a decorator may find it by its name.",
     AmbiguitySource.NAME_OF_DATA: "Its name may be a key of data that the program reads or writes.",
-    AmbiguitySource.NAME_FORM: "The new name begins in another way, which means something to the language.",
+    AmbiguitySource.NAME_FORM: "The new name, or how the old one begins, means something to the language or its tools.",
     AmbiguitySource.FIXTURE: "It is a fixture, and whoever has a parameter of its name is given it.",
     AmbiguitySource.OUTSIDE_IMPLEMENTER: "Types of other modules may implement it, and would keep the old name.",
     AmbiguitySource.STRUCTURAL_FIT: "Another type has a member of this name, and one may stand in for the other.",

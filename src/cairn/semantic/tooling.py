@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import posixpath
 import re
 from collections.abc import Callable, Iterator
@@ -19,6 +20,11 @@ _GENERATED = re.compile(
 )
 _HEAD = 2_000
 _GO_TESTS = ("Test", "Benchmark", "Fuzz", "Example")
+# Methods that the standard library looks for by name in any value that it is handed.
+_GO_CALLED = word_set(
+    """String Error GoString Format MarshalJSON UnmarshalJSON MarshalText UnmarshalText MarshalBinary UnmarshalBinary
+    MarshalXML UnmarshalXML GobEncode GobDecode Scan Value Read Write Close Unwrap Is As Len Less Swap ServeHTTP"""
+)
 _GO_ENTRIES = frozenset({"main", "init", "TestMain"})
 _RUN_BY_TOOLS = word_set(
     """conf.py setup.py noxfile.py tasks.py fabfile.py manage.py settings.py conftest.py gunicorn.conf.py wsgi.py
@@ -26,6 +32,9 @@ _RUN_BY_TOOLS = word_set(
 )
 _XUNIT = re.compile(r"(?:setup|teardown)(?:_(?:module|class|method|function))?|setUp\w*|tearDown\w*|asyncSetUp|runTest")
 _TEST_FILE = re.compile(r"(?:test_.*|.*_tests?|conftest)\.py|tests?\.py")
+# What pytest collects, and what it calls.
+_PYTEST = re.compile(r"test|Test|pytest_")
+_BUILTINS = frozenset(dir(builtins))
 # A class that derives from one of another project is handed messages by methods whose names begin so.
 _DISPATCHED = re.compile(
     r"(?:visit|depart|do|handle|on|test|clean|validate|get|help|complete|process|render|parse|format|resolve|save)_\w"
@@ -73,14 +82,18 @@ def _generated(subject: Subject) -> Iterator[Ambiguity]:
 
 
 def _is_in_other_form(subject: Subject, one: Written) -> bool:
-    """Whether the new name begins as names do that the language treats in another way."""
+    """Whether the new name means something to the language or its tools, or the old one is also written otherwise."""
     old, new = subject.old, subject.new
     if subject.family is Family.GO:
-        return old[:1].isupper() is not new[:1].isupper()
+        called = new in _GO_CALLED if subject.is_member else new in _GO_ENTRIES
+        return called or old[:1].isupper() is not new[:1].isupper()
     if subject.family is Family.PYTHON:
-        hidden = [each.startswith("__") and not each.endswith("__") for each in (old, new)]
+        # Outside of its class `__name` is written `_Class__name`.
+        hidden = any(each.startswith("__") and not each.endswith("__") for each in (old, new))
         special = new.startswith("__") and new.endswith("__")
-        return subject.is_member and (special or hidden[0] is not hidden[1])
+        collected = _PYTEST.match(new) is not None and _PYTEST.match(old) is None
+        hides = not subject.is_member and new in _BUILTINS
+        return special or collected or hides or (subject.is_member and hidden)
     if subject.family is Family.TYPESCRIPT:
         return old[:1].isupper() is not new[:1].isupper() and any(path.endswith("x") for path in subject.edited)
     return False
