@@ -555,7 +555,9 @@ class GitHistory(Git):
 
     def __init__(self, root: Root, *, clock: Clock = SYSTEM_CLOCK) -> None:
         super().__init__(root, clock=clock)
-        self._most, self._patience = GIT_HISTORY_SECONDS, _Patience()
+        if self._patience.trouble is None:
+            # A git that has just not answered is left alone here too.
+            self._most, self._patience = GIT_HISTORY_SECONDS, _Patience()
 
     def named(self, revision: str) -> str | None:
         """Return the commit that a person means by a branch, a tag, an id or the like; None when it means none."""
