@@ -14,6 +14,7 @@ from tests.conformance_report import Table, load
 from tests.lengths import DEEP, shorten
 from tests.support.budgets import Budgets
 from tests.support.faults import Faults
+from tests.support.leftovers import Leftovers
 from tests.support.order import with_grpc_last
 from tests.support.repos import make_repo
 
@@ -84,6 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(Conformance(load()), "conformance")
     config.pluginmanager.register(Budgets(), "budgets")
+    config.pluginmanager.register(Leftovers(), "leftovers")
 
 
 @pytest.hookimpl(trylast=True)

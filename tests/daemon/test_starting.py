@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cairn.daemon.client import Connection, ensure_daemon, nobody_listens
+from tests.support.commands import forked
 from tests.support.servers import connected, daemon_home, daemons_started, met, process
 from tests.support.waiting import PATIENCE, end, is_alive, until
 
@@ -89,16 +90,11 @@ def test_a_signal_ends_it_as_a_request_to_leave_does(environ: dict[str, str], nu
 
 
 @pytest.mark.long
-def test_a_second_one_says_in_one_sentence_that_there_is_one(
-    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from cairn.cli import serving as command
-    from cairn.errors import DaemonRunning
-
-    monkeypatch.setattr(command, "DAEMON_DRAIN_SECONDS", 0.0)
-    monkeypatch.setattr(command, "_GRACE_SECONDS", 0.0)
+def test_a_second_one_says_in_one_sentence_that_there_is_one(environ: dict[str, str]) -> None:
+    at_once = "from cairn.cli import main, serving; serving.DAEMON_DRAIN_SECONDS = serving._GRACE_SECONDS = 0; "
     with process(environ) as first:
-        with pytest.raises(DaemonRunning):
-            command._run(environ["CAIRN_HOME"], environ)
+        second = forked(["-c", at_once + "raise SystemExit(main.main(['daemon', 'run']))"], "/", environ)
+        assert second.status == 1, second
+        assert second.stderr.splitlines()[0] == "cairn: Another daemon of yours is running.", second
         assert met(environ)
         assert first.poll() is None

@@ -78,7 +78,7 @@ class Forker:
         """Return the exit status of Python with these arguments; `out` and `err` are descriptors, or `CLOSED`."""
         closed = tuple(number for number, file in ((1, out), (2, err)) if file == CLOSED)
         limits = {limit: resource.getrlimit(limit) for limit in _LIMITS}
-        asked = Request(list(python), os.fspath(folder), dict(environment), closed, _umask(), limits)
+        asked = Request(list(python), os.fspath(folder), dict(environment), closed, file_mask(), limits)
         data = pickle.dumps(asked)
         ours, theirs = socket.socketpair()
         with ours, open(os.devnull, "wb") as null:
@@ -112,7 +112,8 @@ def seconds_of_forks() -> float:
     return forker().seconds if forker.cache_info().currsize else 0.0
 
 
-def _umask() -> int:
+def file_mask() -> int:
+    """Return the permissions that new files of this process do not get."""
     # To ask the system for it would be to set it, for all threads.
     for line in Path("/proc/self/status").read_text("ascii", "replace").splitlines():
         if line.startswith("Umask:"):
