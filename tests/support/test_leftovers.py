@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -28,11 +27,9 @@ def test_a_test_that_leaves_something_behind_is_named_and_the_next_ones_pass(tmp
         "from tests.support.leftovers import Leftovers\n"
         "def pytest_configure(config): config.pluginmanager.register(Leftovers())\n"
     )
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", str(tmp_path)]
-    repository = Path(__file__).parents[2]
-    done = subprocess.run(
-        command, cwd=repository, env={**os.environ, "PYTHONPATH": "."}, capture_output=True, text=True, check=False
-    )
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\ntestpaths = .\npythonpath = {Path(__file__).parents[2]}\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "6 passed, 4 errors" in done.stdout, done.stdout + done.stderr
     for name in ("file mask: 18 became 63", "folder: ", "variable LEFT: None became '1'", "handler of SIGTERM"):
         assert f"for those after it: {name}" in done.stdout, (name, done.stdout)
