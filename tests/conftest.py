@@ -27,6 +27,8 @@ settings.load_profile("fixed")
 
 # Read when gRPC is loaded: it is not to wake its threads in forks of a test run, which let go of its descriptors.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "false"
+# Read when numpy is loaded: the threads of its matrices would spin beside every test. Commands do without them too.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class Conformance:
