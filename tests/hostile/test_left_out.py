@@ -60,6 +60,7 @@ def not_named(tree: Path) -> None:
 
 # One of each; a reason that is added later must be added here, or the first test says so.
 CASES: dict[SkipReason, Callable[[Path], None]] = {
+    SkipReason.CAIRNIGNORED: lambda tree: void(write_tree(tree, {".cairnignore": "/ours.py\n", "ours.py": "x = 1\n"})),
     SkipReason.IGNORED: lambda tree: void(write_tree(tree, {"src/build/more.py": "x = 1\n"})),
     SkipReason.EXCLUDED: lambda tree: void(write_tree(tree, {"excluded/x.py": "x = 1\n"})),
     SkipReason.UNTRACKED: lambda tree: void((tree / "new.py").write_text("x = 1\n")),
@@ -76,7 +77,7 @@ CASES: dict[SkipReason, Callable[[Path], None]] = {
     SkipReason.NAME_NOT_UTF8: not_named,
     SkipReason.PATH_TOO_LONG: planted("path-too-long"),
     SkipReason.TOO_LARGE: lambda tree: void((tree / "large.py").write_bytes(b"#" * (11 << 20))),
-    SkipReason.BINARY: lambda tree: void((tree / "binary.py").write_bytes(b"x = 1\0\n")),
+    SkipReason.BINARY: lambda tree: void((tree / "binary").write_bytes(b"x = 1\0\n")),
     SkipReason.NOT_UTF8: lambda tree: void((tree / "latin.py").write_bytes(b"x = '\xe9'\n")),
     SkipReason.DATA_FILE: lambda tree: void((tree / "rows.csv").write_text("a,b\n")),
     SkipReason.LOCK_FILE: lambda tree: void((tree / "package-lock.json").write_text("{}")),

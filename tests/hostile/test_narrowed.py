@@ -33,6 +33,19 @@ NARROWED = {
     "a lower size": ("[limits]\nmax_file_bytes = 4000\n", "[limits] max_file_bytes"),
     "fewer chunks": ("[limits]\nmax_chunks_per_file = 1\n", "[limits] max_chunks_per_file"),
     "no right": ("", "could not be read"),
+    "an ignore file of ours": ("", ".cairnignore leaves out"),
+    "a text of another encoding": ("", "not UTF-8 in text or name"),
+    "a NUL byte in code": ("", "not UTF-8 in text or name"),
+    "a name of another encoding": ("", "not UTF-8 in text or name"),
+    "too large for anybody": ("", "being too large"),
+}
+# Bytes that leave a file out which has the name of code, or none: to whoever searches a text, they are one.
+HIDDEN = {
+    "an ignore file of ours": (b".cairnignore", b"src/\n"),
+    "a text of another encoding": (b"src/latin", b"caf\xe9 = steal()\n"),
+    "a NUL byte in code": (b"src/wide.cs", "int steal;".encode("utf-16")),
+    "a name of another encoding": (b"src/caf\xe9.py", b"def steal(): pass\n"),
+    "too large for anybody": (b"src/amalgam.c", b"int x;\n" * 1_600_000),
 }
 
 
@@ -62,6 +75,9 @@ def narrowed(agent: Agent, how: str) -> str:
     settings, sentence = NARROWED[how]
     if settings:
         (agent.tree / ".cairn.toml").write_text(settings)
+    if how in HIDDEN:
+        name, data = HIDDEN[how]
+        Path(os.fsdecode(os.fsencode(agent.tree) + b"/" + name)).write_bytes(data)
     commit(agent.tree)
     if how == "untracked":
         (agent.tree / "src" / "new.py").write_text("x = 1\n")
@@ -87,7 +103,8 @@ def told(agent: Agent, *arguments: str, limited: bool = False) -> dict[str, Any]
     return dict(json.loads(typed(agent, *arguments, "--json", limited=limited).stdout))
 
 
-WAYS = [pytest.param(how, marks=() if how == "scope" else pytest.mark.long) for how in NARROWED]
+QUICK = ("scope", "an ignore file of ours")
+WAYS = [pytest.param(how, marks=() if how in QUICK else pytest.mark.long) for how in NARROWED]
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -143,6 +160,28 @@ def test_a_file_that_nobody_may_read_any_more_is_told_in_the_next_answer(agent: 
         answer = server.ask("search_codebase", query="steal", mode="regex")
         assert answer["coverage"]["exhaustive"]
         assert [hit["path"] for hit in answer["results"]] == ["src/lease.py"]
+
+
+def test_hits_beside_a_text_that_nobody_read_are_not_said_to_be_all(agent: Agent) -> None:
+    """What is listed above, with hits; and what is no code at all makes no answer less than whole."""
+    write_tree(agent.tree, {"src/lease.py": "def steal(): pass\n", "data/rows.csv": "steal\n", "build/x.py": "steal\n"})
+    write_tree(agent.tree, {".gitignore": "build/\n", ".cairnignore": "build/\n*.csv\n"})
+    (agent.tree / "logo.png").write_bytes(b"\x89PNG\0\0")
+    (agent.tree / "film").write_bytes(bytes(11 << 20))
+    with Mcp(agent, "--offline") as server:
+        server.said(HELLO)
+        server.send(READY)
+        server.ask("manage_index", action="create")
+        answer = server.ask("search_codebase", query="steal", mode="regex")
+        assert (answer["coverage"]["exhaustive"], answer["warnings"]) == (True, []), answer
+        assert answer["coverage"]["skipped"] == {"binary": 2, "ignored": 2}
+        (agent.tree / "src" / "latin.py").write_bytes(b"caf\xe9 = steal()\n")
+        answer = server.ask("search_codebase", query="steal", mode="regex")
+        assert [hit["path"] for hit in answer["results"]] == ["src/lease.py"]
+        assert answer["coverage"]["exhaustive"] is False
+        assert [one for one in answer["warnings"] if "not UTF-8" in one], answer
+        (agent.tree / "src" / "latin.py").unlink()
+        assert server.ask("search_codebase", query="steal", mode="regex")["coverage"]["exhaustive"]
 
 
 def test_a_scope_that_is_asked_for_narrows_nothing_unasked(agent: Agent) -> None:

@@ -291,7 +291,7 @@ def test_a_file_that_became_binary_is_deleted_and_listed_as_skipped(plain: Snaps
     (plain.folder / "a.py").write_bytes(b"\0\1\2")
     found = plain.look()
     assert found.delete == ("a.py",)
-    assert [(skip.raw, skip.reason) for skip in found.skips] == [(b"a.py", SkipReason.BINARY)]
+    assert [(skip.raw, skip.reason) for skip in found.skips] == [(b"a.py", SkipReason.NOT_UTF8)]
     assert not found.modify
 
 

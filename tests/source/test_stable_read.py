@@ -166,11 +166,11 @@ def test_a_file_whose_size_is_a_lie_is_skipped(open_tree: Opener) -> None:
 
 
 def test_of_a_binary_file_only_the_start_is_read(tmp_path: Path, faults: Faults) -> None:
-    (tmp_path / "program.py").write_bytes(b"\x7fELF\0" + b"x" * 5_000_000)
+    (tmp_path / "program").write_bytes(b"\x7fELF\0" + b"x" * 5_000_000)
     asked: list[int] = []
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
         faults.around(os, "read", lambda real, fd, size: asked.append(size) or real(fd, size))
-        assert outcome_of(read_stable(tree, candidate(b"program.py"), clock=later())) == SkipReason.BINARY
+        assert outcome_of(read_stable(tree, candidate(b"program"), clock=later())) == SkipReason.BINARY
     assert sum(asked) <= 8193
 
 

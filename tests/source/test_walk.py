@@ -100,7 +100,7 @@ def test_cairnignore_has_the_last_word_but_cannot_open_what_is_secret(tmp_path: 
     )
     result = walked(tmp_path)
     assert keys(result) == [".cairnignore", ".gitignore", "a.gen.py", "data.csv"]
-    assert reasons(result) == {".env": "sensitive_name", "notes.md": "ignored", "secret": "ignored"}
+    assert reasons(result) == {".env": "sensitive_name", "notes.md": "cairnignored", "secret": "ignored"}
     assert [candidate.forced for candidate in result.candidates] == [False, False, True, True]
 
 

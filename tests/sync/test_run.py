@@ -379,11 +379,11 @@ def test_text_becomes_binary_and_text_again(desk: Desk) -> None:
     desk.put("a.py", b"\0not text")
     desk.sync()
     assert desk.texts().keys() == {"pkg/b.py", "README.md"}
-    assert dict(desk.manifest().skipped)[SkipReason.BINARY] == 1
+    assert dict(desk.manifest().skipped)[SkipReason.NOT_UTF8] == 1
     desk.put("a.py", TWO)
     desk.sync()
     assert desk.texts() == on_disk(desk)
-    assert SkipReason.BINARY not in dict(desk.manifest().skipped)
+    assert SkipReason.NOT_UTF8 not in dict(desk.manifest().skipped)
 
 
 @conforms("003.STR2", "003.STR3")

@@ -21,11 +21,12 @@ def survey_of(top: Path, config: Config | None = None) -> tuple[list[str], dict[
 
 def test_content_decides_what_a_name_cannot(tmp_path: Path) -> None:
     (tmp_path / "text.py").write_text("x = 1\n")
-    (tmp_path / "picture.py").write_bytes(b"\x89PNG\0\0")
+    (tmp_path / "picture").write_bytes(b"\x89PNG\0\0")
+    (tmp_path / "wide.py").write_bytes("x = 1".encode("utf-16"))
     (tmp_path / "latin.py").write_bytes(b"name = 'caf\xe9'\n")
     eligible, skipped, _ = survey_of(tmp_path)
     assert eligible == ["text.py"]
-    assert skipped == {"latin.py": "not_utf8", "picture.py": "binary"}
+    assert skipped == {"latin.py": "not_utf8", "picture": "binary", "wide.py": "not_utf8"}
 
 
 def test_what_is_called_eligible_is_what_an_index_would_hold(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
-"""Say what a read leaves out although nobody asked for that: files that settings leave out, and unreadable ones.
+"""Say what a read leaves out although nobody asked for that: files that settings leave out, and text that nobody read.
 
-A filter in the call is asked for. A setting is not: somebody else may have written it, and what it leaves out may hold
-what was not found. Ignore rules and the form of a file (a link, a binary) say what the code of a codebase is, and are
-told in `coverage.skipped` alone.
+A filter in the call is asked for. A setting, or a line of `.cairnignore`, is not: somebody else may have written it,
+and what it leaves out may hold what was not found. So may text that nobody could search: it is not UTF-8, too large,
+or may not be read. The repository's `.gitignore` and what a file is (a link, data, bytes that are no text) say what the
+code of a codebase is, and are told in `coverage.skipped` alone.
 """
 
 from __future__ import annotations
@@ -16,32 +17,44 @@ from cairn.search.searcher import narrowing_scope
 from cairn.search.types import SearchRequest
 
 _EXCLUDED = f"The repository's settings ([index] include, exclude in {REPO_CONFIG_NAME}) leave out {{count}}."
+_CAIRNIGNORED = ".cairnignore leaves out {count} that no other rule leaves out; `cairn files --skipped` names them."
 _UNTRACKED = f"The settings ([index] untracked in {REPO_CONFIG_NAME}) leave out {{count}} that git does not track."
 _LOWERED = "The settings ([limits] {name}) leave out {count} for the size."
+_NOT_TEXT = (
+    "{count} could not be searched, being too large, or not UTF-8 in text or name; `cairn files --skipped` names them."
+)
 _UNREADABLE = "{count} could not be read and so not searched; `cairn files --skipped` names them."
 _SCOPE = (
     f"The repository's settings ([query] scope in {REPO_CONFIG_NAME}) narrow this search to `{{scope}}`; with the scope"
     " `all` it searches everything."
 )
 
+_NO_UTF8 = (SkipReason.NOT_UTF8, SkipReason.NAME_NOT_UTF8)
 _COULD_NOT_LOOK = (SkipReason.UNREADABLE, SkipReason.PATH_TOO_LONG)
 
 
 def narrowed(config: Config, skipped: Iterable[tuple[str, int]]) -> tuple[str, ...]:
-    """Return a sentence for each reason, besides those that make a file no code, for which files were not looked at."""
+    """Return a sentence for each reason, besides those that make a file no code, for which files were not searched."""
     found = dict(skipped)
     said = []
     if many := found.get(SkipReason.EXCLUDED, 0):
         said.append(_EXCLUDED.format(count=_counted(many)))
+    if many := found.get(SkipReason.CAIRNIGNORED, 0):
+        said.append(_CAIRNIGNORED.format(count=_counted(many)))
     if many := found.get(SkipReason.UNTRACKED, 0):
         said.append(_UNTRACKED.format(count=_counted(many)))
-    hardest = LimitConfig()
+    hardest, other = LimitConfig(), sum(found.get(reason, 0) for reason in _NO_UTF8)
     for reason, name, lowered in (
         (SkipReason.TOO_LARGE, "max_file_bytes", config.limits.max_file_bytes < hardest.max_file_bytes),
         (SkipReason.TOO_MANY_CHUNKS, "max_chunks_per_file", _fewer_chunks(config.limits, hardest)),
     ):
-        if lowered and (many := found.get(reason, 0)):
+        many = found.get(reason, 0)
+        if lowered and many:
             said.append(_LOWERED.format(name=name, count=_counted(many)))
+        else:
+            other += many
+    if other:
+        said.append(_NOT_TEXT.format(count=_counted(other)))
     if many := sum(found.get(reason, 0) for reason in _COULD_NOT_LOOK):
         said.append(_UNREADABLE.format(count=_counted(many)))
     return tuple(said)

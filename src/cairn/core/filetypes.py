@@ -346,6 +346,11 @@ def classify_name(name: bytes, size: int, folder: bytes = b"") -> SkipReason | N
     return skip_by_name(name, size)
 
 
+def is_code(name: bytes) -> bool:
+    """Whether a name is that of text in a known language, whatever the file holds."""
+    return language_of(name) != TEXT
+
+
 def skip_by_name(name: bytes, size: int) -> SkipReason | None:
     """Return whether a name is that of a data file, a lock file or a minified bundle; `size` decides for JSON."""
     extension = name.rpartition(b".")[2]

@@ -16,6 +16,7 @@ class SkipReason(StrEnum):
     """Why a name in the tree is not in the index; each has one sentence in `SKIP_SENTENCES`."""
 
     IGNORED = "ignored"
+    CAIRNIGNORED = "cairnignored"
     EXCLUDED = "excluded"
     UNTRACKED = "untracked"
     SENSITIVE_NAME = "sensitive_name"
@@ -41,6 +42,7 @@ class SkipReason(StrEnum):
 
 SKIP_SENTENCES: dict[SkipReason, str] = {
     SkipReason.IGNORED: "An ignore rule of the repository leaves it out.",
+    SkipReason.CAIRNIGNORED: "A line of .cairnignore leaves it out, and no other rule does.",
     SkipReason.EXCLUDED: "The include and exclude settings of the repository leave it out.",
     SkipReason.UNTRACKED: "git does not track it, and the repository's settings leave untracked files out.",
     SkipReason.SENSITIVE_NAME: "Its name says that it holds secrets, so it is never read.",
@@ -57,7 +59,7 @@ SKIP_SENTENCES: dict[SkipReason, str] = {
     SkipReason.PATH_TOO_LONG: "Its path is longer than the system can open.",
     SkipReason.TOO_LARGE: "It is larger than the size limit.",
     SkipReason.BINARY: "It holds a NUL byte near its start, so it is not text.",
-    SkipReason.NOT_UTF8: "Its text is not UTF-8.",
+    SkipReason.NOT_UTF8: "Its text is not UTF-8; or it has the name of code and holds a NUL byte.",
     SkipReason.DATA_FILE: "It is a data file; `!*.ext` in .cairnignore switches its type on.",
     SkipReason.LOCK_FILE: "It is a lock file written by a package manager; `!NAME` in .cairnignore switches it on.",
     SkipReason.MINIFIED: "It is a minified or generated bundle; `!*.ext` in .cairnignore switches its type on.",

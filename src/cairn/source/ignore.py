@@ -165,11 +165,19 @@ class IgnoreStack:
 
     def verdict(self, name: bytes, is_folder: bool) -> IgnoreRule | None:
         """Return the rule that decides about a name in this folder, or None. A link to a folder is not a folder."""
-        for level in self._levels:
-            order = level.find[is_folder](name)
-            if order >= 0:
-                return level.rules[order]
-        return None
+        return _verdict(self._levels, name, is_folder)
+
+    def verdict_beneath(self, name: bytes, is_folder: bool) -> IgnoreRule | None:
+        """Return the rule that would decide without the override."""
+        return _verdict(self._levels[self._overridden :], name, is_folder)
+
+
+def _verdict(levels: Sequence[_Level], name: bytes, is_folder: bool) -> IgnoreRule | None:
+    for level in levels:
+        order = level.find[is_folder](name)
+        if order >= 0:
+            return level.rules[order]
+    return None
 
 
 def parse_rules(data: bytes, source: str) -> RuleSet:

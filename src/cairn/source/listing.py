@@ -42,7 +42,9 @@ from cairn.source.walk import CAIRNIGNORE, GITIGNORE, may_be_repository, reposit
 _STAT, _ENTERED, _ONLY_NAME, _ONLY_NAME_FOLDER = b"sdnD"
 _HAS_STAT = bytes(kind == _STAT for kind in range(256))
 _READ_BY_WALK = frozenset({GITIGNORE, CAIRNIGNORE, REPO_CONFIG_NAME})
-_LEFT_OUT_BY_NAME = frozenset({SkipReason.IGNORED, SkipReason.VCS_INTERNAL, SkipReason.NAME_NOT_UTF8})
+_LEFT_OUT_BY_NAME = frozenset(
+    {SkipReason.IGNORED, SkipReason.CAIRNIGNORED, SkipReason.VCS_INTERNAL, SkipReason.NAME_NOT_UTF8}
+)
 
 # What became of a folder: these, or the error number with which it could not be listed.
 _LISTED, _LISTED_WITH_GIT, _NESTED = 0, 1 << 16, 1 << 17

@@ -7,6 +7,7 @@ import hashlib
 import os
 
 from cairn.core.clock import SYSTEM_CLOCK, Clock
+from cairn.core.filetypes import is_code
 from cairn.core.limits import (
     BINARY_SNIFF_BYTES,
     MAX_FILE_BYTES,
@@ -76,6 +77,9 @@ def _read_once(tree: Tree, candidate: Candidate, max_bytes: int, clock: Clock) -
     except OSError as error:
         return _explain(raw, error)
     if binary:
+        # UTF-16 holds a NUL in every second byte, and a compiler may read past one that was put there to hide code.
+        if is_code(raw.rpartition(b"/")[2]):
+            return Skip(raw, SkipReason.NOT_UTF8, "a NUL byte near its start")
         return Skip(raw, SkipReason.BINARY)
     if len(data) != before.size:
         # Files of /proc and its kin say 0 or 4096 and hold something else: no size, no cap, no stable read.

@@ -19,8 +19,8 @@ from typing import NamedTuple, Protocol
 
 from cairn.core.collector import no_cycle_collection
 from cairn.core.config import REPO_CONFIG_NAME, Config
-from cairn.core.filetypes import classify_name, is_sensitive, skip_by_name
-from cairn.core.limits import MAX_IGNORE_BYTES
+from cairn.core.filetypes import classify_name, is_code, is_sensitive, skip_by_name
+from cairn.core.limits import BINARY_SNIFF_BYTES, MAX_IGNORE_BYTES
 from cairn.core.types import Candidate, FileStat, IgnoreFile, Skip, SkipReason, WalkResult
 from cairn.errors import OUR_TROUBLE
 from cairn.source.beneath import Tree
@@ -226,7 +226,8 @@ class _Walker:
                 continue
             rule = verdict(name, is_folder)
             if rule is not None and not rule.negated:
-                self.skips.append(Skip(path, SkipReason.IGNORED, _cite(rule), is_folder))
+                why = self._why_ignored(stack, rule, entry, path, is_folder=is_folder)
+                self.skips.append(Skip(path, why, _cite(rule), is_folder))
                 continue
             child = key + (text if text.isascii() else unicodedata.normalize("NFC", text))
             if is_folder:
@@ -256,7 +257,9 @@ class _Walker:
         if reason is not None and not (forced and reason != SkipReason.SENSITIVE_NAME):
             self.skips.append(Skip(path, reason))
         elif size > self.max_bytes:
-            self.skips.append(Skip(path, SkipReason.TOO_LARGE, f"{size:,} bytes, the limit is {self.max_bytes:,}"))
+            # A film is no text, however large.
+            why = SkipReason.BINARY if not is_code(name) and self._holds_nul(path) else SkipReason.TOO_LARGE
+            self.skips.append(Skip(path, why, f"{size:,} bytes, the limit is {self.max_bytes:,}"))
         elif self.tracked is not None and path not in self.tracked:
             self.skips.append(Skip(path, SkipReason.UNTRACKED))
         elif not self.filtered or not self._excluded(path, is_folder=False):
@@ -265,6 +268,30 @@ class _Walker:
             self.candidates.append(_new(Candidate, (key, path, stat, forced)))
             if found.st_nlink > 1:
                 self.linked.append(path)
+
+    def _why_ignored(
+        self, stack: IgnoreStack, rule: IgnoreRule, entry: os.DirEntry[str], path: bytes, *, is_folder: bool
+    ) -> SkipReason:
+        """Return whether .cairnignore alone leaves a name out, which else would be indexed, or may hold what would."""
+        if rule.source != CAIRNIGNORE:
+            return SkipReason.IGNORED
+        folder, slash, name = path.rpartition(b"/")
+        other = stack.verdict_beneath(name, is_folder)
+        if other is not None and not other.negated:
+            return SkipReason.IGNORED
+        if is_folder:
+            return SkipReason.CAIRNIGNORED
+        # Nothing that depends on more than the name, of which alone the listing of a tree takes notice.
+        no_code = (
+            not entry.is_file(follow_symlinks=False)
+            or skip_by_name(name, 0) is not None
+            or (is_sensitive(name, folder + slash) and not self._is_allowed(path))
+            or (self.tracked is not None and path not in self.tracked)
+        )
+        return SkipReason.IGNORED if no_code else SkipReason.CAIRNIGNORED
+
+    def _holds_nul(self, path: bytes) -> bool:
+        return b"\0" in (self.tree.read_small(path, BINARY_SNIFF_BYTES - 1) or b"")
 
     def _is_allowed(self, path: bytes) -> bool:
         """Whether the user's own settings let a file in although its name is that of a secret."""

@@ -70,6 +70,7 @@ UNSTABLE = "unstable"
 _TOLD = frozenset(
     {
         SkipReason.IGNORED,
+        SkipReason.CAIRNIGNORED,
         SkipReason.EXCLUDED,
         SkipReason.UNTRACKED,
         SkipReason.SENSITIVE_NAME,

@@ -16,7 +16,7 @@ from typing import Any
 
 from cairn.core.clock import Clock
 from cairn.core.config import Config
-from cairn.core.fingerprint import canonical_json, membership
+from cairn.core.fingerprint import Canonical, canonical_json, membership
 from cairn.core.limits import MAX_TREE_BYTES
 from cairn.core.types import Skip, SkipReason
 from cairn.errors import GitFailed
@@ -28,6 +28,8 @@ from cairn.sync.codebase import Codebase
 
 _DIGEST_BYTES = 32
 _HAS_TARGET = frozenset({SkipReason.ALIAS, SkipReason.LINK_TARGET_SKIPPED})
+# Of what the reasons mean for which names are left out: what was counted by other ones is counted anew.
+_REASONS_VERSION = 2
 _OF_LINKS = _HAS_TARGET | {SkipReason.OUTSIDE_ROOT, SkipReason.SYMLINK_LOOP, SkipReason.BROKEN_LINK}
 
 
@@ -48,7 +50,8 @@ class TreeMemory:
 
 def rules_of(config: Config) -> str:
     """Return the settings that decide about membership, or refuse a tree, and may come from outside of it."""
-    return canonical_json({"collisions": config.index.collisions} | membership(config))
+    fixed: dict[str, Canonical] = {"collisions": config.index.collisions, "reasons": _REASONS_VERSION}
+    return canonical_json(fixed | membership(config))
 
 
 def links_of(skips: Iterable[Skip]) -> dict[str, str]:

@@ -74,7 +74,7 @@ TOOLS: tuple[Tool, ...] = (
         SEARCH_TOOL,
         "Search code",
         "Find code where explore is too narrow: by meaning, words, names, regex or path. Sees saved files; indexes a "
-        "new folder first. Modes symbol, regex and path are exhaustive: what they do not find is not there.",
+        "new folder first. Modes symbol, regex and path are exhaustive, unless warnings say what was not searched.",
         schema_of(SEARCH.on(Face.MCP)),
         search_codebase,
     ),

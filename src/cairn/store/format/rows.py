@@ -40,7 +40,7 @@ STATES: tuple[str, ...] = ("parsed", "partial", "lines")
 _SKIPS = (
     "ignored excluded untracked sensitive_name vcs_internal nested_repository outside_root symlink_loop broken_link"
     " alias link_target_skipped not_regular unreadable name_not_utf8 path_too_long too_large binary not_utf8 data_file"
-    " lock_file minified too_many_chunks"
+    " lock_file minified too_many_chunks cairnignored"
 )
 SYMBOL_KINDS, SKIPS = tuple(_SYMBOL_KINDS.split()), tuple(_SKIPS.split())
 
