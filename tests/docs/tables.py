@@ -26,6 +26,7 @@ from cairn.cli.verbs import COMMANDS
 from cairn.core import config, filetypes, limits
 from cairn.core.options import Declined, Face, OptionOnFace
 from cairn.core.types import SKIP_SENTENCES, SkipReason
+from cairn.mcp.prompts import PROMPTS
 from cairn.syntax.languages.pins import PINS
 from cairn.tools.table import CHECK_EDIT, TOOLS
 from tests.docs.keywords import LIBRARY, written
@@ -174,6 +175,13 @@ def _tools() -> Rows:
         yield f"`{tool.name}`", tool.description, ", ".join(names) or "none"
 
 
+def _prompts() -> Rows:
+    yield "prompt", "what comes of it", "what you fill in"
+    for prompt in PROMPTS:
+        left_out = "" if prompt.otherwise is None else f" ({prompt.otherwise})"
+        yield f"`{prompt.name}`", prompt.description, f"`{prompt.argument}`: {prompt.help}{left_out}"
+
+
 def _faces(question: str) -> Rows:
     """Yield how each face spells the options of a question, or why it does not have them."""
     yield "option", *(face.value for face in Face)
@@ -194,6 +202,7 @@ def _faces(question: str) -> Rows:
 
 TABLES: dict[str, Callable[[], Rows]] = {
     "tools": _tools,
+    "prompts": _prompts,
     "errors": _errors,
     "public errors": _public_errors,
     "decisions": _decisions,

@@ -114,7 +114,7 @@ def test_the_server_says_who_it_is_and_how_to_begin(agent: Agent) -> None:
         assert (client.server_info.name, client.server_info.version) == ("cairn", "1.2.3")
         assert client.instructions == INSTRUCTIONS
         assert client.server_capabilities.tools is not None
-        assert client.server_capabilities.prompts is None
+        assert client.server_capabilities.prompts is not None
 
     served(agent.desk, work)
     named = set(re.findall(r"\b[a-z]+_[a-z]+\b", INSTRUCTIONS))

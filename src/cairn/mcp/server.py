@@ -32,6 +32,7 @@ from cairn.core.limits import SERVE_CALLS
 from cairn.core.progress import Phase, Progress
 from cairn.errors import InvalidRequest
 from cairn.mcp.calls import Calls, Described, ToolReply
+from cairn.mcp.prompts import PROMPTS, prompted
 from cairn.tools.arguments import told
 
 # --- The tools as MCP lists them, and the shapes of their answers for those who want structured ones.
@@ -278,8 +279,37 @@ def _server(face: _Face, version: str, *, follows: bool) -> McpServer:
         on_list_resources=face.list_resources,
         on_list_resource_templates=face.list_templates,
         on_read_resource=face.read_resource,
+        on_list_prompts=_list_prompts,
+        on_get_prompt=_get_prompt,
         on_roots_list_changed=face.roots_changed if follows else None,
     )
+
+
+async def _list_prompts(_: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+    return types.ListPromptsResult(
+        prompts=[
+            types.Prompt(
+                name=prompt.name,
+                title=prompt.title,
+                description=prompt.description,
+                arguments=[
+                    types.PromptArgument(
+                        name=prompt.argument, description=prompt.help, required=prompt.otherwise is None
+                    )
+                ],
+            )
+            for prompt in PROMPTS
+        ]
+    )
+
+
+async def _get_prompt(_: Context, asked: types.GetPromptRequestParams) -> types.GetPromptResult:
+    try:
+        text = prompted(asked.name, asked.arguments or {})
+    except InvalidRequest as problem:
+        raise MCPError(code=types.INVALID_PARAMS, message=str(problem)) from None
+    said = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+    return types.GetPromptResult(messages=[said])
 
 
 class _Face:
