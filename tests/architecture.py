@@ -116,8 +116,8 @@ DOORS = (
         # Walk, listing and watch list by a descriptor that beneath has opened; fs lists the store. The pool lists the
         # descriptors of its own process, which a fork must let go of; memory counts them.
         # semantic/keeper and semantic/process list processes.
-        "source/walk.py source/listing.py source/watch.py store/disk.py sync/pool.py daemon/memory.py"
-        " semantic/process.py semantic/keeper.py",
+        "source/walk.py source/listing.py source/left_out.py source/watch.py store/disk.py sync/pool.py"
+        " daemon/memory.py semantic/process.py semantic/keeper.py",
     ),
     # memory: gives freed memory back to the system. keeper: is the parent of whatever loses its own.
     _door(

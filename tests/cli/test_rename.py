@@ -165,6 +165,14 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(world: World) -> None:
     assert typed("undo").status == 15
 
 
+def test_a_file_that_is_left_out_and_uses_the_name_is_named(world: World) -> None:
+    (world.tree / "latin.py").write_bytes(b"# -*- coding: latin-1 -*-\n# \xe9: Host\nfrom lib import greet\n")
+    asked = typed("rename", "greet", "welcome")
+    assert asked.status == 18
+    assert "latin.py:3" in asked.stdout + asked.stderr
+    assert typed("rename", "Host", "Guest").status == 0
+
+
 def test_a_file_that_cannot_be_replaced_is_named_and_nothing_is_changed(world: World) -> None:
     before = held(world)
     (world.tree / "app.py").chmod(0o444)

@@ -6,9 +6,11 @@ only a decision.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TypeVar
 
 from cairn.ask.meaning import database_of, facts_of
@@ -17,9 +19,10 @@ from cairn.ask.session import Session, text_of
 from cairn.ask.structure import Asked, file_asked_for, reply_of
 from cairn.ask.values import Miss, Reply
 from cairn.core.clock import SYSTEM_CLOCK, Clock
-from cairn.core.limits import MAX_EDIT_FILES
+from cairn.core.filetypes import language_of
+from cairn.core.limits import MAX_EDIT_FILES, MAX_PARSE_BYTES
 from cairn.core.tokens import whole_name
-from cairn.core.types import FileWords, NamePlace, StoredFile
+from cairn.core.types import FileWords, NamePlace, Skip, StoredFile, WordKind
 from cairn.edit.journal import WantedFile
 from cairn.errors import NotFound, Unsupported, UsageError
 from cairn.graph.informed import InformedGraph, PinnedView
@@ -40,13 +43,18 @@ from cairn.semantic.editing import (
     record,
     verdict_of,
 )
-from cairn.semantic.model import Certainty, FactFreshness, FileState, family_of
+from cairn.semantic.model import Certainty, FactFreshness, Family, FileState, family_of
 from cairn.semantic.patch import replaced
-from cairn.semantic.plan import RenamePlan
+from cairn.semantic.places import spot
+from cairn.semantic.plan import LeftOutPlace, RenamePlan
 from cairn.semantic.rename import checked_name, plan_rename
 from cairn.semantic.state import state_of
+from cairn.semantic.texts import may_hold_code
 from cairn.source.beneath import Tree
 from cairn.source.fresh import DiskState, disk_state, spellings
+from cairn.source.left_out import LeftOut, left_out
+from cairn.source.root import printable
+from cairn.source.walk import walk
 from cairn.syntax.mentions import word_places
 from cairn.syntax.occurrences import places_of_name
 
@@ -211,7 +219,8 @@ def _planned(
             return RenamePlan(one.name, new, gate, ())
         problem = f"The indexer has no symbol for the {one.kind} on line {one.start_line}."
         return Miss(Unsupported(problem=problem, advice="Rename it by hand; `cairn refs` lists its uses"))
-    return plan_rename(service, symbols, one.name, new, _files_with(searcher, one), _words(searcher, one))
+    beyond = _left_out_with(session, searcher, one)
+    return plan_rename(service, symbols, one.name, new, _files_with(searcher, one), _words(searcher, one), beyond)
 
 
 def _files_with(searcher: Searcher, one: Definition) -> dict[str, tuple[NamePlace, ...]]:
@@ -224,6 +233,50 @@ def _files_with(searcher: Searcher, one: Definition) -> dict[str, tuple[NamePlac
             # A file that was not parsed may have killed the worker that tried: it is not parsed in this process.
             found[path] = places_of_name(bytes(text), file.language, one.name) if has_outline(file) else ()
     return found
+
+
+def _left_out_with(session: Session, searcher: Searcher, one: Definition) -> list[LeftOutPlace]:
+    """Return the files of the family that are not in the index and hold the name, each with its first place."""
+    family, codebase = family_of(one.path), session.target.codebase
+    records = searcher.view.records()
+    found = []
+    with Tree(codebase.root) as tree:
+        walked = walk(tree, codebase.config)
+        # What was read and left out is no skip of the walk.
+        read = [
+            Skip(each.raw, record.skip)
+            for each in walked.candidates
+            if (record := records.get(each.key)) is not None and record.skip is not None
+        ]
+        for file in left_out(tree, (*walked.skips, *read), lambda raw: may_hold_code(family, printable(raw))):
+            place = _place_in(file, one.name, family)
+            if place is not None:
+                found.append(place)
+    return sorted(found)
+
+
+def _place_in(file: LeftOut, name: str, family: Family | None) -> LeftOutPlace | None:
+    """Return the first place of a name in the code of a file, or in a text that is the name; None without any."""
+    path = printable(file.raw)
+    if file.data is None:
+        return LeftOutPlace(path, 1, "")
+    if not whole_name(name).search(file.data):
+        return None
+    is_parsed = family_of(path) is family and len(file.data) <= MAX_PARSE_BYTES
+    language = language_of(os.path.basename(file.raw)) if is_parsed else ""
+    word = name.encode("utf-8", "surrogateescape")
+    texts = (
+        one.start_byte
+        for one in word_places(file.data, language, name)
+        if not language
+        or one.kind is WordKind.MEMBER
+        or (one.kind is WordKind.TEXT and file.data[one.text_start : one.text_end] == word)
+    )
+    code = (at for at, _ in places_of_name(file.data, language, name)) if language else ()
+    at = min((*texts, *code), default=None)
+    if at is None:
+        return None
+    return LeftOutPlace(path, spot(file.data, at)[0], sha256(file.data).hexdigest()[:16])
 
 
 def _words(searcher: Searcher, one: Definition) -> dict[str, FileWords]:

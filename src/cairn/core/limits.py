@@ -286,6 +286,11 @@ MAX_OUTLINE = 2_000
 # Files that are checked together before an edit.
 MAX_EDIT_FILES = 200
 
+# Files that are left out of the index, and are read for a name before a rename: so many names below folders that are
+# left out, so much of one file.
+MAX_LEFT_OUT_NAMES = 20_000
+MAX_LEFT_OUT_BYTES = 16 * MIB
+
 # --- the daemon -----------------------------------------------------------------------------------------------------
 # One frame each way, refused by the length it announces.
 MAX_FRAME_REQUEST_BYTES = 1 * MIB

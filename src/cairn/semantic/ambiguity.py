@@ -41,6 +41,7 @@ class AmbiguitySource(StrEnum):
     OUTSIDE_IMPLEMENTER = "outside_implementer"
     STRUCTURAL_FIT = "structural_fit"
     GENERATED_FILE = "generated_file"
+    FILE_LEFT_OUT = "file_left_out"
 
 
 SENTENCES = {
@@ -63,6 +64,7 @@ SENTENCES = {
     AmbiguitySource.OUTSIDE_IMPLEMENTER: "Types of other modules may implement it, and would keep the old name.",
     AmbiguitySource.STRUCTURAL_FIT: "Another type has a member of this name, and one may stand in for the other.",
     AmbiguitySource.GENERATED_FILE: "The file is generated, and whoever writes it again writes the old name.",
+    AmbiguitySource.FILE_LEFT_OUT: "The file is left out of the index, and may use the name.",
 }
 
 

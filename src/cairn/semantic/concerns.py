@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
 
@@ -22,6 +23,26 @@ _HEAD = re.compile(rb"[fru]?([\"'])(\w+)(?:\1\s*[+%]|\{|%s)")
 _TAIL = re.compile(rb"(?:\}|%s|[+]\s*[\"'])(\w+)[\"']\s*$")
 _OWN = re.compile(rb"(?:self|cls|type\(self\)|self\.__class__)\s*")
 _HOOKS = frozenset({"__getattr__", "__getattribute__", "method_missing"})
+_OF_VALUE = re.compile(rb"\bvars\(\s*[^\s)]")
+# What each way of looking a name up can find; one that is not named here can find anything.
+_METHODS = frozenset({"method", "function", "constructor"})
+_FIELDS = frozenset({"field", "property", "variable", "constant", "enum_member"})
+_TYPES = frozenset({"class", "interface", "enum", "record", "object", "annotation", "type", "struct", "trait"})
+_LOOKS_FOR = {
+    "MethodByName": _METHODS,
+    "FieldByName": _FIELDS | {"struct", "type", "interface"},
+    "getMethod": _METHODS,
+    "getDeclaredMethod": _METHODS,
+    "getField": _FIELDS,
+    "getDeclaredField": _FIELDS,
+    "forName": _TYPES,
+    "GetMethod": _METHODS,
+    "GetProperty": _FIELDS,
+    "GetField": _FIELDS,
+    "instance_variable_get": _FIELDS,
+    "instance_variable_set": _FIELDS,
+    "const_get": _TYPES | {"module", "constant"},
+}
 _OF_MODULE = frozenset({"globals", "vars", "eval", "exec", "import_module", "__import__"})
 
 
@@ -69,12 +90,13 @@ def _may_look_up(subject: Subject, one: Ambiguity) -> bool:
     if subject.is_local:
         return one.name in ("eval", "exec", "locals") and one.path in subject.edited
     if subject.family is not Family.PYTHON:
-        return subject.family is not Family.TYPESCRIPT
+        return subject.family is not Family.TYPESCRIPT and _can_reach(subject, one)
     lines = subject.service.facts.lines(one.path)
     text = b" ".join(lines[one.line - 1 : one.line + 3])
     found = _LOOKED_UP.search(text)
     if found is None:
-        return one.name in _OF_MODULE and not subject.is_member and _is_home(subject, one)
+        is_of_value = one.name == "vars" and _OF_VALUE.search(text) is not None
+        return one.name in _OF_MODULE and not is_of_value and not subject.is_member and _is_home(subject, one)
     literal = _LITERAL.fullmatch(found[2])
     if literal is not None:
         return literal[2].decode() in (subject.old, subject.new)
@@ -86,6 +108,25 @@ def _may_look_up(subject: Subject, one: Ambiguity) -> bool:
     if _OWN.fullmatch(found[1]) is None:
         return False
     return subject.is_member and _is_in_own_class(subject, one)
+
+
+def _can_reach(subject: Subject, one: Ambiguity) -> bool:
+    """Whether a lookup by a text in a language other than Python can find what is renamed, by its kind and its text."""
+    kinds = _LOOKS_FOR.get(one.name)
+    if kinds is not None and subject.written and not any(each.symbol.kind in kinds for each in subject.written):
+        return False
+    if one.name == "MethodByName" and not (subject.old[:1].isupper() or subject.new[:1].isupper()):
+        # Reflection of Go finds exported methods alone.
+        return False
+    lines = subject.service.facts.lines(one.path)
+    text = b" ".join(lines[one.line - 1 : one.line + 3])
+    given = re.search(
+        re.escape(one.name).encode() + rb"\s*\(\s*(?:\"([^\"\\]*)\"|'([^'\\]*)'|:(\w+[?!]?))\s*[,)]", text
+    )
+    if given is None:
+        return True
+    named = (given[1] or given[2] or given[3] or b"").decode("utf-8", "replace")
+    return re.split(r"[.:$/]+", named)[-1] in (subject.old, subject.new)
 
 
 def _is_home(subject: Subject, one: Ambiguity) -> bool:
@@ -129,6 +170,25 @@ def imported_beside(subject: Subject) -> Iterator[Ambiguity]:
                 line == each.line for line, _ in subject.edited.get(one.path, ())
             ):
                 yield subject.ask(AmbiguitySource.CONDITIONAL_DEFINITION, one.path, each.line)
+
+
+def imported_in_turn(subject: Subject) -> Iterator[Ambiguity]:
+    """Yield imports of the name from several modules in one file, one of which may be the subject's.
+
+    Of `try: from ._fast import escape` and `except ImportError: from ._slow import escape` an indexer may say that both
+    are the first one.
+    """
+    if subject.family is not Family.PYTHON or subject.is_member:
+        return
+    homes = {part for one in subject.written for part in posixpath.splitext(one.path)[0].split("/")}
+    for path in subject.code:
+        syntax = subject.service.facts.syntax(path)
+        found = [one for one in syntax.imports if subject.old in (one.name, _bound(one))] if syntax is not None else []
+        if len({one.module for one in found}) > 1 and any(
+            one.module.startswith(".") or not homes.isdisjoint(one.module.split(".")) for one in found
+        ):
+            for line in sorted({one.line for one in found}):
+                yield subject.ask(AmbiguitySource.CONDITIONAL_DEFINITION, path, line)
 
 
 def _bound(one: Import) -> str:

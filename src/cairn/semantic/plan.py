@@ -43,6 +43,14 @@ class PlanPlace(NamedTuple):
     reason: str
 
 
+class LeftOutPlace(NamedTuple):
+    """The first place of the old name in a file that is not in the index; the first line where it was not read."""
+
+    path: str
+    line: int
+    digest: str
+
+
 class CompilerError(NamedTuple):
     """An error that a compiler reports for a place of the codebase."""
 

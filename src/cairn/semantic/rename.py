@@ -18,13 +18,14 @@ from cairn.core.tokens import whole_name
 from cairn.core.types import FileWords, NamePlace, Shorthand
 from cairn.errors import UsageError
 from cairn.semantic.ambiguity import Ambiguity, AmbiguitySource, MeaningCandidate
-from cairn.semantic.concerns import concerns, imported_beside, pieced_together
+from cairn.semantic.concerns import concerns, imported_beside, imported_in_turn, pieced_together
 from cairn.semantic.editing import ACCEPT, FileStateService, Verdict
 from cairn.semantic.fits import fits
 from cairn.semantic.model import FactFreshness, Family, Occurrence, OccurrenceRole, family_of
 from cairn.semantic.patch import EditRule, Replacement, file_patch
 from cairn.semantic.places import spot
-from cairn.semantic.plan import FileEdit, RenamePlan
+from cairn.semantic.plan import FileEdit, LeftOutPlace, RenamePlan
+from cairn.semantic.reached import is_reserved, reached, same_name
 from cairn.semantic.subject import Code, Subject, is_local
 from cairn.semantic.texts import exported_at, in_texts
 from cairn.semantic.tooling import examples, found_by_tools
@@ -62,7 +63,9 @@ def checked_name(family: Family | None, old: str, new: str) -> None:
     is_word = new.isidentifier() if family is Family.PYTHON else _WORD.fullmatch(new)
     if not is_word or new in _KEYWORDS.get(family, frozenset()):
         raise UsageError(problem="The new name is no name in this language.")
-    if old == new:
+    if family is Family.PYTHON and is_reserved(new):
+        raise UsageError(problem="The new name is no name in this language.")
+    if old == new or (family is Family.PYTHON and same_name(old, new)):
         raise UsageError(problem="The new name is the old one.")
     if family is Family.PYTHON and old.startswith("__") and old.endswith("__"):
         raise UsageError(problem="The language itself gives this name its meaning, so it must stay.")
@@ -75,11 +78,13 @@ def plan_rename(
     new: str,
     named: Mapping[str, Sequence[NamePlace]],
     words: Mapping[str, FileWords] = MappingProxyType({}),
+    left_out: Sequence[LeftOutPlace] = (),
 ) -> RenamePlan:
     """Return the plan to rename these symbols.
 
     `named` are the files of the language that hold the old name anywhere, with the places at which it is code; `words`
-    are the files of any kind that hold it, with the places at which it is no code.
+    are the files of any kind that hold it, with the places at which it is no code; `left_out` those places of files
+    that are not in the index.
     """
     facts = service.facts
     code: dict[str, Code] = {path: _code(service, path, places) for path, places in named.items()}
@@ -93,7 +98,8 @@ def plan_rename(
     subject = Subject(service, family, old, new, related, tuple(found), _spots(edits), code, words)
     _add_known(subject, edits)
     subject = replace(subject, edited=_spots(edits))
-    questions = tuple(dict.fromkeys(_questions(subject, [path for path in code if fresh[path]])))
+    beyond = () if subject.is_local else _in_left_out(subject, left_out)
+    questions = tuple(dict.fromkeys((*_questions(subject, [path for path in code if fresh[path]]), *beyond)))
     decisions = {one: service.decided(one) for one in questions}
     for one, decision in decisions.items():
         if decision is not None and one.source is AmbiguitySource.UNRESOLVED_USE and ACCEPT not in decision.selected:
@@ -114,6 +120,19 @@ def plan_rename(
     if plan.verdict is not Verdict.AUTOMATIC:
         return plan
     return replace(plan, patch=b"".join(_patch(service, path, places) for path, places in edits.items()))
+
+
+def _in_left_out(subject: Subject, places: Sequence[LeftOutPlace]) -> Iterator[Ambiguity]:
+    """Yield the files that are left out and hold the name; a file that changes asks again."""
+    folders = {posixpath.dirname(one.path) for one in subject.written}
+    is_of_package = subject.family is Family.GO and not subject.old[:1].isupper()
+    for one in places:
+        if not is_of_package or posixpath.dirname(one.path) in folders:
+            proof = MeaningCandidate(one.path, one.line, one.digest)
+            yield replace(
+                subject.ask(AmbiguitySource.FILE_LEFT_OUT, one.path, one.line),
+                candidates=(*subject.candidates, proof),
+            )
 
 
 def _in_scope(
@@ -163,7 +182,7 @@ def _questions(subject: Subject, fresh: Sequence[str]) -> Iterator[Ambiguity]:
     for path in _reached(subject):
         yield from _taken(service, path, subject.new)
     yield from _overridden(service, related, subject.edited.keys(), subject.new)
-    for rule in (in_texts, found_by_tools, fits, pieced_together, imported_beside):
+    for rule in (in_texts, found_by_tools, fits, pieced_together, imported_beside, imported_in_turn, reached):
         yield from rule(subject)
 
 

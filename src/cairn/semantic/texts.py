@@ -65,6 +65,11 @@ def in_texts(subject: Subject) -> Iterator[Ambiguity]:
                 yield subject.ask(AmbiguitySource.NAME_IN_TEXT, path, at[0])
 
 
+def may_hold_code(family: Family | None, path: str) -> bool:
+    """Whether a file of this name may hold code of a language: its sources, notebooks, templates."""
+    return family_of(path) is family or path.lower().endswith(tuple(_EMBEDDING.get(family or Family.RUBY, ())))
+
+
 def exported_at(subject: Subject) -> Iterator[tuple[str, int]]:
     """Yield the bytes at which `__all__` of an edited file of Python names the subject."""
     if subject.family is Family.PYTHON:
