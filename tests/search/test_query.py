@@ -12,6 +12,8 @@ from cairn.errors import InvalidQuery, UsageError
 from cairn.search.places import SearchScope
 from cairn.search.query import Kind, parse
 
+QUOTED = "and in double quotes it is looked for as it stands"
+
 
 def refusal(text: str, **options: object) -> str:
     with pytest.raises(InvalidQuery) as told:
@@ -115,7 +117,8 @@ def test_code_and_text_with_a_colon_are_searched_for(text: str) -> None:
     ],
 )
 def test_a_word_one_slip_from_an_operator_is_asked_about(typed: str, nearest: str) -> None:
-    assert refusal(f"foo {typed}") == f"`{typed.partition(':')[0]}:` is no operator; the nearest is `{nearest}:`."
+    name = typed.partition(":")[0]
+    assert refusal(f"foo {typed}") == f"`{name}:` is no operator; the nearest is `{nearest}:`, {QUOTED}."
 
 
 def test_a_refusal_is_a_usage_error_with_its_own_code() -> None:
@@ -136,7 +139,7 @@ def test_a_refusal_is_a_usage_error_with_its_own_code() -> None:
             "`everything` is nothing that `scope:` knows; there are runtime, tests, docs, config, all.",
         ),
         ("x scope:tests scope:docs", "The query names two scopes; `scope:all` takes them all."),
-        ("x -lang:go", "`-lang:` is no operator; only `-path:` leaves something out."),
+        ("x -lang:go", f"`-lang:` is no operator; only `-path:` leaves something out, {QUOTED}."),
         ("", "The query is empty."),
         (" \t\n\x00 ", "The query is empty."),
         ("lang:go path:src", "The query has operators and nothing to look for."),

@@ -254,6 +254,10 @@ def run_index(options: argparse.Namespace, output: Output) -> int:
         allow_degraded=getattr(options, "allow_degraded", False),
         shared=shared or None,
     )
+    if os.path.realpath(options.root) != codebase.root.path:
+        whole, part = (printable(os.fsencode(one)) for one in (codebase.root.path, options.root))
+        done = "of which the index is cleared" if command == "clear" else "all of which is indexed"
+        output.note(f"{part} lies in the repository {whole}, {done}.")
     if command != "clear" and (why := unwanted(codebase.root, os.environ, settings.home)):
         output.note(
             f"{printable(os.fsencode(codebase.root.path))} is {why}, and all of it is indexed; Ctrl-C ends that."

@@ -13,8 +13,9 @@ from typing import NoReturn, TextIO
 
 from cairn import __version__
 from cairn.answer.envelope import error as error_envelope
+from cairn.cli.nearby import did_you_mean, nearest
 from cairn.cli.output import NotHere, Output, ReaderGone
-from cairn.cli.verbs import COMMANDS, COMMANDS_OF_SERVERS, code_of
+from cairn.cli.verbs import COMMANDS, COMMANDS_OF_SERVERS, GROUPS, code_of
 from cairn.core.config import OPEN_EDITS, cairn_home
 from cairn.core.text import plain
 from cairn.errors import (
@@ -23,6 +24,7 @@ from cairn.errors import (
     AssertionsDisabled,
     CairnError,
     Interrupted,
+    NotIndexed,
     OutOfMemory,
     OutOfResources,
     SourceError,
@@ -36,11 +38,9 @@ usage: cairn COMMAND [OPTIONS]
 
 The code index that tells the truth.
 
-commands:
 {commands}
-
-Every command takes --json, --root PATH, -q, -v, --offline and --help (with examples).
-`cairn --version` prints the version.
+Every command takes --json, --root PATH, -q, --verbose, --offline and --help (with examples).
+`cairn help COMMAND` explains a command; `cairn version` prints the version.
 """
 
 
@@ -48,10 +48,26 @@ class _Parser(argparse.ArgumentParser):
     """An argparse parser that raises `UsageError` for a wrong call."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(problem=f"{message[:1].upper()}{message[1:]}.")
+        told = f"{message[:1].upper()}{message[1:]}."
+        head, _, typed = message.partition(": ")
+        if head == "unrecognized arguments" and typed.startswith("-"):
+            meant = nearest(typed.split()[0].partition("=")[0], self._option_string_actions)
+            told += f" Did you mean `{meant}`?" if meant else ""
+        raise UsageError(problem=told)
 
     def print_help(self, file: object = None) -> None:
         raise _HelpWanted(self)
+
+
+class _Once(argparse.Action):
+    """Keeps the one folder that `--root` names, and that it was named."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, _option: object = None
+    ) -> None:
+        if namespace.root_given:
+            raise UsageError(problem=f"`--root` is given twice, and `{parser.prog}` is about one folder.")
+        namespace.root, namespace.root_given = values, True
 
 
 class _HelpWanted(Exception):
@@ -77,11 +93,15 @@ def command_parser(name: str) -> argparse.ArgumentParser:
     if command.several_roots:
         common.add_argument("--root", metavar="PATH", action="append", help="a folder; again for more (default: here)")
     else:
-        common.add_argument("--root", metavar="PATH", default=".", help="the folder to look at (default: here)")
+        common.add_argument(
+            "--root", metavar="PATH", default=".", action=_Once, help="the folder to look at (default: here)"
+        )
     common.add_argument("-q", "--quiet", action="store_true", help="print the answer only")
     common.add_argument("-v", "--verbose", action="store_true", help="say more")
     common.add_argument("--offline", action="store_true", help="do it in this process, although a daemon runs")
-    parser.set_defaults(command=name)
+    parser.set_defaults(command=name, root_given=False, meant=None)
+    if command.folder:
+        parser.add_argument("folder", metavar="PATH", nargs="?", help="the same as --root PATH")
     code_of(command.place, "configure")(parser)
     return parser
 
@@ -138,26 +158,48 @@ def _to_nobody(stream: TextIO) -> None:
 def _run(arguments: list[str], output: Output) -> int:
     if sys.flags.optimize:
         raise AssertionsDisabled
+    if arguments[:1] == ["help"] and arguments[1:2] and arguments[1] in COMMANDS:
+        arguments = [arguments[1], "--help"]
     if not arguments or arguments[0] in {"-h", "--help", "help"}:
-        width = max(map(len, COMMANDS))
-        output.line(_TOP_HELP.format(commands="\n".join(f"  {n:<{width}}  {c.summary}" for n, c in COMMANDS.items())))
+        output.line(_TOP_HELP.format(commands=_listed()))
         return 0
-    if arguments[0] == "--version":
+    if arguments[0] in {"--version", "version"}:
         output.line(f"cairn {__version__}")
         return 0
     name = arguments[0]
     if name.startswith("-"):
         raise UsageError(problem=f"There is no option {plain(name)} before the command.")
-    if name not in COMMANDS:
-        # A first word that is no command is a query.
-        name, arguments = "search", ["search", *arguments]
+    if name in COMMANDS:
+        return _run_verb(name, arguments[1:], output)
+    # A first word that is no command is a query.
+    meant = nearest(name, COMMANDS)
     try:
-        options = _options(name, arguments[1:])
+        return _run_verb("search", arguments, output, meant)
+    except (UsageError, NotIndexed):
+        if meant is None:
+            raise
+        raise UsageError(problem=f"There is no command `{plain(name)}`. {did_you_mean(meant)}") from None
+
+
+def _listed() -> str:
+    """Return the commands by what they are for, each with its line."""
+    width = max(map(len, COMMANDS))
+    lines = []
+    for group, names in GROUPS.items():
+        lines += [f"{group}:", *(f"  {name:<{width}}  {COMMANDS[name].summary}" for name in names), ""]
+    return "\n".join(lines)
+
+
+def _run_verb(name: str, arguments: list[str], output: Output, meant: str | None = None) -> int:
+    """Run a verb; `meant` is the one that was perhaps mistyped where a search is run instead."""
+    try:
+        options = _options(name, arguments)
     except _HelpWanted as wanted:
         # Help is as wide as the terminal, which only the process at the terminal knows.
         output.around.only_where_typed()
         output.stdout.write(wanted.parser.format_help())
         return 0
+    options.meant = meant
     output.verbosity = options.verbose - options.quiet
     _finish_cut_edits(name, options, output)
     return int(code_of(COMMANDS[name].place, "run")(options, output))
@@ -179,7 +221,12 @@ def _finish_cut_edits(name: str, options: argparse.Namespace, output: Output) ->
 def _options(name: str, arguments: list[str]) -> argparse.Namespace:
     parser = command_parser(name)
     if name != "search":
-        return parser.parse_args(arguments)
+        options = parser.parse_args(arguments)
+        if COMMANDS[name].folder and options.folder is not None:
+            if options.root_given:
+                raise UsageError(problem=f"Both {plain(options.folder)} and `--root` name a folder; one is enough.")
+            options.root = options.folder
+        return options
     # Options may stand between the query and its paths. Words after `--` are no options, which argparse would forget
     # here.
     end = arguments.index("--") if "--" in arguments else len(arguments)

@@ -6,6 +6,8 @@ Before an answer the files are compared with the index, and what has changed is 
 from __future__ import annotations
 
 import argparse
+import os
+import re
 from collections import Counter
 from collections.abc import Callable
 
@@ -316,6 +318,8 @@ def _name_others(root: str, candidates: tuple[Definition, ...], output: Output) 
         output.note(f"also: {left:,} more; `cairn symbol` lists them.")
 
 
+# What a glob would not take as it stands.
+_GLOB_SIGN = re.compile(r"[*?\[]")
 _CODE_ONLY = "Documents, data and settings were not looked at: `cairn search NAME --mode regex` looks at all text."
 
 
@@ -347,6 +351,7 @@ def run_repo_map(options: argparse.Namespace, output: Output) -> int:
 
 def answer(options: argparse.Namespace, output: Output) -> int:
     """Ask for a map and print it; the files in focus are relative to the working folder, or to `--root`."""
+    narrow_to_path(options, output)
     base = output.around.base(options.root)
     focus = [Asked(file, file, base) for file in options.focus]
     return print_answer(
@@ -356,6 +361,22 @@ def answer(options: argparse.Namespace, output: Output) -> int:
         lambda reply, timings: map_answer(reply, timings=timings),
         lambda _, told: output.line(told.text.removesuffix("\n")),
     )
+
+
+def narrow_to_path(options: argparse.Namespace, output: Output) -> None:
+    """Take a question that is the name of a folder or file for that: its codebase, and of that only this part.
+
+    With `--root` a question is always a question.
+    """
+    if options.query is None or options.root_given or not os.path.exists(output.around.path(options.query)):
+        return
+    path, options.query = options.query, None
+    if not os.path.isdir(output.around.path(path)):
+        options.focus = [*options.focus, path]
+        return
+    [target] = output.around.targets([path])
+    options.root = path
+    options.include = [*options.include, *("/" + _GLOB_SIGN.sub(r"[\g<0>]", one) for one in target.below)]
 
 
 configure_relations = configure_question

@@ -220,7 +220,7 @@ def read_policy(options: argparse.Namespace, output: Output) -> Policy:
     """Return what may be done before a read: nothing for `--no-sync` and for the next page of an answer."""
     looks = not options.no_sync and getattr(options, "continuation", None) is None
     return Policy(
-        create=looks,
+        create=looks and getattr(options, "meant", None) is None,
         sync=looks,
         stale_ok=options.stale_ok,
         part_ok=options.partial and looks,
@@ -256,6 +256,9 @@ def _tell(
     output: Output,
 ) -> int:
     found = [answer for answer in answers if answer.found is not None]
+    if options.meant is not None and not any(hit.marks for _, hit in page.hits):
+        # What is near in meaning alone says nothing about a word that is nearly a command.
+        raise UsageError(problem=f"Nothing holds {plain(options.words[0])}.")
     if options.json:
         output.line(search_envelope(answers, page, timings).to_json())
     if not found:

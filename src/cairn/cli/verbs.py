@@ -11,13 +11,15 @@ class Command(NamedTuple):
     """A verb: one line about it, examples for `--help`, and where its code is.
 
     `place` is "MODULE:NAME": `configure_NAME` of that module declares the options and `run_NAME` does the work. Verbs
-    that share their code are told apart by `options.command`.
+    that share their code are told apart by `options.command`. A verb with `folder` takes the folder that it is about
+    as its one argument too, in the place of `--root`.
     """
 
     summary: str
     examples: tuple[str, ...]
     place: str
     several_roots: bool = False
+    folder: bool = False
 
 
 COMMANDS: dict[str, Command] = {
@@ -96,6 +98,7 @@ COMMANDS: dict[str, Command] = {
             "cairn map",
             "cairn map --max-tokens 4000",
             'cairn map "how are snapshots published"',
+            "cairn map src",
             "cairn map --focus src/lease.py --include src --json",
             "cairn map --cycles --include src",
         ),
@@ -129,18 +132,21 @@ COMMANDS: dict[str, Command] = {
     ),
     "index": Command(
         "index a folder for the first time",
-        ("cairn index", "cairn index --root ~/src/project", "cairn index --allow-degraded --json"),
+        ("cairn index", "cairn index ~/src/project", "cairn index --allow-degraded --json"),
         "cairn.cli.index:index",
+        folder=True,
     ),
     "sync": Command(
         "bring the index up to date with the files",
-        ("cairn sync", "cairn sync -q", "cairn sync --json"),
+        ("cairn sync", "cairn sync ~/src/project", "cairn sync -q", "cairn sync --json"),
         "cairn.cli.index:index",
+        folder=True,
     ),
     "reindex": Command(
         "build the index again from nothing, beside the old one",
         ("cairn reindex", "cairn reindex --root ~/src/project"),
         "cairn.cli.index:index",
+        folder=True,
     ),
     "clear": Command(
         "empty the index; it stays empty until you index again",
@@ -149,13 +155,15 @@ COMMANDS: dict[str, Command] = {
     ),
     "status": Command(
         "say where the index stands",
-        ("cairn status", "cairn status --json", "cairn status -q || cairn index"),
+        ("cairn status", "cairn status ~/src/project", "cairn status --json", "cairn status -q || cairn index"),
         "cairn.cli.store:status",
+        folder=True,
     ),
     "snapshots": Command(
         "list the snapshots that are kept",
         ("cairn snapshots", "cairn snapshots --json"),
         "cairn.cli.store:snapshots",
+        folder=True,
     ),
     "list": Command(
         "list every codebase that you have indexed, and where it stands",
@@ -171,6 +179,7 @@ COMMANDS: dict[str, Command] = {
         "read the whole index again and say what is wrong with it",
         ("cairn health", "cairn health --json"),
         "cairn.cli.upkeep:health",
+        folder=True,
     ),
     "doctor": Command(
         "say what this machine has of what Cairn needs and can use",
@@ -181,21 +190,25 @@ COMMANDS: dict[str, Command] = {
         "compare the index with the files it was made from",
         ("cairn audit", "cairn audit --full", "cairn audit --sample 1000 --json"),
         "cairn.cli.upkeep:audit",
+        folder=True,
     ),
     "repair": Command(
         "mend a damaged index, reading again no more than it takes",
         ("cairn repair --dry-run", "cairn repair", "cairn repair --json"),
         "cairn.cli.upkeep:repair",
+        folder=True,
     ),
     "upgrade-store": Command(
         "bring an index that an older version wrote to the format of this one",
         ("cairn upgrade-store", "cairn upgrade-store --root ~/src/project --json"),
         "cairn.cli.upkeep:upgrade",
+        folder=True,
     ),
     "compact": Command(
         "write the index anew in few pieces, without what is dead in it",
         ("cairn compact", "cairn compact --json"),
         "cairn.cli.upkeep:compact",
+        folder=True,
     ),
     "engine": Command(
         "send the index to a search server, bring it back, or say how that stands",
@@ -214,8 +227,9 @@ COMMANDS: dict[str, Command] = {
     ),
     "files": Command(
         "list the files that are indexed, or what is left out and why",
-        ("cairn files", "cairn files --skipped", "cairn files --json --root ~/src/project"),
+        ("cairn files", "cairn files --skipped", "cairn files ~/src/project --json"),
         "cairn.cli.index:files",
+        folder=True,
     ),
     "why": Command(
         "say which rule took a path in or out",
@@ -244,8 +258,9 @@ COMMANDS: dict[str, Command] = {
     ),
     "watch": Command(
         "keep the index of a folder up with its files until you stop it",
-        ("cairn watch", "cairn watch --root ~/src/project", "cairn watch --json"),
+        ("cairn watch", "cairn watch ~/src/project", "cairn watch --json"),
         "cairn.cli.serving:watch",
+        folder=True,
     ),
     "daemon": Command(
         "keep codebases open in the background, so that answers come at once",
@@ -280,6 +295,20 @@ COMMANDS: dict[str, Command] = {
         "cairn.cli.completion:completion",
     ),
 }
+
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "find": ("search", "symbol", "refs", "similar", "read", "files", "why"),
+    "structure": ("outline", "map", "graph", "impact"),
+    "change": ("rename", "undo", "semantic"),
+    "index": ("index", "sync", "reindex", "clear", "status", "list", "watch"),
+    "upkeep": (
+        "doctor", "health", "audit", "repair", "snapshots", "stores", "gc", "compact", "upgrade-store", "engine",
+        "eval",
+    ),
+    "agents and editors": ("mcp", "daemon", "install", "uninstall", "completion"),
+}  # fmt: skip
+"""The verbs by what they are for, as `cairn --help` lists them."""
 
 
 COMMANDS_OF_SERVERS = frozenset({"mcp", "daemon", "watch", "completion"})

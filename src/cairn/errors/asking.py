@@ -36,7 +36,7 @@ class RootIsBare(UsageError):
 class InvalidQuery(UsageError):
     """{problem}
 
-    Put a word in double quotes to look for it as it stands; what comes after `--` is never an operator.
+    Change what is named here, and ask again.
     """
 
     code = "invalid_query"
@@ -52,9 +52,9 @@ class BadContinuation(UsageError):
 
 
 class InvalidPattern(UsageError):
-    """The pattern cannot be used: {why}.
+    r"""The pattern cannot be used: {why}.
 
-    Correct the pattern; to find a text just as it is written, ask for it literally instead of as a regex.
+    Correct the pattern; a backslash before a sign lets it stand for itself, as in `f\(x\)`.
     """
 
     code = "invalid_pattern"

@@ -342,6 +342,9 @@ def _add(piece: str, *lists: list[str]) -> None:
             each.append(piece)
 
 
+_QUOTED = "and in double quotes it is looked for as it stands"
+
+
 def _take(operator: str, value: str, operators: dict[str, list[str]]) -> bool:
     """Record the value of an operator; False when the word is text. Raises `InvalidQuery` for a misspelt operator."""
     name = _ALSO.get(operator, operator)
@@ -351,14 +354,14 @@ def _take(operator: str, value: str, operators: dict[str, list[str]]) -> bool:
     if not value or _NO_OPERATOR.match(value):
         return False
     if operator.startswith("-") and operator[1:] in _OPERATORS:
-        raise InvalidQuery(problem=f"`{operator}:` is no operator; only `-path:` leaves something out.")
+        raise InvalidQuery(problem=f"`{operator}:` is no operator; only `-path:` leaves something out, {_QUOTED}.")
     lowered = operator.lower()
     if lowered in _OTHER_WORDS or lowered in operators:
         return False
     near = [known for known in _OPERATORS if len(known) > 3 and known[0] == lowered.lstrip("-")[:1]]
     for known in near:
         if _one_slip(lowered.lstrip("-"), known):
-            raise InvalidQuery(problem=f"`{_shown(operator)}:` is no operator; the nearest is `{known}:`.")
+            raise InvalidQuery(problem=f"`{_shown(operator)}:` is no operator; the nearest is `{known}:`, {_QUOTED}.")
     return False
 
 
