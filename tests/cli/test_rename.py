@@ -22,6 +22,7 @@ from tests.semantic.worlds import World
 from tests.support.commands import Typed
 from tests.support.commands import typed as typed_apart
 from tests.support.faults import Faults
+from tests.support.trees import write_tree
 from tests.sync.desk import extract_here
 
 WHO = {"name": "test", "version": "1"}
@@ -97,6 +98,16 @@ def test_in_json_it_says_the_verdict_the_patch_and_the_number_of_the_edit(world:
     assert [one["path"] for one in undone["results"]] == ["app.py", "hand.py", "lib.py"]
     typed("rename", "greet", "welcome", "--apply")
     assert answer("undo", "--forget")["edit"] is None
+
+
+def test_a_folder_that_was_never_indexed_is_indexed_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    extract_here(monkeypatch, SYSTEM_CLOCK)
+    write_tree(tmp_path / "fresh", {"lib.py": "def greet():\n    return 1\n"})
+    environ = {"CAIRN_HOME": str(tmp_path / "home"), "HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    done = typed_apart(["rename", "greet", "welcome"], tmp_path / "fresh", environ)
+    assert done.status == 19
+    assert "cairn semantic refresh" in done.stdout + done.stderr
+    assert typed_apart(["status"], tmp_path / "fresh", environ).status == 0
 
 
 def test_a_line_names_a_definition_too(world: World) -> None:
@@ -230,6 +241,20 @@ def test_whatever_is_typed_next_finishes_an_edit_that_was_cut_off(world: World) 
 
 
 @pytest.mark.long
+def test_a_purge_removes_edits_that_could_be_taken_back_and_none_that_was_cut_off(world: World) -> None:
+    edits = Path(world.environ["CAIRN_HOME"], "edits")
+    _cut_off()
+    (world.tree / "lib.py").write_text("saved meanwhile\n")
+    (world.tree / "hand.py").write_text("saved meanwhile\n")
+    stuck = typed("stores", "--purge", "--yes")
+    assert "edits" in stuck.stdout + stuck.stderr
+    assert (edits / "open").is_dir()
+    assert typed("undo", "--forget").status == 0
+    done = typed("stores", "--purge", "--yes")
+    assert "edits" in done.stdout
+    assert not edits.exists()
+
+
 def test_an_agent_is_told_of_an_edit_that_was_cut_off_and_nothing_is_written_for_it(world: World) -> None:
     _cut_off()
     cut = held(world)

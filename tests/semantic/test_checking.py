@@ -20,7 +20,7 @@ from tests.support.faults import Faults
 FILES = {
     "lib.py": b"def load():\n    return 1\n",
     "app.py": b"from lib import load\n\nload()\nmissing\n",
-    "weird name.py": b"load\n",
+    "other name.py": b"missing\n",
 }
 CHANGED = {"lib.py": b"def fetch():\n    return 1\n"}
 # Finds a name that nothing defines, as pyright does; `missing` is wrong before and after.
@@ -67,6 +67,15 @@ def test_an_error_that_is_new_stands_against_a_plan_and_one_from_before_does_not
 
 
 @pytest.mark.parametrize(
+    "name", ["other name.py", "caf\u00e9.py", "-c.py", "a;b'$(c).py", "(one)[two].py", ".py", "a\n.py", "__init__.py"]
+)
+def test_a_file_of_any_name_is_checked_and_named_as_it_is(tmp_path: Path, name: str) -> None:
+    files = FILES | {name: b"from lib import load\n\nload()\n", f"some folder/{name}": b"deep\n"}
+    found = check(Family.PYTHON, CheckWork(files, CHANGED), place(tmp_path), "load", "fetch")
+    assert CompilerError(name, 3, '"load" is not defined') in found.errors
+
+
+@pytest.mark.parametrize(
     ("body", "why"),
     [
         (None, "there is no program pyright on PATH"),
@@ -84,11 +93,10 @@ def test_a_compiler_that_is_not_there_or_goes_wrong_is_said_and_stops_nothing(
     assert found.why_not.startswith(why)
 
 
-def test_what_runs_a_project_and_what_cannot_be_copied_is_not_checked(tmp_path: Path, faults: Faults) -> None:
+def test_what_runs_a_project_and_what_says_too_much_is_not_checked(tmp_path: Path, faults: Faults) -> None:
     where = place(tmp_path)
     for family in (Family.RUST, Family.JVM, None):
         assert "run what a project names" in check(family, CheckWork({}, {}), where, "a", "b").why_not
-    assert "weird name.py" in judged(where, {"weird name.py": b"fetch\n"}).why_not
     faults.limit(checking, CHECK_SAID_BYTES=20)
     assert judged(where).why_not == "it said too much"
 

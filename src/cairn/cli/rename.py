@@ -15,9 +15,8 @@ from cairn.answer.semantic import rename_answer, undo_answer
 from cairn.answer.structure import Timings
 from cairn.ask.checking import checked
 from cairn.ask.edits import rename, wanted_files
-from cairn.ask.prepare import Policy
 from cairn.cli.output import Output, counted
-from cairn.cli.search import safe, source_notes
+from cairn.cli.search import first_use, safe, source_notes
 from cairn.cli.semantic_edits import EXIT, renaming_of, show_plan
 from cairn.cli.structure import without_answer
 from cairn.core.clock import SYSTEM_CLOCK
@@ -54,7 +53,7 @@ def run_rename(options: argparse.Namespace, output: Output) -> int:
     output.around.only_where_typed()
     renaming = renaming_of(options.symbol, options.new, options.file, output.around.base(options.root))
     began = SYSTEM_CLOCK.monotonic()
-    with output.around.sessions([output.around.target(options.root)], Policy(create=False), output) as [session]:
+    with output.around.sessions([output.around.target(options.root)], first_use(output), output) as [session]:
         reply = rename(session, renaming)
         if reply.value is not None and not options.no_check:
             environ = output.around.environ

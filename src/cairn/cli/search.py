@@ -229,6 +229,11 @@ def read_policy(options: argparse.Namespace, output: Output) -> Policy:
     )
 
 
+def first_use(output: Output) -> Policy:
+    """Return what may be done before a command that needs a whole index: a folder that has none is indexed."""
+    return Policy(consent=lambda files: _consent(files, output))
+
+
 def _begin(codebase: Codebase, output: Output) -> bool:
     from cairn.cli.begin import begin_in_daemon  # noqa: PLC0415 - only where nothing is indexed
 

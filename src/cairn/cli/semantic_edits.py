@@ -13,12 +13,11 @@ from cairn.answer.envelope import Envelope
 from cairn.answer.semantic import DECIDE, DECIDE_NAME, MESSAGES, NEW_ERRORS, decision_answer, gate_answer, rename_answer
 from cairn.answer.structure import Timings
 from cairn.ask.edits import Renaming, check_edit, decide, rename
-from cairn.ask.prepare import Policy
 from cairn.ask.session import Session
 from cairn.ask.structure import Asked, asked_of
 from cairn.ask.values import Reply, Told
 from cairn.cli.output import Output, counted
-from cairn.cli.search import safe, source_notes
+from cairn.cli.search import first_use, safe, source_notes
 from cairn.cli.structure import without_answer
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.limits import MAX_ENVELOPE_BYTES
@@ -159,7 +158,7 @@ def _answered(
     output.around.only_where_typed()
     began = SYSTEM_CLOCK.monotonic()
     targets = [output.around.target(options.root)]
-    with output.around.sessions(targets, Policy(create=False), output) as [session]:
+    with output.around.sessions(targets, first_use(output), output) as [session]:
         ready = SYSTEM_CLOCK.monotonic()
         reply = ask(session)
     ended = SYSTEM_CLOCK.monotonic()

@@ -7,6 +7,7 @@ project names. Errors that are there before say nothing against a plan, and neit
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import posixpath
@@ -36,8 +37,9 @@ from cairn.semantic.running import scratch_folder
 from cairn.semantic.tools import IndexerTool, find_tool
 from cairn.store import Disk
 
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,200}(?:/[A-Za-z0-9._-]{1,200})*")
-_TSC = re.compile(r"^(?P<path>[^(\n]+)\((?P<line>\d+),\d+\): error (?P<said>TS\d+: .*)$", re.MULTILINE)
+_PLAIN = re.compile(r"(?!-|\.{1,2}$)[A-Za-z0-9._-]{1,200}")
+_ENDING = re.compile(r"(?:_test)?(?:\.[A-Za-z0-9]{1,10}){1,2}$")
+_TSC = re.compile(r"^(?P<path>[^\n]+?)\((?P<line>\d+),\d+\): error (?P<said>TS\d+: .*)$", re.MULTILINE)
 _VET = re.compile(r"^(?:vet: )?(?:\./)?(?P<path>[^:\n#]+\.go):(?P<line>\d+)(?::\d+)?: (?P<said>.*)$", re.MULTILINE)
 # What go says of a package that it does not look at, because what it imports is not there.
 _UNLOADED = re.compile(r"no required module provides|cannot find module|missing go.sum entry|no matching files found")
@@ -116,6 +118,21 @@ def wanted_by(family: Family | None, path: str) -> bool:
     )
 
 
+def _in_copy(path: str) -> str:
+    """Return the name of a file in the copy: its own, and for what the home does not take in names a stand-in.
+
+    A folder has one stand-in wherever it is met, so files below it still find each other. The ending stays, and with it
+    what a compiler takes a file for.
+    """
+    return "/".join(part if _PLAIN.fullmatch(part) else _stand_in(part) for part in path.split("/"))
+
+
+def _stand_in(part: str) -> str:
+    ending = _ENDING.search(part)
+    digest = hashlib.sha256(part.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return f"other{digest}{ending[0] if ending else ''}"
+
+
 def check(
     family: Family | None,
     work: CheckWork,
@@ -128,8 +145,6 @@ def check(
     checker = CHECKERS.get(family) if family is not None else None
     if checker is None or family is None:
         return PlanCheck(why_not=_OTHERS)
-    if strange := next((path for path in work.changed if not _NAME.fullmatch(path)), None):
-        return PlanCheck(why_not=f"the name of {strange} cannot be copied")
     try:
         tool = find_tool(checker, root=place.root, home=place.home, environ=place.environ, settings=place.settings)
     except IndexerMissing as problem:
@@ -168,6 +183,7 @@ class _Check:
         self._family, self._tool, self._place = family, tool, place
         self._disk, self._folder = disk, folder
         self._cancelled = cancelled
+        self._paths: dict[str, str] = {}
         self._until = place.clock.monotonic() + place.settings.seconds
         self._memory = min(place.settings.memory_mib * MIB, int(machine_bytes() * _MEMORY_SHARE))
 
@@ -177,15 +193,16 @@ class _Check:
         self._has_workspace = "go.work" in work.files
         self._folders(_TREE, made)
         for path, text in work.files.items():
-            if _NAME.fullmatch(path):
-                self._folders(posixpath.dirname(f"{_TREE}/{path}"), made)
-                self._disk.create_bytes(f"{self._folder}/{_TREE}/{path}", text)
+            name = _in_copy(path)
+            self._paths[name] = path
+            self._folders(posixpath.dirname(f"{_TREE}/{name}"), made)
+            self._disk.create_bytes(f"{self._folder}/{_TREE}/{name}", text)
         self._give_settings(work)
         before = self._run()
         if any(_UNLOADED.search(one.message) for one in before):
             raise _GaveUpError("what the code depends on is not there")
         for path, text in work.changed.items():
-            name = f"{self._folder}/{_TREE}/{path}"
+            name = f"{self._folder}/{_TREE}/{_in_copy(path)}"
             self._disk.remove(name)
             self._disk.create_bytes(name, text)
         return before, self._run()
@@ -236,7 +253,7 @@ class _Check:
         )
         if ended.status > 128 or len(ended.said) >= CHECK_SAID_BYTES:
             raise _GaveUpError(ended.reason if ended.status > 128 else "it said too much")
-        found = list(self._read(ended.said, tree))
+        found = [one._replace(path=self._paths.get(one.path, one.path)) for one in self._read(ended.said, tree)]
         if ended.status and not found:
             raise _GaveUpError(ended.reason)
         return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from cairn.core.clock import SYSTEM_CLOCK, SYSTEM_PROCESSES, Clock, Processes, rfc3339
-from cairn.core.config import BEARER_NAME, INSTALLED_NAME, TOOLS_NAME, USER_CONFIG_NAME
+from cairn.core.config import BEARER_NAME, INSTALLED_NAME, OPEN_EDITS, TOOLS_NAME, USER_CONFIG_NAME
 from cairn.core.limits import STORE_UNUSED_DAYS
 from cairn.errors import CairnError, Incompatible, LeaseError, StoreBusy, StoreCorrupt, StoreError
 from cairn.source.root import printable
@@ -196,7 +196,9 @@ class StoresCollected:
 # --- The purge: all stores, caches and logs go from the user's folder; the settings stay.
 
 
-_FOLDERS = ("cache", "logs", "models", "run", "semantic")
+_EDITS, _OPEN = OPEN_EDITS
+_CUT = "An edit of files was cut off, and what it holds may be all that is left of them."
+_FOLDERS = ("cache", _EDITS, "logs", "models", "run", "semantic")
 _FILES = ("reserve", "registry.db", "registry.db-journal", "registry.db-shm", "registry.db-wal")
 
 
@@ -268,6 +270,8 @@ class _Purge:
                     size, why = _looked_at(disk, name, found.uid, found.mode, found.size, tell)
                     if strangers and why is None:
                         why = f"It may not be Cairn's: {_shown(strangers[0])} beside it is not."
+                    if why is None and name == _EDITS and _OPEN in disk.list_folder(_EDITS):
+                        why = _CUT
                     if why is None and not self._dry_run and (why := _removed(disk, name, is_folder=found.is_folder)):
                         self.freed += size - Home.size_of(disk, name).total
                     self._account(name, size, why)
