@@ -87,6 +87,7 @@ class Ear:
     def __init__(self) -> None:
         self.heard: set[bytes] | None = set()
         self.names: set[bytes] = set()
+        self.everything = False
         self.back: list[frozenset[bytes] | None] = []
         self.ends: list[frozenset[bytes] | None] = []
 
@@ -98,14 +99,18 @@ class Ear:
 
     @property
     def waits(self) -> bool:
-        return bool(self.names)
+        return self.everything or bool(self.names)
 
     def take(self) -> frozenset[bytes] | None:
+        self.everything = False
         taken, self.names = frozenset(self.names), set()
         return taken or None
 
     def put_back(self, hinted: frozenset[bytes] | None) -> None:
         self.back.append(hinted)
+
+    def want_all(self) -> None:
+        self.everything = True
 
     def found(self, gap: Gap) -> None: ...
 
@@ -132,6 +137,18 @@ def test_files_that_are_watched_are_looked_at_when_they_change(files: Files) -> 
     files.freshener.unwatch(root)
     files.clock.ahead += AGENT_RECENT_SECONDS
     assert files.ensure().mode == "synced"
+
+
+def test_a_watcher_does_not_vouch_for_files_that_other_settings_let_in(files: Files) -> None:
+    root, ear = str(files.agent.tree), Ear()
+    files.freshener.watch(root, ear)
+    assert files.ensure().mode == "synced"
+    assert files.ensure().mode == "skipped_recent"
+    files.agent.settings('[index]\nallow_sensitive = ["credentials"]\n')
+    assert files.freshener.vouched(open_codebase(root, files.agent.environ), 0.0) is None
+    assert files.ensure().mode == "synced"
+    assert (ear.ends, ear.back) == ([None, None], [])
+    assert files.ensure().mode == "skipped_recent"
 
 
 def test_what_was_told_waits_again_when_its_run_has_failed(files: Files) -> None:

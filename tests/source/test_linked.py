@@ -1,4 +1,4 @@
-"""Files with several names are known after a walk, and one that may have changed is found by its stat tuple."""
+"""What no event tells of is known after a walk: files with several names, and repositories in the tree."""
 
 from __future__ import annotations
 
@@ -35,3 +35,15 @@ def test_a_file_with_one_name_is_not_looked_at(tmp_path: Path) -> None:
     write_tree(tmp_path, {"a.py": "one = 1\n"})
     with Tree(Root(str(tmp_path), is_git=False)) as tree:
         assert linked_files(walk(tree, Config()), 0) == {}
+
+
+def test_a_repository_in_the_tree_is_looked_at_until_it_is_none(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"a/.git": "gitdir: /elsewhere\n", "b/.git/HEAD": "ref: refs/heads/main\n", "c/.svn/x": "x"})
+    with Tree(Root(str(tmp_path), is_git=False)) as tree:
+        linked = linked_files(walk(tree, Config()), 0)
+        assert set(linked) == {b"a/.git", b"b/.git"}
+        assert touched(tree, linked) == frozenset()
+        (tmp_path / "a" / ".git").unlink()
+        assert touched(tree, linked) == {b"a/.git"}
+        (tmp_path / "b" / ".git" / "HEAD").unlink()
+        assert touched(tree, linked) == {b"a/.git", b"b/.git"}

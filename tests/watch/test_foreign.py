@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cairn.core.limits import WATCH_POLL_SECONDS, WATCH_RECONCILE_SECONDS
-from cairn.core.mounts import is_foreign, mounts_in, tells_nothing
+from cairn.core.mounts import is_foreign, lines_around, mounts_in, tells_nothing
 from cairn.sync.codebase import open_codebase
 from cairn.watch import watcher
 from cairn.watch.watcher import WatchedWorkspace
@@ -56,6 +56,16 @@ UNHEARD = {
 @pytest.mark.parametrize("root", UNHEARD)
 def test_a_tree_with_a_foreign_file_system_in_it_is_told_by_the_list_of_mounts(root: str) -> None:
     assert tells_nothing(root, mounts_in(MOUNTINFO)) == UNHEARD[root]
+
+
+def test_only_what_is_mounted_at_a_tree_or_below_or_holds_it_is_about_the_tree() -> None:
+    def places(root: str) -> list[bytes]:
+        return [one.place for line in lines_around(root, MOUNTINFO) for one in mounts_in(line)]
+
+    assert places("/home/me/code/src") == [b"/"]
+    assert places("/home/me/code") == [b"/", b"/home/me/code/vendor"]
+    assert places("/home/me/far/project") == [b"/", b"/home/me/far"]
+    assert places("/vbox share") == [b"/", b"/vbox share"]
 
 
 def test_a_list_of_mounts_that_makes_no_sense_names_nothing() -> None:

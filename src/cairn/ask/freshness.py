@@ -16,6 +16,7 @@ from cairn.core.clock import Clock
 from cairn.core.limits import AGENT_RECENT_SECONDS, AGENT_SYNC_SECONDS, WATCH_RECONCILE_SECONDS
 from cairn.errors import Cancelled, StoreBusy
 from cairn.sync.codebase import Codebase
+from cairn.sync.memory import rules_of
 from cairn.sync.report import Freshness, Gap, RunReport
 
 # Each run may leave one small segment, and this many are merged at once: well below the number of segments at which
@@ -51,6 +52,9 @@ class Told(Protocol):
     def put_back(self, hinted: Hinted) -> None:
         """Make changes pending again that were taken and not compared."""
 
+    def want_all(self) -> None:
+        """Make everything pending: what a comparison would find has changed without an event."""
+
     def found(self, gap: Gap) -> None:
         """Report the gap that a run over everything has found."""
 
@@ -67,6 +71,7 @@ class _Checked:
     began: float
     ended: float
     fresh: Freshness
+    rules: str
 
 
 class Freshener:
@@ -96,8 +101,7 @@ class Freshener:
         while True:
             told, last = self._who_vouches(codebase), self._checked.get(root)
             if told is not None:
-                told.hear()
-                told.look(looked_at)
+                self._hear(codebase, told, last, looked_at)
             with self._lock:
                 if last is not self._checked.get(root):
                     # The run that has ended meanwhile may have met more files to look at.
@@ -129,6 +133,15 @@ class Freshener:
         """
         return self._watched.get(codebase.root.path) if codebase.tracked is None else None
 
+    def _hear(self, codebase: Codebase, told: Told, last: _Checked | None, looked_at: set[bytes]) -> None:
+        """Have the watcher take in all that may have changed by now, also the settings of the user."""
+        told.hear()
+        told.look(looked_at)
+        if last is None or told.waits or last.rules == rules_of(codebase.config):
+            return
+        if self._runs.active(codebase.root.path) is None:
+            told.want_all()
+
     def vouched(self, codebase: Codebase, seconds: float) -> Freshness | None:
         """Return that the newest snapshot mirrors the files, if somebody watches them and nothing waits; else None.
 
@@ -138,8 +151,7 @@ class Freshener:
         looked_at: set[bytes] = set()
         while (told := self._who_vouches(codebase)) is not None:
             last = self._checked.get(root)
-            told.hear()
-            told.look(looked_at)
+            self._hear(codebase, told, last, looked_at)
             with self._lock:
                 # The run that has ended meanwhile may have met more files to look at.
                 still = self._checked.get(root) is last
@@ -200,7 +212,7 @@ class Freshener:
             if told is not None and run.error is not None:
                 told.put_back(hinted)
             with self._lock:
-                self._checked[run.root] = _Checked(run.began, self._clock.monotonic(), _told(run))
+                self._checked[run.root] = _Checked(run.began, self._clock.monotonic(), _told(run), rules)
             if told is not None:
                 told.ended(run, hinted)
 
@@ -208,7 +220,7 @@ class Freshener:
             if told is not None and hinted is None:
                 told.found(gap)
 
-        root = codebase.root.path
+        root, rules = codebase.root.path, rules_of(codebase.config)
         try:
             options: dict[str, bool] = {"upkeep": upkeep, "gentle": gentle}
             run = self._runs.start(Action.SYNC, codebase, hinted=hinted, found=found, then=ended, **options)

@@ -18,6 +18,17 @@ _OWN_DISK = "fuseblk"
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 
+def lines_around(root: str, mountinfo: bytes) -> list[bytes]:
+    """Return the lines of `/proc/self/mountinfo` about mounts at, above or below this folder."""
+    here = os.fsencode(root).rstrip(b"/") + b"/"
+    found = []
+    for line in mountinfo.splitlines():
+        places = [one.place.rstrip(b"/") + b"/" for one in mounts_in(line)]
+        if any(place.startswith(here) or here.startswith(place) for place in places):
+            found.append(line)
+    return found
+
+
 class Mount(NamedTuple):
     """One mount: the folder at which it begins, and the kernel's name for its file system."""
 

@@ -32,6 +32,7 @@ CAIRNIGNORE = ".cairnignore"
 # What else a walk depends on: `.cairnignore` counts at the root only, and so do the settings of the repository.
 RULE_FILES = frozenset({GITIGNORE.encode(), CAIRNIGNORE.encode(), REPO_CONFIG_NAME.encode(), b".git"})
 _VCS_NAMES = frozenset({".git", ".hg", ".svn", ".jj"})
+VCS_NAMES = frozenset(map(str.encode, _VCS_NAMES))
 _FOLDERS_PER_REPORT = 64
 _new = tuple.__new__
 _by_raw = attrgetter("raw")

@@ -27,7 +27,7 @@ from cairn.core.types import Root
 from cairn.errors import CairnError, Cancelled, NotIndexed, RootNotFound, StoreBusy, WatchFailed
 from cairn.source.beneath import Tree
 from cairn.source.linked import Linked, linked_files, touched
-from cairn.source.mounts import unheard
+from cairn.source.mounts import Mounts, unheard
 from cairn.source.walk import walk, walk_to
 from cairn.source.watch import Watch, watch_tree
 from cairn.sync.codebase import Codebase, Proposal, open_codebase
@@ -50,6 +50,7 @@ _AGAIN_SOON_SECONDS = 0.2
 _FOREIGN = "{kind} is a foreign file system: what others change there is not heard"
 # A tenth of the time at most is spent on comparing what cannot be heard.
 _POLL_SHARE = 10.0
+_MOUNTED = "what is mounted in it has changed"
 _NOT_WATCHED = "your settings say so (`auto_watch`)"
 # A root that is heard no more may have been replaced by another folder: so soon it is listened to anew.
 _ANEW_SECONDS = 0.5
@@ -79,6 +80,7 @@ class _WatchedRoot:
         self.caught_up = threading.Event()
         self.reconcile_at = clock.monotonic() + WATCH_RECONCILE_SECONDS
         self.took_seconds = 0.0
+        self.mounts = Mounts(root)
         # The folders of the comparison that was followed last.
         self.covered: frozenset[bytes] | None = None
         # What the repository's settings propose and was taken up unasked, well or not: each only once.
@@ -99,8 +101,18 @@ class _WatchedRoot:
         return min(WATCH_RECONCILE_SECONDS, max(WATCH_POLL_SECONDS, _POLL_SHARE * self.took_seconds))
 
     def _hear(self) -> None:
-        self._watching.listen_anew(self, self.pending.hear)
+        self._watching.listen_anew(self, self._take_in)
         self._watching.wait_for(self)
+
+    def _take_in(self) -> None:
+        if self.pending.watch is not None and self.mounts.have_changed:
+            self.pending.fail(_MOUNTED)
+        else:
+            self.pending.hear()
+
+    def want_all(self) -> None:
+        self.pending.want_all()
+        self._watching.wake()
 
     def look(self, looked_at: set[bytes]) -> None:
         known = self._watching.linked(self.pending.root)
@@ -224,6 +236,8 @@ class Watching:
             if not self._has_index(codebase, found):
                 self._leave(root)
                 return
+            # What is mounted from here on is noticed, whatever is listened to by then.
+            found.mounts = Mounts(root)
             kind = unheard(root)
             if self._listen and kind:
                 found.pending.fail(_FOREIGN.format(kind=kind), unheard=True)
