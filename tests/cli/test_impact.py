@@ -35,3 +35,23 @@ def test_what_a_change_reaches_is_printed_and_given_in_json(me: Person) -> None:
     nowhere = me.cairn("impact", "--diff", "--output=x")
     assert nowhere.status in (2, 15)
     assert not (me.tree / "x").exists()
+
+
+def test_what_still_uses_a_name_that_a_change_took_away_comes_first(me: Person) -> None:
+    lease = me.tree / "src" / "lease.py"
+    (me.tree / "src" / "far.py").write_text("def far(one):\n    # steal\n    return one.steal()\n")
+    (me.tree / "src" / "held.py").write_text("from lease import Lease\n\nHOW = Lease.steal\n")
+    me.commit()
+    lease.write_text(lease.read_text().replace("def steal", "def take"))
+    told = json.loads(me.cairn("impact", "--diff", "--json").stdout)
+    VALIDATORS[told["schema"]].validate(told)
+    assert [(one["symbol"], one["change"]) for one in told["changed"]] == [("Lease.take", "renamed")]
+    left = {(one["path"], one["line"]): one["tier"] for one in told["callers"]}
+    assert left[("src/app.py", 5)] == left[("src/held.py", 3)] == "likely"
+    assert ("src/far.py", 3) not in left
+    shown = me.cairn("impact", "--diff").stdout
+    assert "return Lease().steal()" in shown
+    assert "HOW = Lease.steal" in shown
+    lease.write_text("")
+    told = json.loads(me.cairn("impact", "--diff", "--json").stdout)
+    assert ("src/app.py", 1) in {(one["path"], one["line"]) for one in told["callers"]}

@@ -150,6 +150,7 @@ except ImportError:
 
 print(escape(1))
 """,
+    "demo/later.py": "from demo.turns import escape\n\nescape(2)\n",
     "demo/_fast.py": "def escape(one):\n    return one\n",
     "demo/_slow.py": "def escape(one):\n    return one\n",
     "demo/main.py": f"""\
@@ -233,6 +234,19 @@ def test_an_import_that_another_one_stands_in_for_must_be_decided(python: Typed,
     verdict, asked = python.said(symbol, "other")
     assert verdict == "needs_decision"
     assert ("conditional_definition", "demo/turns.py", other) in asked
+
+
+@pytest.mark.parametrize("module", ["_fast", "_slow"])
+def test_uses_of_imports_that_stand_in_for_each_other_are_likely_of_both(python: Typed, module: str) -> None:
+    said = json.loads(typed(["refs", f"demo/{module}.py:1", "--json"], python.tree, python.environ).stdout)
+    found = {(one["path"], one["line"]): one["tier"] for one in said["results"]}
+    line = 2 if module == "_fast" else 4
+    assert found == {
+        ("demo/turns.py", 6): "likely",
+        ("demo/later.py", 3): "likely",
+        ("demo/later.py", 1): "likely",
+        ("demo/turns.py", line): "proven",
+    }
 
 
 def test_files_that_are_left_out_and_use_the_name_must_be_decided(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from cairn.core.limits import MAX_IMPACT_NAMES, MAX_TEST_STEPS
 from cairn.core.text import word_set
+from cairn.core.types import Reference
 from cairn.graph.changed import ChangeKind
 from cairn.graph.facts import Place
 from cairn.graph.heirs import Heirs
@@ -33,6 +34,7 @@ _TEST_WORDS = word_set("test tests spec specs it suite unit e2e integration benc
 _SOURCE_FOLDERS = word_set("src lib main java kotlin pkg source packages app internal")
 _NO_TESTS = word_set("__init__.py conftest.py")
 _MOST_STEPS_OF_IMPORTS = 3
+_TIERS = tuple(Tier)
 
 
 class ReasonToRun(StrEnum):
@@ -126,7 +128,7 @@ def impact_of(
 ) -> Impact:
     """Return what changes of these definitions and files reach; at most `limit` of each part is listed.
 
-    A definition that was removed has no place any more: what still uses its name counts for the tests.
+    A definition that was removed has no place any more: what still uses its name, and means nothing else, comes first.
     """
     places = list(dict.fromkeys(place for _, place in changed if place is not None))
     own = tuple(dict.fromkeys((*(one.definition.path for one, _ in changed), *files)))
@@ -138,12 +140,13 @@ def impact_of(
         (path for path, steps in dependents.items() if steps == 1), key=lambda path: (is_test(path), path)
     )
     tests = _Ranking(graph, own, _names(changed), reached.calls, dependents).ranked()
-    parts = {"changed": changed, "callers": near, "heirs": heirs, "importers": importers, "tests": tests}
+    callers: list[Reached | Affected] = [*_left_behind(graph, changed, {*own, *dependents}, min_tier), *near]
+    parts = {"changed": changed, "callers": callers, "heirs": heirs, "importers": importers, "tests": tests}
     left = {name: len(part) - limit for name, part in parts.items() if len(part) > limit}
     return Impact(
         changed=tuple(one for one, _ in changed[:limit]),
         files=own,
-        callers=tuple(_affected(graph, one) for one in near[:limit]),
+        callers=tuple(_affected(graph, one) if isinstance(one, Reached) else one for one in callers[:limit]),
         heirs=tuple(heirs[:limit]),
         importers=tuple(importers[:limit]),
         tests=tuple(tests[:limit]),
@@ -164,6 +167,49 @@ def _affected(graph: Graph, one: Reached) -> Affected:
     found = definition_of(one.call.src.path, facts.language, facts.symbols[at]) if at >= 0 else None
     text = shown_line(facts.text, one.call.start_byte)[1].strip()
     return Affected(one.call.path, found, one.distance, one.call.tier, one.call.line, text)
+
+
+def _left_behind(
+    graph: Graph, changed: Sequence[tuple[Changed, Place | None]], near: Collection[str], min_tier: Tier
+) -> list[Affected]:
+    """Return the places that still use a name which is gone, as far as it is not known to mean something else there.
+
+    They are likely in the files that changed and those that import them, elsewhere only the name speaks for it.
+    """
+    gone = [
+        one.old_name if one.kind is ChangeKind.RENAMED else one.definition.name
+        for one, place in changed
+        if one.kind is ChangeKind.RENAMED or place is None
+    ]
+    found: dict[tuple[str, int], Affected] = {}
+    for name in list(dict.fromkeys(each for each in gone if each))[:MAX_IMPACT_NAMES]:
+        called = {(path, use.start_byte): use for path, use in graph.view.references_named(name)}
+        for path in graph.occurrences.files(name, lambda _: True):
+            tier = Tier.LIKELY if path in near else Tier.NAME_ONLY
+            if _TIERS.index(tier) > _TIERS.index(min_tier):
+                continue
+            uses = [use for (where, _), use in called.items() if where == path]
+            others = graph.occurrences.in_file(path, name, uses).places
+            for use in (*uses, *(one.use for one in others if not one.is_key)):
+                if _is_unknown(graph, path, use):
+                    found.setdefault((path, use.line), _use_left(graph, path, use, tier))
+            for one in others:
+                led = graph.names.leads_to(path, one.imported) if one.imported is not None else None
+                if led is not None and not led.places and not led.outside:
+                    found.setdefault((path, one.use.line), _use_left(graph, path, one.use, tier))
+    return [found[key] for key in sorted(found, key=lambda each: (is_test(each[0]), *each))]
+
+
+def _is_unknown(graph: Graph, path: str, use: Reference) -> bool:
+    bound = graph.bind(path, use)
+    return not (bound.places or bound.elsewhere or bound.foreign)
+
+
+def _use_left(graph: Graph, path: str, use: Reference, tier: Tier) -> Affected:
+    facts = graph.names.facts(path)
+    at = facts.around(use.start_byte)
+    found = definition_of(path, facts.language, facts.symbols[at]) if at >= 0 else None
+    return Affected(path, found, 1, tier, use.line, shown_line(facts.text, use.start_byte)[1].strip())
 
 
 def _heirs(graph: Graph, places: Sequence[Place], limit: int) -> list[InPlace]:

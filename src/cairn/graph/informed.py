@@ -82,8 +82,17 @@ class InformedGraph(Graph):
         self._symbols = cache(self.symbols_of)
 
     def bind(self, path: str, reference: Reference) -> Bound:
-        """Bind one use: to the definition that the indexer knows, else to what the syntax shows."""
-        return self.known_meaning(path, reference) or super().bind(path, reference)
+        """Bind one use: to the definition that the indexer knows, else to what the syntax shows.
+
+        Of imports that stand in for each other an indexer follows one; each of them may be meant.
+        """
+        known = self.known_meaning(path, reference)
+        if known is None or reference.receiver or not self.in_turn(path, reference.name):
+            return known or super().bind(path, reference)
+        shown = super().bind(path, reference)
+        imports = self.names.facts(path).bound[reference.name]
+        led = {place for each in imports for place in self.names.leads_to(path, each).places}
+        return Bound(Tier.LIKELY, tuple(sorted({*known.places, *shown.places, *led})))
 
     def known_meaning(self, path: str, reference: Reference) -> Bound | None:
         """Return the definitions that the indexer says a use means; None where it names none of the snapshot."""
@@ -151,6 +160,7 @@ class InformedGraph(Graph):
             if one.role is not OccurrenceRole.DEFINITION
             and one.path in found.files
             and not self._is_other_name(place, one)
+            and not self.in_turn(one.path, self.names.facts(place.path).symbols[place.number].name)
         }
         listed = {(site.path, site.start_byte) for site in (*found.proven, *found.likely, *found.name_only)}
         imported = {self._import_line(site) for site in found.imports}

@@ -25,6 +25,8 @@ _LITERAL = frozenset("\"'`[{0123456789")
 _MOST_NAMES = 20_000
 _MOST_ANSWERS = 32
 _OF_PATHS = frozenset({"module", "namespace"})
+# Through so many files that only hand a name on it is looked whether several imports bind it.
+_MOST_STEPS = 3
 _FIRST_WORD = re.compile(r"[\w$]+")
 
 
@@ -156,6 +158,26 @@ class Graph:
         held = {each.text for each in self.names.facts(path).conditions_at(at)}
         return any(each.text not in held for each in conditions)
 
+    def in_turn(self, path: str, name: str, steps: int = _MOST_STEPS) -> bool:
+        """Whether imports from several modules bind a name in one scope: `try: from a import x`, `except: from b …`.
+
+        So too where the name is imported from a file that does it.
+        """
+        facts = self.names.facts(path)
+        imports = facts.bound.get(name, ())
+        scopes: dict[int, set[str]] = {}
+        for each in imports:
+            scopes.setdefault(facts.around(each.start_byte), set()).add(each.module)
+        if any(len(each) > 1 for each in scopes.values()):
+            return True
+        targets = (self.names.target(path, each) for each in imports) if steps else ()
+        return any(
+            file != path and self.in_turn(file, target.name, steps - 1)
+            for target in targets
+            if target.name
+            for file in target.files[:1]
+        )
+
     def known_meaning(self, path: str, reference: Reference) -> Bound | None:
         """Return what an indexer knows a use to mean; None where none knows."""
         del path, reference
@@ -280,6 +302,12 @@ class Graph:
 
     def _tier_of_found(self, place: Place, found: FoundPlace) -> Tier | None:
         """Return the tier of a place that the text shows; a key or a string means anything unless an indexer knows."""
+        if found.imported is not None and self.in_turn(found.path, found.use.name):
+            # Each of these imports means its own module, whatever an indexer makes of all of them.
+            led = self.names.leads_to(found.path, found.imported).places
+            if any(self.importers.same(place, each) for each in led):
+                return Tier.LIKELY
+            return self._tier_of_import(place, found.path, found.imported)
         if not found.is_key:
             return self._tier(place, found.path, found.use)
         bound = self.known_meaning(found.path, found.use) or UNBOUND
