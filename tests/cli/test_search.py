@@ -387,7 +387,7 @@ def test_another_writer_is_not_waited_for(tree: Path, nobody: Path) -> None:
         (["search", "x" * 100_000, "--mode", "regex"], 2, "it has 100,000 bytes"),
         (["search", "a(b", "--mode", "regex"], 2, "at position 2"),
         (["search", r"(a)\1", "--mode", "regex"], 2, "a back-reference, at position 4, is not supported"),
-        (["search", "lnag:python x"], 2, "`lnag:` is no operator; the nearest is `lang:`."),
+        (["search", "lnag:python x"], 2, "`lnag:` is no operator; the nearest is `lang:`"),
         (["search", "x lang:klingon"], 2, "`klingon` is nothing that `lang:` knows"),
         (["search", "x", "-k", "0"], 2, "The number of results must be a whole number from 1 to 100."),
         (["search", "x", "-k", "many"], 2, "invalid int value"),

@@ -127,6 +127,11 @@ def test_uses_say_which_layer_knows_them(world: World) -> None:
     world.write("lib.py", "added = 1\n" + (world.tree / "lib.py").read_text())
     assert {one["layer"] for one in answer("refs", "greet")["results"]} == {"syntactic"}
     assert {one["layer"] for one in answer("outline", "lib.py")["results"]} == {"syntactic"}
+    # What depends on the one file that has changed is not said to have changed too.
+    told = "Since an indexer read the code 1 file has changed and 2 files depend on what has changed; syntax alone"
+    warnings = answer("refs", "greet")["warnings"]
+    assert [one for one in warnings if one.startswith(told)], warnings
+    assert told in typed("refs", "greet").stderr
 
 
 def test_a_page_is_not_continued_after_another_refresh(world: World) -> None:

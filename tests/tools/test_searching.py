@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any
 
 import pytest
 
+from cairn.answer.pasted import pasted
 from cairn.ask import runs as module
 from cairn.ask.runs import Action, Patience
 from cairn.core.progress import Progress
 from cairn.store.publish.lease import RunKind
 from tests.conformance import conforms
+from tests.support.commands import typed
 from tests.support.servers import AT_ONCE, PATIENT, Agent
 from tests.support.waiting import PATIENCE
 
@@ -152,3 +155,21 @@ def test_a_path_inside_the_codebase_is_searched_alone(agent: Agent) -> None:
     assert [row["path"] for row in answer["results"]] == ["two/x.py"]
     again = agent.ask("search_codebase", query="needle", mode="symbol")
     assert [row["path"] for row in again["results"]] == ["one/x.py", "two/x.py"]
+
+
+def test_lines_of_a_file_that_are_not_named_are_counted(indexed: Agent) -> None:
+    """A file with very many matches is one result: whoever edits them all must know that these are not all."""
+    (indexed.tree / "many.py").write_text("MANY = 1\n" * 350)
+    answer = indexed.ask("search_codebase", query="MANY", mode="regex", patience=PATIENT)
+    [row] = answer["results"]
+    assert (len(row["matchLines"]), row["matchLinesLeft"]) == (100, 250)
+    assert answer["limitsHit"] == [{"field": "matchLines", "shown": 100, "left": 250}]
+    said = pasted(answer)
+    assert '"left":250' in said.head
+    assert "and 250 more lines of this file" in said.text
+    printed = typed(("search", "MANY", "--mode", "regex"), indexed.tree, indexed.variables())
+    assert re.search(r"also on .* and \d+ more\n", printed.stdout), printed
+    (indexed.tree / "many.py").write_text("MANY = 1\n" * 100)
+    answer = indexed.ask("search_codebase", query="MANY", mode="regex", patience=PATIENT)
+    assert answer["limitsHit"] == []
+    assert "matchLinesLeft" not in answer["results"][0]

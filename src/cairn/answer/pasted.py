@@ -202,6 +202,8 @@ def _found(row: Row, extracts: Sequence[Row], lines: Collection[int]) -> Iterato
     if others:
         more = f" and {len(others) - _MOST_NUMBERS} more" if len(others) > _MOST_NUMBERS else ""
         yield f"  also {', '.join(map(str, others[:_MOST_NUMBERS]))}{more}"
+    if left := row.get("matchLinesLeft"):
+        yield f"  and {left:,} more lines of this file; with groupBy none they are on pages"
 
 
 def _extracts(extracts: Sequence[Row], *, is_whole: bool) -> Iterator[str]:

@@ -171,6 +171,8 @@ def _result(hit: Hit, codebase: str | None) -> dict[str, Any]:
     row |= {"score": round(hit.score, _SCORE_DIGITS), "text": hit.text}
     if hit.match_lines:
         row["matchLines"] = list(hit.match_lines)
+    if hit.lines_left:
+        row["matchLinesLeft"] = hit.lines_left
     if hit.definition is not None:
         first, last, signature = hit.definition
         row["definition"] = {"startLine": first, "endLine": last, "text": signature}
@@ -189,6 +191,10 @@ def _extract(one: Extract) -> dict[str, Any]:
 def _limits(page: Page, shown: int, shortened: bool) -> list[dict[str, Any]]:
     left = cut("results", shown, max(page.total - page.offset, shown))
     hits = [left] if left else []
+    named = [(len(hit.match_lines), hit.lines_left) for _, hit in page.hits[:shown] if hit.lines_left]
+    if named:
+        some, more = map(sum, zip(*named, strict=True))
+        hits.append({"field": "matchLines", "shown": some, "left": more})
     if page.shortened or shortened:
         hits.append({"field": "text", "shown": 1, "left": 1})
     return hits

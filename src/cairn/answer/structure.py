@@ -27,6 +27,7 @@ from cairn.ask.gate import Status
 from cairn.ask.values import Reply, Similar, Symbols
 from cairn.core.limits import DEFAULT_ENVELOPE_BYTES, DEFAULT_GRAPH_NOTES, MAX_ENVELOPE_BYTES
 from cairn.core.text import plain
+from cairn.core.types import Behind
 from cairn.graph.calls import CallGraph, Edge, Node
 from cairn.graph.callsites import NOTES_TRUNCATED, Note, ShownNotes, relevant
 from cairn.graph.cycles import ImportCycle
@@ -280,7 +281,8 @@ def _most(high: int, fits: Callable[[int], bool]) -> int:
 REFS = "cairn.refs/1"
 _MOST_DEFINITIONS = 20
 _ROOM_FOR_DEFINITIONS = 8_192
-BEHIND = "{files} changed since an indexer read the code, and syntax alone answers there. Run: cairn semantic refresh"
+BEHIND = "Since an indexer read the code {what}; syntax alone answers there. Run: cairn semantic refresh"
+_CHANGED, _IN_DOUBT = "{files} changed", "{files} on what has changed"
 BEST = "{others} this name; this answer is about the best one."
 NO_WAY = "No known call leads from the one to the other, however many steps are gone."
 GUESSED = "No surer way is known: calls marked name_only share no more than a name with what they are taken for."
@@ -338,11 +340,16 @@ def best_of(candidates: Sequence[Definition]) -> list[str]:
     return [BEST.format(others="1 more definition has" if count == 1 else f"{count:,} more definitions have")]
 
 
-def behind(files: int) -> list[str]:
-    """Return the caution that some files are not as an indexer read them."""
-    if not files:
-        return []
-    return [BEHIND.format(files="1 file has" if files == 1 else f"{files:,} files have")]
+def behind(told: Behind) -> list[str]:
+    """Return the caution that some files, or what they depend on, are not as an indexer read them."""
+    said = []
+    if told.changed:
+        said.append(_CHANGED.format(files="1 file has" if told.changed == 1 else f"{told.changed:,} files have"))
+    if told.in_doubt:
+        said.append(
+            _IN_DOUBT.format(files="1 file depends" if told.in_doubt == 1 else f"{told.in_doubt:,} files depend")
+        )
+    return [BEHIND.format(what=" and ".join(said))] if said else []
 
 
 def use_cautions(told: Uses) -> list[str]:

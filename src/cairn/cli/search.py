@@ -65,7 +65,8 @@ def show_hit(root: str, hit: Hit, explain: bool, output: Output) -> None:
         hidden = [line for line in hit.match_lines if line > hit.end_line]
         if hidden:
             named = ", ".join(f"{line}" for line in hidden[:_MOST_LINES_NAMED])
-            output.line(f"  also on {named}{' and more' if len(hidden) > _MOST_LINES_NAMED else ''}")
+            more = len(hidden) - len(hidden[:_MOST_LINES_NAMED]) + hit.lines_left
+            output.line(f"  also on {named}{f' and {more:,} more' if more else ''}")
     if explain:
         parts = "  ".join(f"{name} {part:+.3f}" for name, part in hit.reasons)
         output.line(output.styled(f"  score {hit.score:.4f}{'  = ' if parts else ''}{parts}", "dim"))

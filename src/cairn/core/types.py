@@ -142,6 +142,16 @@ class WalkResult:
     linked: tuple[bytes, ...] = ()
 
 
+class Behind(NamedTuple):
+    """How many files are not as an indexer read them, and of how many others that puts some facts in doubt."""
+
+    changed: int
+    in_doubt: int
+
+
+NOT_BEHIND = Behind(0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """Bytes that held still while they were read, their SHA-256 (hex) and the stat they were read under."""

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from cairn.core.limits import EDGE_TEXT_CHARS, UTILITY_FILES, UTILITY_SHARE
-from cairn.core.types import ParseState, Reference
+from cairn.core.types import NOT_BEHIND, Behind, ParseState, Reference
 from cairn.graph.callsites import Call, CallSites, EdgeKind, Note, NoteType, note_of_call
 from cairn.graph.facts import Facts, Place
 from cairn.graph.outline import Definition, definition_of
@@ -94,7 +94,7 @@ class CallGraph:
         edges_left: How many edges were found and did not fit.
         not_looked_at: How many uses with the same names were not looked at because there are too many.
         candidates: The other definitions of the name that was asked about.
-        behind: How many files an indexer has read as they are no more.
+        behind: How many files are not as an indexer read them, and how many depend on these.
         target: The id of the definition to which a way was asked for; empty otherwise.
         looked_at: How many definitions were looked at before the search for a way or for tests was given up; 0 when it
             came to its end.
@@ -111,7 +111,7 @@ class CallGraph:
     edges_left: int
     not_looked_at: int = 0
     candidates: tuple[Definition, ...] = ()
-    behind: int = 0
+    behind: Behind = NOT_BEHIND
     target: str = ""
     looked_at: int = 0
 

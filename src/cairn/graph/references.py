@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from cairn.core import limits
-from cairn.core.types import Import, Reference, Symbol
+from cairn.core.types import NOT_BEHIND, Import, Reference, Symbol
 from cairn.graph.binding import Binder
 from cairn.graph.facts import CALLABLES, CLASSES, MEMBERS, Facts, Place
 from cairn.graph.gathering import Gathering, Judge, NamesInUse
@@ -95,8 +95,7 @@ class Graph:
 
     is_informed = False
     stamp = ""
-    # How many files have changed since an indexer read them, or depend on one that has.
-    behind = 0
+    behind = NOT_BEHIND
     """A text that changes whenever what indexers know about the snapshot changes; empty without an indexer."""
 
     def __init__(self, view: SnapshotView) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from cairn.core import limits
 from cairn.core.limits import MAX_SHOWN_LINE_CHARS
+from cairn.core.types import NOT_BEHIND, Behind
 from cairn.graph.facts import FIELDS, Place
 from cairn.graph.heirs import IMPLEMENTATION, OVERRIDE, Heir, Heirs
 from cairn.graph.importers import ImportSite, name_in_list
@@ -108,7 +109,7 @@ class Uses:
         files_left: How many files were not looked at for this page and may hold the name.
         mentions: How many more places in comments and in texts have the name; they are never listed.
         candidates: The other definitions of the name that was asked about.
-        behind: How many files an indexer has read as they are no more.
+        behind: How many files are not as an indexer read them, and how many depend on these.
         roles: How many uses of each role are sure enough to be listed, whichever were asked for.
     """
 
@@ -126,7 +127,7 @@ class Uses:
     files_left: int = 0
     mentions: int = 0
     candidates: tuple[Definition, ...] = ()
-    behind: int = 0
+    behind: Behind = NOT_BEHIND
     roles: tuple[tuple[str, int], ...] = ()
 
 

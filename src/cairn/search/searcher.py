@@ -305,7 +305,8 @@ class Searcher:
             return [self._excerpts.of_lines(file.path, [line], request.context) for line in file.lines]
         shown = [line for line in file.lines if line.line < file.lines[0].line + SNIPPET_LINES]
         hit = self._excerpts.of_lines(file.path, shown, request.context)
-        hit = replace(hit, match_lines=tuple(line.line for line in file.lines))
+        lines = tuple(line.line for line in file.lines)
+        hit = replace(hit, match_lines=lines, lines_left=file.matching_lines - len(lines))
         return [of_matches(hit, file) if request.extracts else hit]
 
     def _symbols(self, request: SearchRequest) -> Found:

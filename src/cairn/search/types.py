@@ -94,6 +94,7 @@ class Hit:
         marks: Where the words of the query stand in the shown lines.
         extracts: The lines that answer, wherever they are in the definition or the file, when they were asked for.
         definition: The first and the last line of the definition around the result, and its signature; asked for so.
+        lines_left: How many lines of the file match besides those in `match_lines`.
     """
 
     path: str
@@ -111,6 +112,7 @@ class Hit:
     marks: tuple[Mark, ...] = ()
     extracts: tuple[Extract, ...] = ()
     definition: tuple[int, int, str] | None = None
+    lines_left: int = 0
 
     @property
     def shown(self) -> str:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple, Protocol
 
 from cairn.core.lazy import cached_property
-from cairn.core.types import Import, Reference, Symbol
+from cairn.core.types import Behind, Import, Reference, Symbol
 from cairn.semantic.database import Connection
 from cairn.semantic.model import FactFreshness, Occurrence, OccurrenceRole
 from cairn.semantic.places import verified
@@ -112,7 +112,7 @@ class SemanticFacts:
         return self.picture.standings
 
     @property
-    def behind(self) -> int:
+    def behind(self) -> Behind:
         """How many files of the snapshot have facts of which some do not hold any more."""
         return self.picture.behind
 

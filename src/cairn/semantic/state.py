@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from cairn.core.types import Behind
 from cairn.semantic.contexts import project_files, settings_of
 from cairn.semantic.database import Connection, has_shapes, stored
 from cairn.semantic.importing import owns
@@ -146,7 +147,7 @@ class Picture:
 
     `moves` tells of files that have changed where the lines stand now whose facts still hold: those of a clean file all
     do, and those of a dirty file that are outside of the bodies that changed. `behind` counts the files of the snapshot
-    of which some facts do not hold.
+    of which some facts do not hold, a file that an indexer reads in several contexts once.
     """
 
     contexts: dict[int, StoredContext]
@@ -155,7 +156,7 @@ class Picture:
     keys: dict[str, list[Key]]
     flags: dict[Key, tuple[str, ...]]
     moves: dict[Key, Moves]
-    behind: int
+    behind: Behind
 
 
 def stamp_of(db: Connection) -> str:
@@ -230,8 +231,9 @@ def picture_of(db: Connection, files: FilesNow) -> Picture:
             del moved[key]
         found[key] = FileStanding(FactFreshness.DIRTY)
     clean = {paths[key[1]] for key, one in found.items() if one.freshness is FactFreshness.CLEAN}
-    behind = sum(1 for path in keys if path not in clean and look(path) is not None)
-    return Picture(contexts, paths, found, keys, flags, moved, behind)
+    unclean = [path for path in keys if path not in clean and look(path) is not None]
+    changed = sum(1 for path in unclean if any(found[key].freshness is FactFreshness.DIRTY for key in keys[path]))
+    return Picture(contexts, paths, found, keys, flags, moved, Behind(changed, len(unclean) - changed))
 
 
 def _moved(
