@@ -202,7 +202,7 @@ DOORS = (
         " embedding/cache.py store/format/build.py search/nearness.py search/snippets.py search/pattern.py"
         " engine/local.py search/signals.py search/lexical.py search/rank.py search/signals.py store/read/live.py"
         " engine/scan.py engine/contract.py engine/rows.py engine/milvus_rows.py"
-        " search/nearness.py search/exact.py search/symbols.py search/paths.py search/symbols.py"
+        " search/nearness.py search/exact.py search/grep.py search/symbols.py search/paths.py search/symbols.py"
         " search/searcher.py graph/atlas.py",
     ),
 )

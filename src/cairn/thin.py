@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _INTERRUPTED = 130
-_PASSED_ON = ("NO_COLOR", "TERM")
+_PASSED_ON = ("NO_COLOR", "FORCE_COLOR", "TERM")
 _HELLO_SECONDS = 1.0
 # Without a word for so long it is asked whether it lives; without one for as long again it does not.
 _QUIET_SECONDS = 2.0

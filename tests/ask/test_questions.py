@@ -15,12 +15,14 @@ from cairn.ask.questions import QUESTIONS, SEARCH, SYMBOL
 from cairn.core.options import Choice, Declined, Face, Flag, Number, Option, OptionTable, Shown, Text, TextList
 from cairn.errors import InvalidQuery, UsageError
 from cairn.search.budget import tokens_in
+from cairn.search.grep import GrepRequest
 from cairn.search.types import Group, Mode, SearchRequest
 from cairn.tools.arguments import schema_of, told
 from cairn.tools.table import listed
 
 ASKED_BY: dict[str, Callable[..., Any]] = {
     "search": SearchRequest,
+    "grep": GrepRequest,
     "outline": structure.file_outline,
     "read": structure.read_file,
     "symbol": structure.find_symbol,

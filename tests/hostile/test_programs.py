@@ -36,6 +36,7 @@ from tests.support.waiting import PATIENCE, until
 
 TYPED: dict[str, list[str]] = {
     "search": ["search lease", "search L.ase --mode regex --no-sync"],
+    "grep": ["grep lease", "grep -c L.ase --no-sync"],
     "outline": ["outline src/lease.py"],
     "read": ["read src/lease.py"],
     "symbol": ["symbol Lease"],

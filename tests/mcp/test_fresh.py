@@ -342,6 +342,7 @@ ASKED: dict[str, Question] = {
         lambda now: ("search", f"class {now.name}", "--mode", "regex"),
         _matched,
     ),
+    "lines": Question("", lambda _: {}, lambda now: ("grep", f"class {now.name}"), _matched),
     "words": Question("search_codebase", lambda now: {"query": f"class {now.name} {now.function}"}, _never, _ranked),
     "names": Question("search_codebase", lambda now: {"query": now.name, "mode": "symbol"}, _never, _named),
     "paths": Question(

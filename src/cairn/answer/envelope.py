@@ -45,6 +45,7 @@ SCHEMAS = (
     "cairn.refs/1",
     "cairn.graph/1",
     "cairn.local/1",
+    "cairn.grep/1",
     "cairn.impact/1",
     "cairn.explore/1",
     "cairn.gate/1",

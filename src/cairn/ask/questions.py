@@ -38,6 +38,7 @@ from cairn.ask.common_options import (
     YES,
     of_uses,
 )
+from cairn.ask.grep_options import GREP
 from cairn.core.config import SCOPES
 from cairn.core.limits import (
     DEFAULT_GRAPH_NODES,
@@ -461,7 +462,7 @@ GRAPH = OptionTable(
         EXACT,
         Option(
             name="format",
-            type=Choice(PrintedAs, "format"),
+            type=Choice((PrintedAs.TEXT, PrintedAs.JSON, PrintedAs.DOT, PrintedAs.MERMAID)),
             help="a tree, JSON, or a picture for Graphviz or Mermaid to draw",
             default=PrintedAs.TEXT,
             own=True,
@@ -606,5 +607,5 @@ IMPACT = OptionTable(
     ),
 )
 
-QUESTIONS = {table.name: table for table in (SEARCH, OUTLINE, READ, SYMBOL, REFS, GRAPH, SIMILAR, MAP, IMPACT)}
+QUESTIONS = {table.name: table for table in (SEARCH, GREP, OUTLINE, READ, SYMBOL, REFS, GRAPH, SIMILAR, MAP, IMPACT)}
 """The questions by the command that asks them."""

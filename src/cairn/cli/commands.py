@@ -23,7 +23,7 @@ from cairn.cli.verbs import COMMANDS
 from cairn.daemon.frames import RENDERED
 from cairn.daemon.requests import Emit
 
-_DISPLAY = frozenset({"NO_COLOR", "TERM"})
+_DISPLAY = frozenset({"NO_COLOR", "FORCE_COLOR", "TERM"})
 # A character takes at most twelve bytes in a frame, and a frame holds ten million.
 _PIECE = 1 << 19
 

@@ -9,12 +9,13 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NoReturn, TextIO
 
 from cairn import __version__
 from cairn.answer.envelope import error as error_envelope
 from cairn.cli.nearby import did_you_mean, nearest
-from cairn.cli.output import NotHere, Output, ReaderGone
+from cairn.cli.output import COLOR_CHOICES, NotHere, Output, ReaderGone
 from cairn.cli.verbs import COMMANDS, COMMANDS_OF_SERVERS, GROUPS, code_of
 from cairn.core.config import OPEN_EDITS, cairn_home
 from cairn.core.text import plain
@@ -96,8 +97,13 @@ def command_parser(name: str) -> argparse.ArgumentParser:
         common.add_argument(
             "--root", metavar="PATH", default=".", action=_Once, help="the folder to look at (default: here)"
         )
-    common.add_argument("-q", "--quiet", action="store_true", help="print the answer only")
-    common.add_argument("-v", "--verbose", action="store_true", help="say more")
+    quiet = "print nothing, and end at the first line that is found" if command.like_grep else "print the answer only"
+    common.add_argument("-q", "--quiet", action="store_true", help=quiet)
+    verbose = ["--verbose"] if command.like_grep else ["-v", "--verbose"]
+    common.add_argument(*verbose, action="store_true", help="say more")
+    common.add_argument(
+        "--color", choices=COLOR_CHOICES, default="auto", help="colours: on a terminal, always or never (default: auto)"
+    )
     common.add_argument("--offline", action="store_true", help="do it in this process, although a daemon runs")
     parser.set_defaults(command=name, root_given=False, meant=None)
     if command.folder:
@@ -111,6 +117,7 @@ def main(argv: Sequence[str] | None = None, output: Output | None = None) -> int
     arguments = list(sys.argv[1:] if argv is None else argv)
     output = output or Output()
     output.json = "--json" in arguments
+    output.color = _color_of(arguments)
     try:
         status = _main(arguments, output)
         # At exit it would be too late to say that it did not get through.
@@ -148,6 +155,13 @@ def _main(arguments: list[str], output: Output) -> int:
             raise
         output.note(f"({type(problem).__name__}; set CAIRN_DEBUG=1 to see where)")
         return _report(CairnError(), output)
+
+
+def _color_of(arguments: list[str]) -> str:
+    """Return when colours are wanted; what is wrong with the command line is told in them too."""
+    given = [one.partition("=")[2] for one in arguments if one.startswith("--color=")]
+    given += [after for one, after in pairwise(arguments) if one == "--color"]
+    return given[-1] if given and given[-1] in COLOR_CHOICES else "auto"
 
 
 def _to_nobody(stream: TextIO) -> None:
@@ -220,18 +234,19 @@ def _finish_cut_edits(name: str, options: argparse.Namespace, output: Output) ->
 
 def _options(name: str, arguments: list[str]) -> argparse.Namespace:
     parser = command_parser(name)
-    if name != "search":
+    if not COMMANDS[name].words:
         options = parser.parse_args(arguments)
         if COMMANDS[name].folder and options.folder is not None:
             if options.root_given:
                 raise UsageError(problem=f"Both {plain(options.folder)} and `--root` name a folder; one is enough.")
             options.root = options.folder
         return options
-    # Options may stand between the query and its paths. Words after `--` are no options, which argparse would forget
-    # here.
+    # Options may stand between the first word and the paths. Words after `--` are no options, which argparse would
+    # forget here.
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_intermixed_args(arguments[:end])
-    options.words = [*([] if options.query is None else [options.query]), *options.paths, *arguments[end + 1 :]]
+    first = getattr(options, COMMANDS[name].words)
+    options.words = [*([] if first is None else [first]), *options.paths, *arguments[end + 1 :]]
     return options
 
 

@@ -12,7 +12,8 @@ from cairn.core.options import Choice, Face, Flag, Number, OptionOnFace, TextLis
 def configure_question(parser: argparse.ArgumentParser) -> None:
     """Add the options of the question that the command of this parser asks."""
     for one in QUESTIONS[parser.get_default("command")].on(Face.CLI):
-        parser.add_argument(one.name, help=_help(one).replace("%", "%%"), **_how(one))
+        spelled = [one.shown.short, one.name] if one.shown.short else [one.name]
+        parser.add_argument(*spelled, help=_help(one).replace("%", "%%"), **_how(one))
 
 
 def known_values(command: str) -> dict[str, list[str]]:

@@ -161,6 +161,7 @@ def _told_apart() -> Iterator[None]:
         raise AnswerUnwritable(why=os.strerror(problem.errno or 0)) from None
 
 
+COLOR_CHOICES = ("auto", "always", "never")
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _PROGRESS_AFTER_SECONDS = 0.5
 _PROGRESS_EVERY_SECONDS = 0.1
@@ -187,15 +188,32 @@ class Output:
         self.verbosity = 0
         self.json = False
         self._clock = clock
-        self._no_color = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
+        # When colours are wanted: as an option says, or else as the environment does.
+        self.color = "auto"
+        self._environ = environ
         for stream in (self.stdout, self.stderr):
             # A terminal that is not UTF-8 must show an escape, never end the command.
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a terminal shows the answer, so that nothing in it may steer one."""
+        return self.stdout.isatty()
+
+    def is_coloured(self, stream: TextIO | None = None) -> bool:
+        """Whether a stream has colours: as `--color` says, else NO_COLOR, else FORCE_COLOR, else on a terminal."""
+        if self.color != "auto":
+            return self.color == "always"
+        if self._environ.get("NO_COLOR"):
+            return False
+        if self._environ.get("FORCE_COLOR", "0") not in {"", "0"}:
+            return True
+        return (stream or self.stdout).isatty() and self._environ.get("TERM") != "dumb"
+
     def styled(self, text: str, style: str, stream: TextIO | None = None) -> str:
         """Return the text in a colour; as it is where colours are off or the stream is no terminal."""
-        if self._no_color or not (stream or self.stdout).isatty():
+        if not self.is_coloured(stream):
             return text
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 

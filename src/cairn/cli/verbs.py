@@ -12,7 +12,8 @@ class Command(NamedTuple):
 
     `place` is "MODULE:NAME": `configure_NAME` of that module declares the options and `run_NAME` does the work. Verbs
     that share their code are told apart by `options.command`. A verb with `folder` takes the folder that it is about
-    as its one argument too, in the place of `--root`.
+    as its one argument too, in the place of `--root`. `words` is the argument that stands before the paths, where any
+    number of these follow. A verb that is `like_grep` has `-v` for what does not match, and prints nothing with `-q`.
     """
 
     summary: str
@@ -20,6 +21,8 @@ class Command(NamedTuple):
     place: str
     several_roots: bool = False
     folder: bool = False
+    words: str = ""
+    like_grep: bool = False
 
 
 COMMANDS: dict[str, Command] = {
@@ -32,6 +35,20 @@ COMMANDS: dict[str, Command] = {
             'cairn search "retry with backoff" --lang python --scope runtime --json',
         ),
         "cairn.cli.search:search",
+        words="query",
+    ),
+    "grep": Command(
+        "print every line that a pattern matches, as ripgrep does",
+        (
+            "cairn grep 'TODO|FIXME'",
+            "cairn grep -w -t python lease src",
+            "cairn grep -l -F 'f(x)' -g '!tests' | xargs wc -l",
+            "cairn grep -U 'def steal.*\\n.*return' -A 2",
+            "cairn grep publish --format vimgrep",
+        ),
+        "cairn.cli.grep:grep",
+        words="pattern",
+        like_grep=True,
     ),
     "outline": Command(
         "show the definitions of a file",
@@ -298,7 +315,7 @@ COMMANDS: dict[str, Command] = {
 
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "find": ("search", "symbol", "refs", "similar", "read", "files", "why"),
+    "find": ("search", "grep", "symbol", "refs", "similar", "read", "files", "why"),
     "structure": ("outline", "map", "graph", "impact"),
     "change": ("rename", "undo", "semantic"),
     "index": ("index", "sync", "reindex", "clear", "status", "list", "watch"),

@@ -328,6 +328,8 @@ SNIPPET_LINES = 12
 # Lines of one file that are named where all that match are.
 MAX_MATCH_LINES = 100
 MAX_CONTEXT_LINES = 200
+# Lines around each line that `cairn grep` prints.
+MAX_GREP_LINES = 10_000
 
 # --- a map of a codebase --------------------------------------------------------------------------------------------
 # Tokens, as estimated. Below the least there is no room for more than the languages.

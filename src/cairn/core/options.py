@@ -32,6 +32,8 @@ class PrintedAs(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    JSONL = "jsonl"
+    VIMGREP = "vimgrep"
     DOT = "dot"
     MERMAID = "mermaid"
 
@@ -148,10 +150,11 @@ class Shown:
     """How a face shows an option, as far as that is not derived from the option itself.
 
     Values that are `positional` need no name in front; a higher number comes later, and equal ones come as they are
-    declared. `metavar`, `nargs` and `const` are words of argparse.
+    declared. `metavar`, `nargs` and `const` are words of argparse, and `short` is a second spelling, such as `-i`.
     """
 
     name: str = ""
+    short: str = ""
     help: str = ""
     type: Type | None = None
     default: object = _Same.DEFAULT

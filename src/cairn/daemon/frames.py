@@ -118,7 +118,7 @@ RENDERED = frozenset({"search", "outline", "read", "symbol", "refs", "graph", "s
 OWN = frozenset({
     "index", "sync", "reindex", "clear", "snapshots", "stores", "health", "audit", "repair", "upgrade-store", "compact",
     "gc", "files", "why", "eval", "mcp", "install", "uninstall", "completion", "daemon", "watch", "doctor", "semantic",
-    "engine", "impact", "rename", "undo", "help",
+    "engine", "grep", "impact", "rename", "undo", "help",
 })  # fmt: skip
 
 

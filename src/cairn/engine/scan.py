@@ -164,11 +164,17 @@ class Texts:
         starts: list[int] = _matches(wanted, text, 0, len(text))[0].tolist()
         return starts
 
+    def matches(self, wanted: Wanted, place: int) -> tuple[Numbers, Numbers]:
+        """Return where the matches in a file begin and end, from left to right."""
+        text = self.text(place)
+        array = np.frombuffer(text, np.uint8)
+        return _real(array, *_matches(wanted, text, 0, len(text)), np.zeros(1, np.int64), np.array([len(text)]))
+
     def lines(self, wanted: Wanted, place: int) -> Iterator[LineSpans]:
         """Yield the lines of a file on which a match begins, in order, each with the matches that begin there."""
         text = self.text(place)
         array = np.frombuffer(text, np.uint8)
-        starts, ends = _real(array, *_matches(wanted, text, 0, len(text)), np.zeros(1, np.int64), np.array([len(text)]))
+        starts, ends = self.matches(wanted, place)
         newlines = np.flatnonzero(array == _NEWLINE)
         lines = np.searchsorted(newlines, starts)
         borders = [-1, *newlines.tolist(), len(text)]

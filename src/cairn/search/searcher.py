@@ -5,7 +5,7 @@ A searcher is made once for a view and used for many requests; the tables of a m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -23,9 +23,10 @@ from cairn.engine.scan import Texts
 from cairn.errors import EmbeddingFailed, EngineError, InvalidQuery
 from cairn.search.budget import fit, tokens_in
 from cairn.search.continuation import question_digest
-from cairn.search.exact import Within, deadline, exact
+from cairn.search.exact import Within, chosen_files, deadline, exact
 from cairn.search.extracts import Extracts, of_definition, of_matches, shortened
 from cairn.search.filters import FileFilter, file_filter
+from cairn.search.grep import GrepFile, GrepRequest, grep
 from cairn.search.lexical import bm25, idf
 from cairn.search.paths import PathFinder
 from cairn.search.pattern import Case, compiled
@@ -284,12 +285,19 @@ class Searcher:
         holding = {texts.paths[place] for place in np.flatnonzero(tally.matches).tolist()}
         return np.fromiter((path in holding for path in self._engine.paths), np.bool_, len(self._engine.paths))
 
+    def grep(self, request: GrepRequest) -> tuple[int, tuple[str, ...], Iterator[GrepFile]]:
+        """Return how many files are looked at, the paths of the request that no file is below, and what is found."""
+        texts = self._texts
+        within = _within(request.below, request.files)
+        unknown = tuple(one for one in request.below if not any(_is_below(path, (one,)) for path in texts.paths))
+        return int(chosen_files(texts, within).sum()), unknown, grep(texts, request, within)
+
     # --- exhaustive modes ---------------------------------------------------------------------------------------------
 
     def _regex(self, request: SearchRequest) -> Found:
         wanted = compiled(request.query, regex=True)
         # A pattern contains no operators, so the filters come from the options alone.
-        within = _within(request, file_filter(_parsed(replace(request, query="x"))))
+        within = _within(request.below, file_filter(_parsed(replace(request, query="x"))))
         one_by_one = request.group is not Group.FILE
         per_file = None if one_by_one else MAX_MATCH_LINES
         found = exact(
@@ -311,7 +319,7 @@ class Searcher:
 
     def _symbols(self, request: SearchRequest) -> Found:
         query = _parsed(request)
-        within = _within(request, file_filter(query))
+        within = _within(request.below, file_filter(query))
         found = self._symbol_finder.find(
             query.text, kinds=query.kinds, within=within, limit=request.offset + request.limit
         )
@@ -324,7 +332,7 @@ class Searcher:
 
     def _paths(self, request: SearchRequest) -> Found:
         query = _parsed(request)
-        within = _within(request, file_filter(query))
+        within = _within(request.below, file_filter(query))
         found = self._path_finder.find(query.text, within=within, limit=request.offset + request.limit)
         hits = [
             self._excerpts.of_file(match.path, match.score / _PATH_SCORE) for match in found.paths[request.offset :]
@@ -403,10 +411,10 @@ def _is_below(path: str, below: Sequence[str]) -> bool:
     return any(path == one or path.startswith(f"{one}/") for one in below)
 
 
-def _within(request: SearchRequest, files: FileFilter) -> Within | None:
-    if files.takes_all and not request.below:
+def _within(below: Sequence[str], files: FileFilter) -> Within | None:
+    if files.takes_all and not below:
         return None
-    return lambda path, language: (not request.below or _is_below(path, request.below)) and files(path, language)
+    return lambda path, language: (not below or _is_below(path, below)) and files(path, language)
 
 
 def _budgeted(found: Found, most: int | None) -> Found:
