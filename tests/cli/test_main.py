@@ -98,8 +98,8 @@ def test_json_is_one_envelope_of_the_published_schema_and_nothing_else(repo: Pat
     ("path", "expected"),
     [
         ("build/out.js", "left out: ignored|everything below it|.gitignore line 1 leaves it out: build/"),
-        ("src/lease.py", "is indexed|python, parsed: 2 definitions, 1 uses, 0 imports, 1 chunks"),
-        ("src/broken.py", "is indexed|python, partial|not understood: lines 3-3"),
+        ("src/lease.py", "belongs in the index|python, parsed: 2 definitions, 1 uses, 0 imports, 1 chunks"),
+        ("src/broken.py", "belongs in the index|python, partial|not understood: lines 3-3"),
         (".env", "left out: sensitive_name|holds secrets"),
         ("logo.txt", "left out: binary|NUL byte"),
         ("src", "src is a folder that is walked"),

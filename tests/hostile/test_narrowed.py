@@ -136,7 +136,10 @@ def test_what_nobody_asked_to_leave_out_is_told_to_an_agent(agent: Agent, how: s
         for tool, arguments in questions:
             answer = server.ask(tool, **arguments)
             assert answer["coverage"]["exhaustive"] is False, (tool, answer)
-            assert [one for one in answer["warnings"] if sentence in one], (tool, answer["warnings"])
+            told = [one for one in answer["warnings"] if sentence in one]
+            assert told, (tool, answer["warnings"])
+            # What is left out no call lists: the command that does is named.
+            assert "mode path" not in told[0]
 
 
 @pytest.mark.long
@@ -182,6 +185,47 @@ def test_hits_beside_a_text_that_nobody_read_are_not_said_to_be_all(agent: Agent
         assert [one for one in answer["warnings"] if "not UTF-8" in one], answer
         (agent.tree / "src" / "latin.py").unlink()
         assert server.ask("search_codebase", query="steal", mode="regex")["coverage"]["exhaustive"]
+
+
+def test_what_was_named_and_is_not_searched_is_said(agent: Agent) -> None:
+    """A folder or a file that is left out, one without any file, and a slip in a glob: nothing was looked at."""
+    make_repo(agent.tree)
+    write_tree(agent.tree, CODE | {".gitignore": "build/\n", "build/made.py": "def steal(): pass\n"})
+    (agent.tree / "logo").write_bytes(b"\0steal")
+    (agent.tree / "empty").mkdir()
+    with Mcp(agent, "--offline") as server:
+        server.said(HELLO)
+        server.send(READY)
+        server.ask("manage_index", action="create")
+        for name, why in {
+            "build": "build is left out of the index (ignored)",
+            "build/made.py": "build/made.py is left out of the index (ignored)",
+            "logo": "logo is left out of the index (binary)",
+            "empty": "empty holds no indexed file",
+        }.items():
+            answer = server.ask("search_codebase", path=str(agent.tree / name), query="steal", mode="regex")
+            assert answer["coverage"]["exhaustive"] is False, answer
+            assert [one for one in answer["warnings"] if one.startswith(why)], answer
+        answer = server.ask("search_codebase", query="steal", mode="regex", include=["sr/**"])
+        assert answer["coverage"]["exhaustive"] is False
+        assert [one for one in answer["warnings"] if "so nothing was searched" in one], answer
+        whole = server.ask("search_codebase", path=str(agent.tree / "src"), query="steal", mode="regex")
+        assert (whole["coverage"]["exhaustive"], whole["warnings"]) == (True, [])
+    printed = typed(agent, "search", "steal", "src", "build", "--mode", "regex")
+    assert "src/lease.py:1" in printed.stdout
+    assert "build is left out of the index (ignored)" in printed.stderr
+
+
+def test_a_root_that_is_gone_is_told_as_that_and_nothing_below_it_as_a_slip(agent: Agent) -> None:
+    with Mcp(agent, "--offline") as server:
+        server.said(HELLO)
+        server.send(READY)
+        server.ask("manage_index", action="create")
+        slip = server.ask("search_codebase", path=str(agent.tree / "sr"), query="steal", mode="regex")
+        assert slip["error"]["message"] == f"There is nothing at sr under {agent.tree}."
+        agent.tree.rename(agent.tree.parent / "moved")
+        gone = server.ask("search_codebase", path=str(agent.tree), query="steal", mode="regex")
+        assert gone["error"]["code"] == "root_not_found", gone
 
 
 def test_a_scope_that_is_asked_for_narrows_nothing_unasked(agent: Agent) -> None:

@@ -53,7 +53,11 @@ class Allowed:
             if path is None:
                 # The served folder was moved or deleted while the server ran: say so, and not that a path is wrong.
                 find_root(full)
-            raise PathNotFound(path=_shown(asked), root=_shown(self._base))
+            for served in self._served:
+                if _holds(served, full) and not os.path.lexists(served):
+                    find_root(served)
+            folder, name = os.path.split(asked) if os.path.isabs(asked) else (self._base, asked)
+            raise PathNotFound(path=_shown(name), root=_shown(folder))
         root = self._around(full if os.path.isdir(full) else os.path.dirname(full))
         # The work tree around an allowed folder may begin above that folder.
         if not self._is_allowed(root.path):

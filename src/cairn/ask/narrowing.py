@@ -13,8 +13,13 @@ from dataclasses import replace
 
 from cairn.core.config import REPO_CONFIG_NAME, Config, LimitConfig
 from cairn.core.types import SkipReason
-from cairn.search.searcher import narrowing_scope
+from cairn.search.searcher import is_below, narrowing_scope
 from cairn.search.types import SearchRequest
+from cairn.source.beneath import Tree
+from cairn.source.root import printable
+from cairn.source.walk import walk_to
+from cairn.store import SnapshotView
+from cairn.sync.codebase import Codebase
 
 _EXCLUDED = f"The repository's settings ([index] include, exclude in {REPO_CONFIG_NAME}) leave out {{count}}."
 _CAIRNIGNORED = ".cairnignore leaves out {count} that no other rule leaves out; `cairn files --skipped` names them."
@@ -29,6 +34,10 @@ _SCOPE = (
     " `all` it searches everything."
 )
 
+_NO_FILE = "No indexed file fits the languages, globs and scope that were asked for, so nothing was searched."
+_NOTHING_IN = "{path} {why}, so nothing was searched there."
+_SEVERAL = 2
+_AS_RAW = ("utf-8", "surrogateescape")
 _NO_UTF8 = (SkipReason.NOT_UTF8, SkipReason.NAME_NOT_UTF8)
 _COULD_NOT_LOOK = (SkipReason.UNREADABLE, SkipReason.PATH_TOO_LONG)
 
@@ -62,6 +71,34 @@ def narrowed(config: Config, skipped: Iterable[tuple[str, int]]) -> tuple[str, .
 
 def _fewer_chunks(chosen: LimitConfig, hardest: LimitConfig) -> bool:
     return chosen.max_chunks_per_file < hardest.max_chunks_per_file
+
+
+def narrowed_to_nothing(codebase: Codebase, view: SnapshotView, request: SearchRequest, files: int) -> list[str]:
+    """Return a sentence for each file or folder that was named and of which nothing was searched, and why.
+
+    `files` is how many files of the view were searched.
+    """
+    if files and len(request.below) < _SEVERAL:
+        return []
+    paths = [key for key in view.paths() if (record := view.file(key)) is None or record.skip is None]
+    empty = [key for key in request.below if not any(is_below(path, (key,)) for path in paths)]
+    if not (paths and empty):
+        return [_NO_FILE] if paths and not files else []
+    with Tree(codebase.root) as tree:
+        return [_NOTHING_IN.format(path=_shown(key), why=_why(codebase, tree, view, key)) for key in empty]
+
+
+def _why(codebase: Codebase, tree: Tree, view: SnapshotView, key: str) -> str:
+    record, raw = view.file(key), key.encode(*_AS_RAW)
+    reason = record.skip if record is not None else None
+    for skip in walk_to(tree, codebase.config, raw, tracked=codebase.tracked).skips:
+        if skip.raw == raw or (skip.folder and raw.startswith(skip.raw + b"/")):
+            reason = skip.reason
+    return f"is left out of the index ({reason.value})" if reason is not None else "holds no indexed file"
+
+
+def _shown(key: str) -> str:
+    return printable(key.encode(*_AS_RAW))
 
 
 def narrowed_by_scope(config: Config, request: SearchRequest) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
 from cairn.ask.gate import Gate, GateFacts, Status, decide
-from cairn.ask.narrowing import narrowed, narrowed_by_scope
+from cairn.ask.narrowing import narrowed, narrowed_by_scope, narrowed_to_nothing
 from cairn.ask.overlay import lay_over
 from cairn.ask.values import Answer, Page, Source
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
@@ -488,11 +488,14 @@ class Session(AbstractContextManager["Session"]):
             return Answer(asked, root, error=self.trouble)
         if self._open is None or not self._gate.is_open:
             return Answer(asked, root, gate=self._gate)
-        found = self._open.searcher.search(self.asked_here(request))
+        here, codebase = self.asked_here(request), self.target.codebase
+        found = self._open.searcher.search(here)
         self._note_use()
-        source, scoped = self._source(), narrowed_by_scope(self.target.codebase.config, request)
-        if scoped:
-            source = replace(source, narrowed=(scoped, *source.narrowed))
+        source, scoped = self._source(), narrowed_by_scope(codebase.config, request)
+        said = [scoped] if scoped else []
+        said += narrowed_to_nothing(codebase, self._open.searcher.view, here, found.files)
+        if said:
+            source = replace(source, narrowed=(*said, *source.narrowed))
         return Answer(asked, root, source=source, found=found)
 
     @contextmanager

@@ -109,7 +109,7 @@ def _warnings(found: Survey, known: tuple[str, ...]) -> list[str]:
 
 
 class Explanation(NamedTuple):
-    """The skip that decided (None: the path is indexed), where, the ignore rule behind it, and the file's facts."""
+    """The skip that decided (None: the path belongs in the index), where, the ignore rule, and the file's facts."""
 
     skip: Skip | None
     decided_at: bytes
@@ -123,7 +123,7 @@ def configure_why(parser: argparse.ArgumentParser) -> None:
 
 
 def run_why(options: argparse.Namespace, output: Output) -> int:
-    """Explain why one path is indexed or left out."""
+    """Explain why one path belongs in the index or is left out, by the files alone."""
     codebase = open_codebase(options.root, os.environ)
     raw = relative_to_root(codebase.root, options.path, os.getcwd() if options.root == "." else options.root)
     with Tree(codebase.root) as tree:
@@ -189,7 +189,7 @@ def _envelope(asked: str, root: str, raw: bytes, found: Explanation) -> envelope
 def _print(raw: bytes, found: Explanation, output: Output) -> None:
     name = output.styled(printable(raw) or ".", "bold")
     if found.skip is None:
-        output.line(f"{name} is indexed." if found.facts else f"{name} is a folder that is walked.")
+        output.line(f"{name} belongs in the index." if found.facts else f"{name} is a folder that is walked.")
     else:
         output.line(f"{name} is left out: {output.styled(found.skip.reason.value, 'cyan')}.")
         output.line(f"  {SKIP_SENTENCES[found.skip.reason]}")

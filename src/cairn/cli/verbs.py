@@ -243,7 +243,7 @@ COMMANDS: dict[str, Command] = {
         "cairn.cli.upkeep:gc",
     ),
     "files": Command(
-        "list the files that are indexed, or what is left out and why",
+        "list the files that belong in the index, or what is left out and why",
         ("cairn files", "cairn files --skipped", "cairn files ~/src/project --json"),
         "cairn.cli.index:files",
         folder=True,

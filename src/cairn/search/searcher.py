@@ -271,7 +271,7 @@ class Searcher:
             return None
         allowed = files.keep(self._table, self._languages if files.asks_language else ())
         if request.below:
-            allowed &= np.fromiter((_is_below(path, request.below) for path in self._engine.paths), np.bool_)
+            allowed &= np.fromiter((is_below(path, request.below) for path in self._engine.paths), np.bool_)
         tick = deadline(len(self._texts))
         for words, wanted in ((query.must, True), (query.excluded, False)):
             for word in words:
@@ -289,7 +289,7 @@ class Searcher:
         """Return how many files are looked at, the paths of the request that no file is below, and what is found."""
         texts = self._texts
         within = _within(request.below, request.files)
-        unknown = tuple(one for one in request.below if not any(_is_below(path, (one,)) for path in texts.paths))
+        unknown = tuple(one for one in request.below if not any(is_below(path, (one,)) for path in texts.paths))
         return int(chosen_files(texts, within).sum()), unknown, grep(texts, request, within)
 
     # --- exhaustive modes ---------------------------------------------------------------------------------------------
@@ -407,14 +407,15 @@ def _parsed_once(
     return parse(query, languages=languages, include=include, exclude=exclude, scope=scope)
 
 
-def _is_below(path: str, below: Sequence[str]) -> bool:
+def is_below(path: str, below: Sequence[str]) -> bool:
+    """Whether a file is one of these files, or lies in one of these folders."""
     return any(path == one or path.startswith(f"{one}/") for one in below)
 
 
 def _within(below: Sequence[str], files: FileFilter) -> Within | None:
     if files.takes_all and not below:
         return None
-    return lambda path, language: (not below or _is_below(path, below)) and files(path, language)
+    return lambda path, language: (not below or is_below(path, below)) and files(path, language)
 
 
 def _budgeted(found: Found, most: int | None) -> Found:

@@ -257,7 +257,13 @@ def _in_calls(envelope: Envelope) -> Envelope:
 def _as_call(said: Any) -> Any:
     if not isinstance(said, str):
         return said
-    return _TYPED.sub(lambda typed: f"`{_CALLED[typed[1]]}`" if typed[1] in _CALLED else typed[0], said)
+    return _TYPED.sub(_called, said)
+
+
+def _called(typed: re.Match[str]) -> str:
+    # What is left out no call lists.
+    has_call = typed[1] in _CALLED and "--skipped" not in typed[0]
+    return f"`{_CALLED[typed[1]]}`" if has_call else typed[0]
 
 
 def _next_call(tool: Tool, envelope: Envelope) -> Envelope:
