@@ -57,6 +57,17 @@ def test_settings_that_cannot_be_read_are_an_error_and_the_rest_is_told(tmp_path
     assert found["indexers"]
 
 
+def test_a_compiler_that_could_judge_renames_comes_with_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    _, found = answer(tmp_path / "home")
+    rows = {row["name"]: row for row in found["results"]}
+    assert "Renames of python are not checked by it" in rows["pyright"]["message"]
+    assert "npm install" in rows["pyright"]["advice"]
+    assert {"tsc", "go"} <= rows.keys()
+
+
 def test_an_extra_that_is_not_installed_comes_with_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     _, found = answer(tmp_path / "home")

@@ -78,7 +78,7 @@ def test_a_file_of_any_name_is_checked_and_named_as_it_is(tmp_path: Path, name: 
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (None, "there is no program pyright on PATH"),
+        (None, "there is no program pyright on PATH (`cairn doctor` says how to get it)"),
         ("print('rubbish')", "what it said is no answer of pyright"),
         ("print('{}')", "what it said is no answer of pyright"),
         ("import os; os.kill(os.getpid(), 11)", "it was killed by signal 11"),

@@ -355,3 +355,14 @@ def test_a_lookup_of_methods_by_name_stops_exported_methods_and_nothing_else(tmp
     assert world.said("Tool.Cut", "Slice")[0] == "needs_decision"
     for symbol, new in (("helper", "other"), ("Tool.bend", "fold"), ("Tool.width", "wide"), ("Tool.Depth", "Deep")):
         world.works_renamed(symbol, new, run)
+
+
+def test_what_an_interface_elsewhere_asks_for_is_named_as_people_write_it(tmp_path: Path) -> None:
+    method = "func (Sink) Write(p []byte) (int, error) { return len(p), nil }"
+    head = 'package main\n\nimport "io"\n\ntype Sink struct{}\n\n'
+    text = f"{head}{method}\n\nvar Out io.Writer = Sink{{}}\n\nfunc main() {{}}\n"
+    files = {"go.mod": GO["go.mod"], "main.go": text}
+    world = Typed(tmp_path, files, "scip-go")
+    shown = typed(["rename", "Sink.Write", "Put", "--no-check"], world.tree, world.environ)
+    assert shown.status == 19
+    assert "It implements io.Writer.Write, which lies outside and keeps its name." in shown.stdout

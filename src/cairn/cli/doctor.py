@@ -36,7 +36,7 @@ def run_doctor(options: argparse.Namespace, output: Output) -> int:
     environ, root = output.around.environ, os.path.realpath(output.around.path(options.root))
     checks = [*check_up(environ, root)]
     settings = _settings(environ, checks)
-    checks += [_daemon(environ), *_extras()]
+    checks += [_daemon(environ), *_extras(), *_checkers(environ, settings, root)]
     indexers = _indexers(environ, settings, root)
     if options.json:
         output.line(doctor_report(checks, indexers, path=options.root).to_json())
@@ -90,6 +90,23 @@ def _extras() -> Iterator[Check]:
             yield Check(extra, None, "installed")
         else:
             yield Check(extra, Severity.NOTE, f"Not installed: {without}.", f"pip install 'codecairn[{extra}]'")
+
+
+def _checkers(environ: Mapping[str, str], settings: Config, root: str) -> Iterator[Check]:
+    """Check which compilers there are to judge renames; what lies below the root is neither looked at nor run."""
+    from cairn.errors import IndexerMissing  # noqa: PLC0415
+    from cairn.semantic.checking import CHECKERS  # noqa: PLC0415
+    from cairn.semantic.tools import find_tool, install_command  # noqa: PLC0415
+
+    home = cairn_home(environ)
+    for family, checker in CHECKERS.items():
+        try:
+            find_tool(checker, root=root, home=home, environ=environ, settings=settings.semantic)
+        except IndexerMissing as problem:
+            said = f"Renames of {family.value} are not checked by it: {problem.fields['why']}."
+            yield Check(checker.name, Severity.NOTE, said, install_command(checker, home))
+        else:
+            yield Check(checker.name, None, f"checks renames of {family.value}")
 
 
 def _indexers(environ: Mapping[str, str], settings: Config, root: str) -> list[IndexerRow]:

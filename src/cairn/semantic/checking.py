@@ -148,7 +148,7 @@ def check(
     try:
         tool = find_tool(checker, root=place.root, home=place.home, environ=place.environ, settings=place.settings)
     except IndexerMissing as problem:
-        return PlanCheck(why_not=str(problem.fields["why"]))
+        return PlanCheck(why_not=f"{problem.fields['why']} (`cairn doctor` says how to get it)")
     try:
         with scratch_folder(place.home, place.clock) as (disk, folder):
             one = _Check(family, tool, place, disk, folder, cancelled)

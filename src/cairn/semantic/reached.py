@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from cairn.core.text import word_set
+from cairn.core.tokens import whole_name
 from cairn.core.types import Reference, ReferenceKind
 from cairn.semantic.ambiguity import Ambiguity, AmbiguitySource
 from cairn.semantic.facts import FileSyntax
@@ -29,7 +30,11 @@ _OF_DATA = word_set(
 _READ_BY_NAME = word_set("""asdict fields fields_dict resolve_types get_type_hints get_annotations recursive_asdict""")
 _WITH_KEYWORDS = frozenset({"replace", "evolve", "copy_with", "_replace", "assoc"})
 _SPREAD = re.compile(rb"(?:^|[,(])\s*\*\*")
-_ALL_OF_IT = re.compile(rb"(?P<of>[\w\])]+)\.__dict__\b|\bvars\(\s*(?P<given>[\w.]+)")
+_ALL_OF_IT = re.compile(
+    rb"(?P<made>\b[A-Z]\w*)\([^()]*\)\.__dict__\b|(?P<of>[\w\])]+)\.__dict__\b|\bvars\(\s*(?P<given>[\w.]+)"
+)
+# All attributes of a value become those of another one, under whatever names.
+_COPIED = re.compile(rb"^\s*\w+\.__dict__\.update\(\w+\.__dict__\)\s*$")
 _FIELDS_OF = re.compile(rb"\b(?:__dataclass_fields__|__attrs_attrs__|__annotations__|__members__|_member_map_)\b")
 _NAME_OF_MEMBER = re.compile(rb"[\w\])]\.(?:name|_name_)\b(?!\s*[=(])")
 # What may stand behind or before the name of a class that is not handed on: a member of it, a call, a type.
@@ -204,7 +209,9 @@ def _all_by_name(subject: Subject, one: Written, names: set[str], *, is_data: bo
             line = spot(syntax.text, found.start())[0]
             if _is_comment(syntax.text, found.start()):
                 continue
-            of = found["of"] or found["given"]
+            of = found["made"] or found["of"] or found["given"]
+            if _COPIED.match(_line(syntax.text, found.start())) or (found["made"] and of.decode() not in names):
+                continue
             if of in (b"self", b"cls"):
                 if _class_around(syntax, line) in names:
                     lines.add(line)
@@ -301,6 +308,11 @@ def _asked(
         yield subject.ask(source, path, line)
 
 
+def _line(text: bytes, at: int) -> bytes:
+    end = text.find(b"\n", at)
+    return text[text.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(text)]
+
+
 def _is_comment(text: bytes, at: int) -> bool:
     """Whether a byte stands on a line that begins as a comment, or behind the mark of one."""
     line = text[text.rfind(b"\n", 0, at) + 1 : at]
@@ -308,7 +320,8 @@ def _is_comment(text: bytes, at: int) -> bool:
 
 
 def _mentions(syntax: FileSyntax, names: set[str]) -> bool:
-    return any(name.encode("utf-8", "surrogateescape") in syntax.text for name in names)
+    wanted = ((name.encode("utf-8", "surrogateescape"), name) for name in names)
+    return any(word in syntax.text and whole_name(name).search(syntax.text) for word, name in wanted)
 
 
 def _calls(syntax: FileSyntax) -> Iterator[Reference]:

@@ -27,6 +27,7 @@ from cairn.semantic.places import spot
 from cairn.semantic.plan import FileEdit, LeftOutPlace, RenamePlan
 from cairn.semantic.reached import is_reserved, reached, same_name
 from cairn.semantic.subject import Code, Subject, is_local
+from cairn.semantic.symbols import readable
 from cairn.semantic.texts import exported_at, in_texts
 from cairn.semantic.tooling import examples, found_by_tools
 
@@ -91,7 +92,7 @@ def plan_rename(
     related = _related(service, symbols, code)
     found = facts.occurrences(related)
     code = _in_scope(service, code, found, old)
-    outside = {facts.symbol(one) for one in related if not facts.is_ours(one)}
+    outside = {readable(facts.symbol(one)) for one in related if not facts.is_ours(one)}
     edits = _edits(service, found, related, old, new, code)
     fresh = {path: service.state(path).freshness is FactFreshness.CLEAN for path in code}
     family = family_of(found[0].path) if found else None

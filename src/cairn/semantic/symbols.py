@@ -144,6 +144,15 @@ class Normaliser:
         return next(filter(self._exists, files), None)
 
 
+def readable(identity: str) -> str:
+    """Return a symbol as people write it: `io.Writer.Write` for what an indexer calls by scheme, package and marks."""
+    head, descriptors = _split(identity)
+    found = list(_DESCRIPTOR.finditer(descriptors)) if head is not None else []
+    names = [_unquoted(one["name"] or one["type_parameter"] or one["parameter"] or "") for one in found]
+    # A folder stands before a file of its own name, and the type before its constructor.
+    return ".".join(name for name in names if name) or identity
+
+
 def place_beside(path: str, written: str) -> str:
     """Return the file or folder, without its suffix, that `.name` or `..pack.name` means in a Python file."""
     name = written.lstrip(".")
