@@ -220,6 +220,30 @@ def _commit_of_a_worktree(tree: Path) -> Now:
     return Now("fence.py")
 
 
+def _inner_repository(tree: Path) -> None:
+    make_repo(tree / "lib")
+    (tree / "lib" / "fence.py").write_text(FENCE)
+
+
+def _no_repository_any_more(tree: Path) -> Now:
+    shutil.rmtree(tree / "lib" / ".git")
+    return Now("lib/fence.py")
+
+
+def _inner_worktree(tree: Path) -> None:
+    run_git(tree, "worktree", "add", "-q", "--detach", str(tree / "lib"), "other")
+
+
+def _no_worktree_any_more(tree: Path) -> Now:
+    (tree / "lib" / ".git").unlink()
+    return Now("lib/fence.py")
+
+
+def _repository_of_its_own(tree: Path) -> Now:
+    make_repo(tree / "old")
+    return Now("old/fence.py", is_gone=True)
+
+
 CHANGES: dict[str, Change] = {
     "a new file": Change(_new_file),
     "an edit": Change(_edit),
@@ -245,6 +269,9 @@ CHANGES: dict[str, Change] = {
     "a rebase": Change(_rebase, _one_commit_more),
     "a merge": Change(_merge, _one_commit_more),
     "a commit of a worktree": Change(_commit_of_a_worktree),
+    "a repository that becomes a folder": Change(_no_repository_any_more, _inner_repository),
+    "a worktree that becomes a folder": Change(_no_worktree_any_more, _inner_worktree),
+    "a folder that becomes a repository": Change(_repository_of_its_own, _with_a_folder),
 }
 
 # --- what is asked ----------------------------------------------------------------------------------------------------
@@ -458,7 +485,8 @@ class Tree:
     def back(self) -> None:
         """Undo whatever was done, branches too."""
         run_git(self.folder, "checkout", "-q", "-f", "-B", "main", self._main)
-        run_git(self.folder, "clean", "-q", "-f", "-d", "-x")
+        run_git(self.folder, "clean", "-q", "-f", "-f", "-d", "-x")
+        run_git(self.folder, "worktree", "prune")
         run_git(self.folder, "branch", "-q", "-f", "other", self._other)
         run_git(self.folder, "stash", "clear")
         (self.folder / "hidden.py").write_text(FENCE)
