@@ -86,7 +86,7 @@ def test_what_is_not_sure_is_listed_last_or_counted_on_request(tree: Path) -> No
 
 
 def test_what_nothing_uses_and_what_is_left_of_a_page_are_told(tree: Path) -> None:
-    nothing = "No other place in the indexed code has this name.\n"
+    nothing = "No other place in the parsed code has this name.\n"
     said = ask("refs", "run")
     assert said.stdout == f"src/app.py:4  run (function)\n{nothing}"
     assert "Documents, data and settings were not looked at" in said.stderr

@@ -65,7 +65,7 @@ def explore(session: Session, about: str) -> Reply[Explored]:
             best = next(filter(None, (_at(session, searcher, hit) for hit in hits)), _NOTHING)
         return best if isinstance(best, Miss) else _explored(session, searcher, best, hits)
 
-    return reply_of(session, about, ask)
+    return reply_of(session, about, ask, lambda told: {told.definition.name})
 
 
 def _at(session: Session, searcher: Searcher, hit: Hit) -> Best | None:

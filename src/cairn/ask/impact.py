@@ -73,7 +73,10 @@ def impact(
             ),
         )
 
-    return reply_of(session, asked.path if asked is not None else session.target.asked, ask)
+    def about(told: Impact) -> set[str]:
+        return {name for one in told.changed for name in (one.definition.name, one.old_name) if name}
+
+    return reply_of(session, asked.path if asked is not None else session.target.asked, ask, about)
 
 
 class _Seeds(NamedTuple):

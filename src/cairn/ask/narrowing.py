@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from cairn.core.config import REPO_CONFIG_NAME, Config, LimitConfig
 from cairn.core.types import SkipReason
-from cairn.search.searcher import is_below, narrowing_scope
+from cairn.search.searcher import Searcher, is_below, narrowing_scope
 from cairn.search.types import SearchRequest
 from cairn.source.beneath import Tree
 from cairn.source.root import printable
@@ -29,6 +29,7 @@ _NOT_TEXT = (
     "{count} could not be searched, being too large, or not UTF-8 in text or name; `cairn files --skipped` names them."
 )
 _UNREADABLE = "{count} could not be read and so not searched; `cairn files --skipped` names them."
+_UNPARSED = "{count} this name in code that was not parsed; a search by regex shows where."
 _SCOPE = (
     f"The repository's settings ([query] scope in {REPO_CONFIG_NAME}) narrow this search to `{{scope}}`; with the scope"
     " `all` it searches everything."
@@ -67,6 +68,12 @@ def narrowed(config: Config, skipped: Iterable[tuple[str, int]]) -> tuple[str, .
     if many := sum(found.get(reason, 0) for reason in _COULD_NOT_LOOK):
         said.append(_UNREADABLE.format(count=_counted(many)))
     return tuple(said)
+
+
+def narrowed_by_syntax(searcher: Searcher, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the sentence on code that holds one of these names and was not parsed there, if there is any."""
+    many = searcher.unparsed.holding(names)
+    return (_UNPARSED.format(count="1 file holds" if many == 1 else f"{many:,} files hold"),) if many else ()
 
 
 def _fewer_chunks(chosen: LimitConfig, hardest: LimitConfig) -> bool:

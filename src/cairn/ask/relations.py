@@ -99,7 +99,7 @@ def references(
 
         return informed(session, told)
 
-    return reply_of(session, asked.path, ask)
+    return reply_of(session, asked.path, ask, lambda told: {told.definitions[0].name})
 
 
 def local_names_of(session: Session, asked: Asked, *, file: Asked | None = None) -> Reply[Locals]:
@@ -180,7 +180,10 @@ def call_graph(
             ),
         )
 
-    return reply_of(session, asked.path, ask)
+    def about(told: CallGraph) -> set[str]:
+        return {node.definition.name for node in told.nodes if node.id == told.root and node.definition is not None}
+
+    return reply_of(session, asked.path, ask, about)
 
 
 def _way(graph: Graph, start: Place, end: Place, min_tier: Tier, others: tuple[Definition, ...]) -> CallGraph:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
 from cairn.ask.gate import Gate, GateFacts, Status, decide
-from cairn.ask.narrowing import narrowed, narrowed_by_scope, narrowed_to_nothing
+from cairn.ask.narrowing import narrowed, narrowed_by_scope, narrowed_by_syntax, narrowed_to_nothing
 from cairn.ask.overlay import lay_over
 from cairn.ask.values import Answer, Page, Source
 from cairn.core.clock import SYSTEM_CLOCK, Clock, rfc3339
@@ -31,7 +31,8 @@ from cairn.search.budget import fit
 from cairn.search.continuation import decode, question_digest, snapshot_of
 from cairn.search.rank import RANKING_VERSION
 from cairn.search.searcher import Searcher, question_of
-from cairn.search.types import SearchRequest
+from cairn.search.symbols import qualified_parts
+from cairn.search.types import Mode, SearchRequest
 from cairn.source.git import unanswered
 from cairn.source.root import path_key, printable, relative_to_root
 from cairn.store import SnapshotView, WriterInfo
@@ -494,6 +495,8 @@ class Session(AbstractContextManager["Session"]):
         source, scoped = self._source(), narrowed_by_scope(codebase.config, request)
         said = [scoped] if scoped else []
         said += narrowed_to_nothing(codebase, self._open.searcher.view, here, found.files)
+        if request.mode is Mode.SYMBOL:
+            said += narrowed_by_syntax(self._open.searcher, [qualified_parts(request.query)[1]])
         if said:
             source = replace(source, narrowed=(*said, *source.narrowed))
         return Answer(asked, root, source=source, found=found)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher, get_close_matches
 from typing import NamedTuple
 
 from cairn.ask.meaning import informed, layered
+from cairn.ask.narrowing import narrowed_by_syntax
 from cairn.ask.questions import SIMILAR, SYMBOL
 from cairn.ask.session import Session
 from cairn.ask.values import Miss, Reply, Similar, Symbols, Told
 from cairn.core.collector import no_cycle_collection
+from cairn.core.filetypes import is_code
 from cairn.core.limits import DEFAULT_RESULTS
 from cairn.core.text import unescaped
 from cairn.core.types import SKIP_SENTENCES, SkipReason, StoredFile
@@ -28,6 +30,7 @@ from cairn.graph.outline import Definition, FileOutline, FileText, Lines, defini
 from cairn.graph.references import Graph
 from cairn.search.continuation import decode, question_digest
 from cairn.search.searcher import Searcher
+from cairn.search.symbols import qualified_parts
 from cairn.search.types import SymbolMatch
 from cairn.source.beneath import Tree
 from cairn.source.fresh import DiskState, disk_state, spellings
@@ -36,6 +39,7 @@ from cairn.source.walk import walk_to
 
 _COLUMN = re.compile(r"(.+:[0-9]{1,9}):[0-9]{1,9}")
 _SPAN = re.compile(r"(?P<file>.+):(?P<first>[0-9]{1,9})(?P<to>-(?P<last>[0-9]{1,9})?)?")
+_NAME = re.compile(r"\w+(?:(?:\.|::|#)\w+)*")
 _MOST_NEAR = 5
 _MOST_COMPARED = 200
 _EXACT = "exact"
@@ -153,7 +157,7 @@ def find_symbol(
                 return Symbols((replace(led, way=_EXACT),), 1, found.coverage.files)
         return Symbols(shown, found.total, found.coverage.files, first, question)
 
-    return reply_of(session, name, ask)
+    return reply_of(session, name, ask, lambda _: (qualified_parts(name)[1],))
 
 
 def similar_code(
@@ -183,17 +187,32 @@ def similar_code(
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
-def reply_of(session: Session, path: str, ask: Callable[[Searcher], Told | Miss]) -> Reply[Told]:
-    """Return the open snapshot's reply to a question, or a reply that says that the gate is closed."""
+def reply_of(
+    session: Session,
+    path: str,
+    ask: Callable[[Searcher], Told | Miss],
+    about: Callable[[Told], Iterable[str]] | None = None,
+) -> Reply[Told]:
+    """Return the open snapshot's reply to a question, or a reply that says that the gate is closed.
+
+    `about` returns the names that the reply is about, where code that was not parsed may hold more of them.
+    """
     opened = session.opened()
     if opened is None:
         return Reply(path, session.root, session.gate)
     searcher, source = opened
     with no_cycle_collection():
         value = ask(searcher)
+        names = () if about is None else _name_in(path) if isinstance(value, Miss) else about(value)
+        source = replace(source, narrowed=(*source.narrowed, *narrowed_by_syntax(searcher, names)))
     if isinstance(value, Miss):
         return Reply(path, session.root, session.gate, source, miss=value)
     return Reply(path, session.root, session.gate, source, value)
+
+
+def _name_in(said: str) -> tuple[str, ...]:
+    """Return the name that was asked for, when it is one and no place or file."""
+    return (qualified_parts(said)[1],) if _NAME.fullmatch(said) and not is_code(said.encode()) else ()
 
 
 def _raw(session: Session, asked: Asked) -> bytes:

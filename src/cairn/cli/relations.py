@@ -275,7 +275,7 @@ def _show_uses(reply: Reply[Uses], told: Uses, min_tier: Tier, output: Output) -
     for use in told.uses:
         output.line(_use_line(reply.root, use, output))
     if not (told.total or told.name_only or told.offset):
-        output.line(f"No other place in the indexed code has this name{_mentioned(told)}.")
+        output.line(f"No other place in the parsed code has this name{_mentioned(told)}.")
         output.note(_CODE_ONLY)
     output.note(_counts(told, min_tier))
     _name_others(reply.root, told.candidates, output)

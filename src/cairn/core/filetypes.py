@@ -179,6 +179,11 @@ ALSO_CALLED = {
 }  # fmt: skip
 """What people call a language, by names that are not ours."""
 
+_NO_CODE = frozenset((
+    TEXT, "asciidoc", "csv", "css", "diff", "gettext", "gomod", "ini", "json", "latex", "less", "markdown", "org",
+    "rst", "scss", "stylus", "toml", "xml", "yaml",
+))  # fmt: skip
+
 # Only blanks, never newlines, between the parts: what spans lines takes quadratic time on a file of blank lines.
 _HEAD_BYTES = 4096
 _CPP_HINT = re.compile(
@@ -349,6 +354,11 @@ def classify_name(name: bytes, size: int, folder: bytes = b"") -> SkipReason | N
 def is_code(name: bytes) -> bool:
     """Whether a name is that of text in a known language, whatever the file holds."""
     return language_of(name) != TEXT
+
+
+def may_define(language: str) -> bool:
+    """Whether a text in this language is code: one that may define names and use those of other files."""
+    return language not in _NO_CODE
 
 
 def skip_by_name(name: bytes, size: int) -> SkipReason | None:

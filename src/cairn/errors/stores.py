@@ -219,7 +219,7 @@ class Incompatible(StoreUnreadable):
 class IndexDrifted(StoreUnreadable):
     """The index of {path} is sound, and {count} of its files have changed since.
 
-    Run `cairn sync` to catch up.
+    Run `cairn sync` to catch up; where that finds nothing, `cairn reindex` reads every file again.
     """
 
     code = "index_drifted"

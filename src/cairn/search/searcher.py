@@ -36,6 +36,7 @@ from cairn.search.rank import GROUPS, PENALTIES, Parts, Ranked, Ranking, rank
 from cairn.search.snippets import Excerpts, Snippet, Snippets, shortened_to
 from cairn.search.symbols import NameFit, SymbolFinder
 from cairn.search.types import ChunkSpan, FileMatches, Found, Group, Hit, Mode, SearchRequest, SymbolsFound
+from cairn.search.unparsed import Unparsed
 from cairn.search.weights import WEIGHTS
 from cairn.store import SnapshotView
 
@@ -179,6 +180,11 @@ class Searcher:
     @cached_property
     def _path_finder(self) -> PathFinder:
         return PathFinder(self._texts)
+
+    @cached_property
+    def unparsed(self) -> Unparsed:
+        """The code of the snapshot that no parser has understood."""
+        return Unparsed(self._texts)
 
     @cached_property
     def _symbol_finder(self) -> SymbolFinder:

@@ -76,6 +76,14 @@ class LivePart:
         rows = self._segment.query("SELECT path, language, id FROM files WHERE skip IS NULL ORDER BY id")
         return [row for row in rows if row[2] not in self._hidden]
 
+    def not_understood(self) -> list[tuple[str, str, tuple[tuple[int, int], ...]]]:
+        """Return path and language of every live file that was not parsed as a whole, with the lines that are missing.
+
+        Without lines nothing of the file was parsed.
+        """
+        rows = self._segment.query("SELECT path, language, id FROM files WHERE skip IS NULL AND state != 0")
+        return [(path, language, self._segment.partial(n)) for path, language, n in rows if n not in self._hidden]
+
     def texts(self) -> tuple[memoryview, list[int]]:
         """Return the text of the whole segment, hidden files included, and where each file begins in it."""
         return self._segment.whole_text(), self._segment.text_starts()
