@@ -197,7 +197,9 @@ def test_there_are_three_reasons_and_the_manual_knows_the_same_three() -> None:
     others = ["ok", "unsupported", "not_found", "ambiguous", "needs_decision", "blocked", "error"]
     assert {status.value for status in Status} == {*others, *(gate.value for gate in GATES)}
     page = MANUAL.read_text("utf-8")
-    table = re.findall(r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", page.partition("| `status` |")[2], re.MULTILINE)
+    table = re.findall(
+        r"^\| `(\w+)` \| [^|]+ \| [^|]+ \|$", page.partition("| `status` |")[2].partition("\n\n")[0], re.MULTILINE
+    )
     assert sorted(table) == sorted(gate.value for gate in GATES)
     sentence = page.partition("also has a `reason`:")[2].partition(".")[0]
     assert {word for word in re.findall(r"`(\w+)`", sentence) if word != "not_ready"} == set(GATES.values())
