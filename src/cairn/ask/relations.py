@@ -180,10 +180,11 @@ def call_graph(
             ),
         )
 
-    def about(told: CallGraph) -> set[str]:
-        return {node.definition.name for node in told.nodes if node.id == told.root and node.definition is not None}
+    return reply_of(session, asked.path, ask, _names_of_root)
 
-    return reply_of(session, asked.path, ask, about)
+
+def _names_of_root(told: CallGraph) -> set[str]:
+    return {node.definition.name for node in told.nodes if node.id == told.root and node.definition is not None}
 
 
 def _way(graph: Graph, start: Place, end: Place, min_tier: Tier, others: tuple[Definition, ...]) -> CallGraph:
