@@ -531,7 +531,7 @@ def test_a_result_is_a_place_to_click_its_definition_and_its_lines(tree: Path) -
     found = ask("search", "def steal", "--mode", "regex", "--context", "1")
     assert found.stdout == (
         "src/lease.py:2  Lease.steal (method)\n"
-        "  1 class Lease:\n  2     def steal(self):\n  3         return take(self)\n\n"
+        "  1 class Lease:\n  2     def steal(self):\n  3         return take(self)\n"
     )
 
 

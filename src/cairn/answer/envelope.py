@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -90,6 +90,17 @@ class Envelope:
         text = encode(head | dict(self.body))
         assert len(text.encode()) <= MAX_ENVELOPE_BYTES, "a builder let a field grow without bound"
         return text
+
+    def to_lines(self) -> Iterator[str]:
+        """Yield each result as a line of JSON, and at last the envelope without them, in which `end` is true."""
+        yield from map(encode, dict(self.body).get("results", ()))
+        yield self.ended().to_json()
+
+    def ended(self) -> Envelope:
+        """Return the last line of an answer in lines: this envelope without its results, and `end`."""
+        body = {"end": True, **dict(self.body)}
+        body.pop("results", None)
+        return replace(self, body=tuple(body.items()))
 
 
 class FileRow(NamedTuple):

@@ -50,9 +50,6 @@ def grep_answer(
 
 def grep_end(reply: Reply[Grepped], totals: Totals, *, whole: bool = True, timings: Timings = ()) -> Envelope:
     """Return the last line of an answer in lines of JSON: the envelope without its results, and `end`."""
-    answer = grep_answer(reply, (), totals, whole=whole, timings=timings)
-    body = {"end": True, **dict(answer.body)}
-    body.pop("results", None)
+    answer = grep_answer(reply, (), totals, whole=whole, timings=timings).ended()
     # Every result was a line of its own, and nothing was left out.
-    body |= {"limitsHit": []} if "limitsHit" in body else {}
-    return replace(answer, body=tuple(body.items()))
+    return replace(answer, body=tuple((dict(answer.body) | {"limitsHit": []}).items()))

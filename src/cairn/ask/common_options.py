@@ -21,6 +21,7 @@ from cairn.core.options import (
     Json,
     Number,
     Option,
+    PrintedAs,
     Shown,
     Text,
     TextList,
@@ -34,6 +35,33 @@ MOST_NAME = 500
 MOST_LINE = 999_999_999
 
 ONLY_HERE = Declined("only the command line prints for people")
+FORMAT = Option(
+    name="format",
+    type=Choice((PrintedAs.TEXT, PrintedAs.PLAIN, PrintedAs.VIMGREP, PrintedAs.JSONL, PrintedAs.JSON)),
+    help="`plain` is path:line:text, `vimgrep` path:line:column:text, `jsonl` one result a line, `json` is --json",
+    default=PrintedAs.TEXT,
+    own=True,
+    mcp=ONLY_HERE,
+    python=ONLY_HERE,
+)
+FILES_ONLY = Option(
+    name="files_with_matches",
+    type=Flag(),
+    help="only the names of the files, each once",
+    own=True,
+    cli=Shown(short="-l"),
+    mcp=ONLY_HERE,
+    python=ONLY_HERE,
+)
+NULL = Option(
+    name="null",
+    type=Flag(),
+    help="end each name with a NUL, for `xargs -0`",
+    own=True,
+    cli=Shown(short="-0"),
+    mcp=ONLY_HERE,
+    python=ONLY_HERE,
+)
 TOKENS = "every argument costs each agent tokens"
 READ_FILE = f"{TOKENS}, and `read_file` shows more lines"
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cairn.ask.common_options import LANGUAGE, MOST_PATH, NO_SYNC, ONLY_HERE, PARTIAL, READ_ONLY, STALE_OK, YES
+from cairn.ask.common_options import (
+    FILES_ONLY,
+    FORMAT,
+    LANGUAGE,
+    MOST_PATH,
+    NO_SYNC,
+    NULL,
+    PARTIAL,
+    READ_ONLY,
+    STALE_OK,
+    YES,
+)
 from cairn.core.limits import MAX_CONFIG_GLOBS, MAX_GREP_LINES, MAX_PATTERN_BYTES, MAX_QUERY_PATTERN_BYTES
-from cairn.core.options import Choice, Face, Flag, Number, Option, OptionTable, PrintedAs, Shown, Text, TextList
+from cairn.core.options import Face, Flag, Number, Option, OptionTable, Shown, Text, TextList
 
 _LINES = Number(0, MAX_GREP_LINES, "number of lines")
-_PRINTED = Option(
-    name="format",
-    type=Choice((PrintedAs.TEXT, PrintedAs.VIMGREP, PrintedAs.JSONL, PrintedAs.JSON)),
-    help="`vimgrep` is path:line:column:text, `jsonl` one result a line, `json` the same as --json",
-    default=PrintedAs.TEXT,
-    own=True,
-    mcp=ONLY_HERE,
-    python=ONLY_HERE,
-)
-
 GREP = OptionTable(
     "grep",
     declined={
@@ -98,17 +99,9 @@ GREP = OptionTable(
             help="no more than so many lines of a file",
             cli=Shown(short="-m", metavar="N"),
         ),
-        Option(
-            name="files_with_matches",
-            type=Flag(),
-            help="only the names of the files",
-            own=True,
-            cli=Shown(short="-l"),
-        ),
+        FILES_ONLY,
         Option(name="count", type=Flag(), help="only how many lines of each file", own=True, cli=Shown(short="-c")),
-        Option(
-            name="null", type=Flag(), help="end each name with a NUL, for `xargs -0`", own=True, cli=Shown(short="-0")
-        ),
+        NULL,
         Option(
             name="line_number",
             type=Flag(),
@@ -123,7 +116,7 @@ GREP = OptionTable(
             help="only files whose path fits, or with a `!` before it, none that fits; may be repeated",
             cli=Shown(name="--glob", short="-g", metavar="GLOB"),
         ),
-        _PRINTED,
+        FORMAT,
         STALE_OK,
         PARTIAL,
         NO_SYNC,

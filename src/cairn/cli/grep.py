@@ -35,7 +35,6 @@ configure_grep = configure_question
 
 def run_grep(options: argparse.Namespace, output: Output) -> int:
     """Print the lines; the exit status says whether there is any, and if there is none, whether all was looked at."""
-    options.json = output.json = options.json or options.format in {PrintedAs.JSON, PrintedAs.JSONL}
     if not options.words:
         raise UsageError(problem="A pattern is missing.")
     pattern, *paths = options.words

@@ -33,6 +33,7 @@ from cairn.errors import (
     memory_trouble,
 )
 
+_FOR_PROGRAMS = ("json", "jsonl")
 _TOP_HELP = """\
 usage: cairn COMMAND [OPTIONS]
        cairn "what to look for" [PATH...] [OPTIONS]
@@ -116,8 +117,9 @@ def main(argv: Sequence[str] | None = None, output: Output | None = None) -> int
     """Run one command line; return the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     output = output or Output()
-    output.json = "--json" in arguments
-    output.color = _color_of(arguments)
+    output.json = "--json" in arguments or _value_of("--format", arguments) in _FOR_PROGRAMS
+    color = _value_of("--color", arguments)
+    output.color = color if color in COLOR_CHOICES else "auto"
     try:
         status = _main(arguments, output)
         # At exit it would be too late to say that it did not get through.
@@ -157,11 +159,10 @@ def _main(arguments: list[str], output: Output) -> int:
         return _report(CairnError(), output)
 
 
-def _color_of(arguments: list[str]) -> str:
-    """Return when colours are wanted; what is wrong with the command line is told in them too."""
-    given = [one.partition("=")[2] for one in arguments if one.startswith("--color=")]
-    given += [after for one, after in pairwise(arguments) if one == "--color"]
-    return given[-1] if given and given[-1] in COLOR_CHOICES else "auto"
+def _value_of(option: str, arguments: list[str]) -> str:
+    """Return the value of an option before the command line is read: what is wrong with that is told in its form."""
+    given = [one.partition("=")[2] for one in arguments if one.startswith(f"{option}=")]
+    return [*given, *(after for one, after in pairwise(arguments) if one == option), ""][0]
 
 
 def _to_nobody(stream: TextIO) -> None:
@@ -214,6 +215,7 @@ def _run_verb(name: str, arguments: list[str], output: Output, meant: str | None
         output.stdout.write(wanted.parser.format_help())
         return 0
     options.meant = meant
+    options.json = output.json = options.json or getattr(options, "format", None) in _FOR_PROGRAMS
     output.verbosity = options.verbose - options.quiet
     _finish_cut_edits(name, options, output)
     return int(code_of(COMMANDS[name].place, "run")(options, output))

@@ -201,6 +201,15 @@ class Output:
         """Whether a terminal shows the answer, so that nothing in it may steer one."""
         return self.stdout.isatty()
 
+    @property
+    def columns(self) -> int | None:
+        """The width of the terminal that shows the answer; None where none does, or where nobody knows."""
+        if not self.is_terminal:
+            return None
+        with suppress(OSError, ValueError, AttributeError):
+            return self.around.columns or os.get_terminal_size(self.stdout.fileno()).columns or None
+        return None
+
     def is_coloured(self, stream: TextIO | None = None) -> bool:
         """Whether a stream has colours: as `--color` says, else NO_COLOR, else FORCE_COLOR, else on a terminal."""
         if self.color != "auto":
@@ -220,6 +229,10 @@ class Output:
     def line(self, text: str) -> None:
         """Print a line of the answer."""
         self.stdout.write(text + "\n")
+
+    def said(self, text: str, *, as_answer: bool) -> None:
+        """Print a sentence as the answer, or beside one that only programs read."""
+        (self.line if as_answer else self.note)(text)
 
     def data(self, data: bytes) -> None:
         """Print bytes as they are: what a program reads."""

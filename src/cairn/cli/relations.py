@@ -27,6 +27,7 @@ from cairn.ask.structure import Asked, asked_of
 from cairn.ask.values import Reply
 from cairn.cli.options import configure_question
 from cairn.cli.output import Output, counted
+from cairn.cli.places import PrintedPlace, is_for_places, print_places
 from cairn.cli.search import safe
 from cairn.cli.structure import definition_line, print_answer
 from cairn.core.options import Face
@@ -241,7 +242,7 @@ def _refs(options: argparse.Namespace, output: Output) -> int:
         output,
         ask,
         lambda reply, timings: references_answer(reply, timings=timings),
-        lambda reply, told: _show_uses(reply, told, Tier(options.min_tier), output),
+        lambda reply, told: _show_uses(reply, told, options, output),
     )
 
 
@@ -269,7 +270,19 @@ def _show_locals(reply: Reply[Locals], told: Locals, output: Output) -> None:
         output.line("It binds no names of its own.")
 
 
-def _show_uses(reply: Reply[Uses], told: Uses, min_tier: Tier, output: Output) -> None:
+def _show_uses(reply: Reply[Uses], told: Uses, options: argparse.Namespace, output: Output) -> None:
+    if is_for_places(options):
+        places = (PrintedPlace(reply.root, use.path, use.line, use.column, use.text.strip()) for use in told.uses)
+        print_places(places, options, output)
+    else:
+        _show_definitions_and_uses(reply, told, output)
+    output.note(_counts(told, Tier(options.min_tier)))
+    _name_others(reply.root, told.candidates, output)
+    for caution in use_cautions(told):
+        output.note(output.styled("note: ", "yellow", output.stderr) + caution)
+
+
+def _show_definitions_and_uses(reply: Reply[Uses], told: Uses, output: Output) -> None:
     for one in told.definitions[:_MOST_DEFINITIONS]:
         output.line(definition_line(reply.root, one, output))
     for use in told.uses:
@@ -277,10 +290,6 @@ def _show_uses(reply: Reply[Uses], told: Uses, min_tier: Tier, output: Output) -
     if not (told.total or told.name_only or told.offset):
         output.line(f"No other place in the parsed code has this name{_mentioned(told)}.")
         output.note(_CODE_ONLY)
-    output.note(_counts(told, min_tier))
-    _name_others(reply.root, told.candidates, output)
-    for caution in use_cautions(told):
-        output.note(output.styled("note: ", "yellow", output.stderr) + caution)
 
 
 def _use_line(root: str, use: Use, output: Output) -> str:
@@ -341,8 +350,6 @@ configure_repo_map = configure_question
 
 def run_repo_map(options: argparse.Namespace, output: Output) -> int:
     """Ask for the map, and print it."""
-    options.json = output.json = options.json or options.format == "json"
-
     return answer(options, output)
 
 

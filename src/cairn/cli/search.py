@@ -21,6 +21,7 @@ from cairn.ask.session import Session, ask_all, hold_page
 from cairn.ask.values import Answer, Page, Source
 from cairn.cli.options import configure_question
 from cairn.cli.output import Output, counted, left_out, prepare_all
+from cairn.cli.places import PrintedPlace, is_for_places, print_envelope, print_places
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.limits import MAX_BATCH_LINE_BYTES
 from cairn.core.options import Face
@@ -36,14 +37,23 @@ from cairn.source.root import printable
 
 _TAB = 4
 _MOST_LINES_NAMED = 10
+_FEW_LINES = 3
+# What stands where a line goes on, and the least of a line that is shown on a narrow terminal.
+_MORE = "…"
+_LEAST_ROOM = 20
 
 
-def show(answers: Sequence[Answer], page: Page, *, explain: bool, output: Output) -> None:
+def show(answers: Sequence[Answer], page: Page, options: argparse.Namespace, output: Output) -> None:
     """Print the results; what else there is to know goes to stderr."""
-    for number, hit in page.hits:
-        show_hit(answers[number].root, hit, explain, output)
+    if is_for_places(options):
+        print_places((_place(answers[number].root, hit) for number, hit in page.hits), options, output)
+    else:
+        for number, hit in page.hits:
+            found = answers[number].found
+            others = found is not None and found.exhaustive and options.context != 0
+            show_hit(answers[number].root, hit, options.explain, output, options.context, others=others)
     if not page.hits:
-        output.line(_nothing(answers))
+        output.said(_nothing(answers), as_answer=not is_for_places(options))
     left = page.total - page.offset - len(page.hits)
     exhaustive = all(answer.found.exhaustive for answer in answers if answer.found)
     if page.hits and left > 0 and exhaustive:
@@ -52,17 +62,31 @@ def show(answers: Sequence[Answer], page: Page, *, explain: bool, output: Output
         _notes(answer, output)
 
 
-def show_hit(root: str, hit: Hit, explain: bool, output: Output) -> None:
-    """Print where a result is, the definition around it, and its lines."""
-    first = hit.match_lines[0] if hit.match_lines else hit.start_line
+def _place(root: str, hit: Hit) -> PrintedPlace:
+    """Return the line of a result that answers, and where on it."""
+    line = first_line(hit)
+    column = min((mark.start for mark in hit.marks if mark.line == line), default=0) + 1
+    lines = hit.text.split("\n")
+    return PrintedPlace(root, hit.path, line, column, lines[line - hit.start_line] if line <= hit.end_line else "")
+
+
+def show_hit(
+    root: str, hit: Hit, explain: bool, output: Output, context: int | None = None, *, others: bool = False
+) -> None:
+    """Print where a result is, the definition around it, and the few lines that answer, or those `context` lines near.
+
+    A context of 0 is the heading alone. `others` names the lines that match and are not shown.
+    """
+    first = first_line(hit)
     if hit.kind == "file":
         output.line(output.styled(output.clickable(root, hit.path), "cyan"))
     else:
         where = output.styled(f"{output.clickable(root, hit.path)}:{first}", "cyan")
         around = f"  {output.styled(plain(hit.symbol), 'bold')} ({hit.kind})" if hit.symbol else ""
         output.line(where + around)
-        _show_text(hit, output)
-        hidden = [line for line in hit.match_lines if line > hit.end_line]
+        shown = shown_lines(hit, context)
+        _show_text(hit, shown, output)
+        hidden = [line for line in hit.match_lines if line not in shown] if others else []
         if hidden:
             named = ", ".join(f"{line}" for line in hidden[:_MOST_LINES_NAMED])
             more = len(hidden) - len(hidden[:_MOST_LINES_NAMED]) + hit.lines_left
@@ -70,17 +94,52 @@ def show_hit(root: str, hit: Hit, explain: bool, output: Output) -> None:
     if explain:
         parts = "  ".join(f"{name} {part:+.3f}" for name, part in hit.reasons)
         output.line(output.styled(f"  score {hit.score:.4f}{'  = ' if parts else ''}{parts}", "dim"))
-    if hit.kind != "file":
-        output.line("")
 
 
-def _show_text(hit: Hit, output: Output) -> None:
+def first_line(hit: Hit) -> int:
+    """Return the line of a result that is named: the first one that matches."""
+    return hit.match_lines[0] if hit.match_lines else hit.start_line
+
+
+def shown_lines(hit: Hit, context: int | None) -> frozenset[int]:
+    """Return the lines of a result to show: those near the ones that match, or the first one and the best after it."""
+    matching = [line for line in hit.match_lines if line <= hit.end_line] or [hit.start_line]
+    if context == 0:
+        return frozenset()
+    if context is not None:
+        near = (range(line - context, line + context + 1) for line in matching)
+        return frozenset(line for lines in near for line in lines)
+    marks = Counter(mark.line for mark in hit.marks)
+    first, *others = matching
+    best = sorted(others, key=lambda line: (-marks[line], line))
+    # Where few lines match, those behind the first one say what it is about.
+    few = dict.fromkeys([first, *best, *range(first + 1, hit.end_line + 1)])
+    return frozenset(list(few)[:_FEW_LINES])
+
+
+def _show_text(hit: Hit, shown: frozenset[int], output: Output) -> None:
     width = len(str(hit.end_line))
     marks = {line: list(group) for line, group in groupby(sorted(hit.marks), key=lambda mark: mark.line)}
     for number, line in enumerate(hit.text.split("\n"), hit.start_line):
+        if number not in shown:
+            continue
         spans = [(mark.start, mark.end) for mark in marks.get(number, [])]
         gutter = output.styled(f"  {number:>{width}} ", "green" if number in hit.match_lines else "dim")
-        output.line((gutter + _marked(line, spans, output)).rstrip())
+        room = None if output.columns is None else max(output.columns - width - 3, _LEAST_ROOM)
+        output.line((gutter + _marked(*_clipped(line, spans, room), output)).rstrip())
+
+
+def _clipped(line: str, spans: Sequence[tuple[int, int]], room: int | None) -> tuple[str, Sequence[tuple[int, int]]]:
+    """Return as much of a line as a terminal shows beside its number, with its first match, and the matches there."""
+    line = line.replace("\t", " " * _TAB) if not spans else line
+    if room is None or len(line) + (_TAB - 1) * line.count("\t") <= room:
+        return line, spans
+    tabs = (_TAB - 1) * line[:room].count("\t")
+    first = max(0, spans[0][1] - room + tabs + len(_MORE)) if spans and spans[0][1] > room - tabs else 0
+    end = first + max(room - tabs - (2 if first else 1) * len(_MORE), 1)
+    shown = (_MORE if first else "") + line[first:end] + _MORE
+    moved = first - (len(_MORE) if first else 0)
+    return shown, [(begin - moved, min(after, end) - moved) for begin, after in spans if first <= begin < end]
 
 
 def _marked(line: str, spans: Sequence[tuple[int, int]], output: Output) -> str:
@@ -200,7 +259,7 @@ def _answer_batch(targets: Sequence[Target], options: argparse.Namespace, output
 
 def request_of(options: argparse.Namespace, query: str, k: int | None = None) -> SearchRequest:
     """Return the request of a command line; raises what is wrong with it before anything is indexed."""
-    given = {**vars(options), "query": query}
+    given = {**vars(options), "query": query, "context": options.context or 0}
     request = SearchRequest(**SEARCH.values(Face.CLI, given if k is None else {**given, "limit": k}))
     check(request)
     return request
@@ -266,7 +325,7 @@ def _tell(
         # What is near in meaning alone says nothing about a word that is nearly a command.
         raise UsageError(problem=f"Nothing holds {plain(options.words[0])}.")
     if options.json:
-        output.line(search_envelope(answers, page, timings).to_json())
+        print_envelope(search_envelope(answers, page, timings), options, output)
     if not found:
         grave = gravest(answers)
         problem = grave.error
@@ -277,7 +336,7 @@ def _tell(
             return problem.exit_status
         raise problem
     if not options.json:
-        show(answers, page, explain=options.explain, output=output)
+        show(answers, page, options, output)
     ranked = not any(answer.found and answer.found.exhaustive for answer in answers)
     return _NOTHING_RANKED if options.fail_empty and ranked and not page.hits else 0
 

@@ -18,6 +18,7 @@ from cairn.ask.structure import Asked, asked_of, file_outline, find_symbol, read
 from cairn.ask.values import Reply, Similar, Symbols, Told
 from cairn.cli.options import configure_question
 from cairn.cli.output import Output, counted
+from cairn.cli.places import PrintedPlace, is_for_places, print_envelope, print_places
 from cairn.cli.search import read_policy, safe, show_hit, source_notes
 from cairn.core.clock import SYSTEM_CLOCK
 from cairn.core.options import Face
@@ -62,7 +63,7 @@ def print_answer(
     ended = SYSTEM_CLOCK.monotonic()
     if options.json:
         timings = [("open", ready - began), ("ask", ended - ready), ("total", ended - began)]
-        output.line(envelope(reply, timings).to_json())
+        print_envelope(envelope(reply, timings), options, output)
     if reply.value is None:
         return without_answer(reply, output)
     if not options.json:
@@ -159,19 +160,25 @@ def _symbol(options: argparse.Namespace, output: Output) -> int:
         output,
         ask,
         lambda reply, timings: symbols_answer(reply, timings=timings),
-        lambda reply, told: _show_symbols(reply, told, output),
+        lambda reply, told: _show_symbols(reply, told, options, output),
     )
 
 
-def _show_symbols(reply: Reply[Symbols], told: Symbols, output: Output) -> None:
-    for one in told.definitions:
+def _show_symbols(reply: Reply[Symbols], told: Symbols, options: argparse.Namespace, output: Output) -> None:
+    if is_for_places(options):
+        places = (
+            PrintedPlace(reply.root, one.path, one.start_line, 1, one.signature or one.name) for one in told.definitions
+        )
+        print_places(places, options, output)
+    for one in told.definitions if not is_for_places(options) else ():
         output.line(definition_line(reply.root, one, output))
         output.line(f"  {plain(one.signature or one.name, _MOST_SIGNATURE)}")
     looked = counted(told.files, "file")
     source = reply.source
     whole = source is not None and source.is_whole
     if not told.definitions:
-        output.line(f"Nothing in {looked} is called so{', and all of them were looked at' if whole else ''}.")
+        said = f"No definition has that name ({looked} searched{'' if whole else ', which need not be all'})."
+        output.said(said, as_answer=not is_for_places(options))
     elif left := told.total - told.offset - len(told.definitions):
         output.note(f"{counted(left, 'more definition')}; -k shows more of them at once.")
 

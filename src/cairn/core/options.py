@@ -32,6 +32,7 @@ class PrintedAs(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    PLAIN = "plain"
     JSONL = "jsonl"
     VIMGREP = "vimgrep"
     DOT = "dot"
