@@ -15,6 +15,7 @@ from cairn.semantic import checking
 from cairn.semantic.checking import CheckPlace, CheckWork, check, expected_seconds, is_too_much, wanted_by
 from cairn.semantic.model import Family
 from cairn.semantic.plan import CompilerError, PlanCheck
+from tests.semantic.indexers import real_indexer
 from tests.support.faults import Faults
 
 FILES = {
@@ -131,3 +132,19 @@ def test_go_vet_finds_a_use_that_was_forgotten(tmp_path: Path) -> None:
     assert check(Family.GO, CheckWork(files, whole), where, "load", "fetch") == PlanCheck(("go vet",))
     lacking = {**files, "n.go": b'package m\n\nimport "example.org/none"\n\nvar x = none.X\n'}
     assert check(Family.GO, CheckWork(lacking, changed), where, "load", "fetch").why_not
+
+
+@pytest.mark.long
+def test_tsc_reads_a_folder_that_the_project_names_and_the_copy_names_otherwise(tmp_path: Path) -> None:
+    files = {
+        "tsconfig.json": b'{"compilerOptions": {"strict": true}, "include": ["my src"]}',
+        "my src/a.ts": b"export function load(a: number) { return a; }\n",
+        "my src/b.ts": b"import { load } from './a';\nload(1);\n",
+    }
+    folder = os.path.dirname(real_indexer("scip-typescript"))
+    if not os.path.exists(os.path.join(folder, "tsc")):
+        pytest.skip("the indexer came without its compiler")
+    where = replace(place(tmp_path), environ={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+    changed = {"my src/a.ts": files["my src/a.ts"].replace(b"load", b"fetch")}
+    found = check(Family.TYPESCRIPT, CheckWork(files, changed), where, "load", "fetch")
+    assert (found.by, [(one.path, one.line) for one in found.errors]) == (("tsc",), [("my src/b.ts", 1)])

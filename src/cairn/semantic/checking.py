@@ -38,7 +38,8 @@ from cairn.semantic.tools import IndexerTool, find_tool
 from cairn.store import Disk
 
 _PLAIN = re.compile(r"(?!-|\.{1,2}$)[A-Za-z0-9._-]{1,200}")
-_ENDING = re.compile(r"(?:_test)?(?:\.[A-Za-z0-9]{1,10}){1,2}$")
+# With what Go reads in the name of a file: `_test`, `_linux_arm64`.
+_ENDING = re.compile(r"(?:_[a-z0-9]{1,10}){0,3}(?:\.[A-Za-z0-9]{1,10}){1,2}$")
 _TSC = re.compile(r"^(?P<path>[^\n]+?)\((?P<line>\d+),\d+\): error (?P<said>TS\d+: .*)$", re.MULTILINE)
 _VET = re.compile(r"^(?:vet: )?(?:\./)?(?P<path>[^:\n#]+\.go):(?P<line>\d+)(?::\d+)?: (?P<said>.*)$", re.MULTILINE)
 # What go says of a package that it does not look at, because what it imports is not there.
@@ -228,7 +229,14 @@ class _Check:
                 ("noEmit", "skipLibCheck"), True
             )
             real = next((one for one in ("tsconfig.json", "jsconfig.json") if one in work.files), None)
-            settings = {**({"extends": f"./{real}"} if real else {}), "compilerOptions": options, "references": []}
+            # Folders that a project names to be read may have another name in the copy.
+            everything = {"include": ["**/*"]} if any(name != path for name, path in self._paths.items()) else {}
+            settings = {
+                **everything,
+                **({"extends": f"./{real}"} if real else {}),
+                "compilerOptions": options,
+                "references": [],
+            }
         self._disk.create_bytes(path, json.dumps(settings).encode())
 
     def _run(self) -> list[CompilerError]:
