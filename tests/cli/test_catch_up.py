@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,12 @@ from typing import Any
 import pytest
 
 from tests.conformance import conforms
+from tests.support import commands
 from tests.support.commands import Person
 from tests.support.servers import HELLO, READY, Agent, Mcp
+from tests.support.waiting import until
+
+_FILES = 250
 
 
 @pytest.fixture
@@ -33,7 +38,7 @@ def changes(report: dict[str, Any]) -> tuple[int, int, int]:
     return found["added"], found["modified"], found["deleted"]
 
 
-@conforms("004.CU1", "004.CU2", "004.CU3", "004.CU4", "004.CU5", "004.CU6")
+@conforms("004.CU1", "004.CU2", "004.CU3", "004.CU4", "004.CU5", "004.CU6", "004.CU22")
 def test_a_sync_takes_in_what_is_missing_modified_and_stale_and_nothing_else(me: Person) -> None:
     (me.tree / "gone.py").write_text("def gone(): ...\n")
     first = told(me, "sync")
@@ -42,7 +47,7 @@ def test_a_sync_takes_in_what_is_missing_modified_and_stale_and_nothing_else(me:
     (me.tree / "new.py").write_text("def new(): ...\n")
     (me.tree / "src" / "lease.py").write_text("class Lease:\n    def give_back(self): ...\n")
     (me.tree / "gone.py").unlink()
-    assert changes(told(me, "sync")) == (1, 1, 1)
+    assert changes(told(me, "sync")) == (1, 1, 1), "what has not changed is not made anew"
     for name, there in (("new", 1), ("give_back", 1), ("steal", 0), ("gone", 0)):
         found = told(me, "search", f"def {name}", "--mode", "regex", "--no-sync")["results"]
         assert len(found) == there, name
@@ -72,6 +77,8 @@ def test_an_agent_reads_where_an_index_stands_from_the_fields_of_the_status(tmp_
     with Mcp(agent, "--offline") as server:
         server.said(HELLO)
         server.send(READY)
+        # What its start has begun to compare is over soon.
+        until(lambda: not server.ask("index_status")["is_indexing"])
         status = server.ask("index_status")
     agent.close()
     assert (status["files_indexed"], status["is_indexing"], status["indexing_type"]) == (1, False, None)
@@ -80,7 +87,7 @@ def test_an_agent_reads_where_an_index_stands_from_the_fields_of_the_status(tmp_
 
 
 @pytest.mark.long
-@conforms("004.MD2", "004.MD3")
+@conforms("004.MD2", "004.MD3", "004.MD4")
 def test_a_server_refuses_an_index_of_another_model_by_both_names_and_its_place(tmp_path: Path) -> None:
     agent = Agent(tmp_path)
     agent.index()
@@ -96,6 +103,109 @@ def test_a_server_refuses_an_index_of_another_model_by_both_names_and_its_place(
         text=True,
         check=False,
     )
+    program = (
+        "import cairn, sys\ntry: cairn.start_indexing(sys.argv[1], background=False)\n"
+        "except cairn.EmbeddingModelChangedError as error: print(isinstance(error, RuntimeError))"
+    )
+    script = [sys.executable, "-c", program, str(agent.tree)]
+    said = subprocess.run(script, env=agent.variables(), capture_output=True, text=True, check=True).stdout
+    assert said == "True\n"
     agent.close()
     assert done.returncode == 1
     assert all(name in done.stderr for name in ("cairn-static", "other", store.name)), done.stderr
+
+
+def large(agent: Agent, text: str) -> None:
+    """Enough files that somebody can look on while they are indexed."""
+    for number in range(_FILES):
+        body = "".join(f"def f{number}_{at}(a, b):\n    return {text}(a, b) + {at}\n\n\n" for at in range(200))
+        (agent.tree / f"m{number:04}.py").write_text(body)
+
+
+def seen_until_done(server: Mcp) -> list[dict[str, Any]]:
+    """What a server says of its own first run, again and again, until nothing is at work any more."""
+    until(lambda: server.ask("index_status")["is_indexing"])
+    seen = [server.ask("index_status")]
+    while seen[-1]["is_indexing"]:
+        seen.append(server.ask("index_status"))
+    return [one for one in seen if one["is_indexing"]]
+
+
+@pytest.mark.long
+@conforms("004.CU7", "004.CU8", "004.CU10", "004.MD1")
+def test_a_run_is_told_while_it_works_and_no_longer_however_it_ends(tmp_path: Path) -> None:
+    agent = Agent(tmp_path)
+    large(agent, "one")
+    with Mcp(agent, "--offline") as server:
+        server.said(HELLO)
+        server.send(READY)
+        until(lambda: server.ask("index_status")["progress"])
+        server.process.kill()
+        server.process.wait()
+    status = json.loads(commands.typed(("status", "--json"), agent.tree, agent.variables()).stdout)
+    assert (status["is_indexing"], status["indexing_type"], status["files_to_process"]) == (False, None, None)
+    listed = json.loads(commands.typed(("list", "--json"), agent.tree, agent.variables()).stdout)
+    assert [one["embeddingModel"] for one in listed["results"]] == ["cairn-static"], (
+        "it is written down before any work"
+    )
+    assert status["files_indexed"] == 0
+    for text, kind in (("one", "full"), ("two", "catchup")):
+        large(agent, text)
+        with Mcp(agent, "--offline") as server:
+            server.said(HELLO)
+            server.send(READY)
+            seen = seen_until_done(server)
+            assert {one["indexing_type"] for one in seen} == {kind}
+            if kind == "catchup":
+                assert _FILES in {one["files_to_process"] for one in seen}, "as many as have changed"
+            parts = [one["progress"] for one in seen if one["progress"] is not None]
+            assert parts == sorted(parts)
+            assert all(0 <= part <= 1 for part in parts)
+            found = server.ask("search_codebase", query=f"return {text}", mode="regex", limit=1)
+            assert (found["status"], found["coverage"]["exhaustive"]) == ("ok", True)
+            assert server.ask("index_status")["is_indexing"] is False
+    agent.close()
+
+
+@conforms("004.MD5", "004.MD6")
+def test_the_model_is_listed_for_as_long_as_anything_is_known_of_a_codebase(me: Person) -> None:
+    told(me, "sync")
+    for verb in ((), ("clear",), ("index",)):
+        if verb:
+            told(me, *verb)
+        [row] = told(me, "list")["results"]
+        assert (row["embeddingModel"], row["root"]) == ("cairn-static", str(me.tree))
+    assert row["lastSyncAt"]
+
+
+@conforms("004.CU13")
+def test_the_time_zone_and_the_clock_of_a_file_prove_nothing(me: Person) -> None:
+    told(me, "sync")
+    for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):
+        me.environment["TZ"] = zone
+        assert changes(told(me, "sync")) == (0, 0, 0)
+    file = me.tree / "src" / "lease.py"
+    before = file.stat()
+    file.write_text(file.read_text().replace("steal", "claim"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert changes(told(me, "sync")) == (0, 1, 0), "its time says that nothing has changed"
+    os.utime(file, (4_000_000_000, 4_000_000_000))
+    assert changes(told(me, "sync")) == (0, 0, 0), "its time says that it has changed"
+
+
+@pytest.mark.long
+@conforms("004.CU20", "004.CU11")
+def test_a_folder_that_was_emptied_is_emptied_in_the_index_and_watched_on(tmp_path: Path) -> None:
+    agent = Agent(tmp_path)
+    agent.index()
+    agent.close()
+    (agent.tree / "lease.py").unlink()
+    command = [sys.executable, "-m", "cairn", "watch", "--json", "--offline", "--root", str(agent.tree)]
+    with subprocess.Popen(command, env=agent.variables(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert changes(json.loads(process.stdout.readline())) == (0, 0, 1)
+            (agent.tree / "new.py").write_text("x = 1\n")
+            assert changes(json.loads(process.stdout.readline())) == (1, 0, 0)
+        finally:
+            process.kill()

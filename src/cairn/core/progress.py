@@ -20,6 +20,9 @@ class Phase(StrEnum):
     COLLECTING = "collecting"
 
 
+BEHIND_THE_FILES = frozenset({Phase.PUBLISHING, Phase.COMPACTING, Phase.COLLECTING})
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far a run is.

@@ -13,6 +13,7 @@ from datetime import datetime
 
 from cairn.core.clock import Clock, rfc3339
 from cairn.core.limits import LAST_USED_SECONDS, MAX_CONFIG_BYTES, MAX_STATE_BYTES
+from cairn.core.progress import BEHIND_THE_FILES
 from cairn.errors import StoreUnreadable
 from cairn.store.format.document import (
     INDEX_STATE,
@@ -61,8 +62,10 @@ class RunProgress:
 
     @property
     def fraction(self) -> float:
-        """The part that is done, from 0 to 1."""
-        return min(self.done / self.total, 1.0) if self.total else 0.0
+        """The part that is done, from 0 to 1: of the files, all of which are done when it publishes."""
+        if not self.total:
+            return 1.0 if self.phase in BEHIND_THE_FILES else 0.0
+        return min(self.done / self.total, 1.0)
 
 
 def save_progress(fs: Fs, progress: RunProgress) -> None:
