@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import subprocess
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -130,3 +131,20 @@ def test_ten_servers_of_one_codebase_answer_at_once_and_leave_nothing(indexed: A
                 group.start_soon(one, number)
 
     anyio.run(main)
+
+
+def test_a_server_that_cannot_go_on_says_so(agent: Agent, tmp_path: Path) -> None:
+    """A client sees no more than the end of the connection: what was the matter stands in its log of stderr."""
+    (tmp_path / "lame").mkdir()
+    (tmp_path / "lame" / "_ssl.py").write_text("raise ImportError('it cannot be loaded')\n")
+    done = subprocess.run(
+        mcp_command(agent, "--offline"),
+        env=agent.variables() | {"PYTHONPATH": str(tmp_path / "lame")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith("cairn: The server cannot go on: ")

@@ -173,3 +173,10 @@ def test_lines_of_a_file_that_are_not_named_are_counted(indexed: Agent) -> None:
     answer = indexed.ask("search_codebase", query="MANY", mode="regex", patience=PATIENT)
     assert answer["limitsHit"] == []
     assert "matchLinesLeft" not in answer["results"][0]
+
+
+def test_a_line_begins_behind_a_byte_order_mark(indexed: Agent) -> None:
+    (indexed.tree / "mark.py").write_bytes(b"\xef\xbb\xbfMARK = 1\n\xef\xbb\xbf\nMARK = 2\n")
+    for pattern, lines in (("^MARK", [1, 3]), ("^MARK = 1$", [1]), ("^$", [2]), (r"\^MARK", []), ("[^M]ARK", [])):
+        found = indexed.ask("search_codebase", query=pattern, mode="regex", path="mark.py", patience=PATIENT)["results"]
+        assert [line for hit in found for line in hit["matchLines"]] == lines, pattern

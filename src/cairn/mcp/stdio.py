@@ -36,8 +36,9 @@ def serve_stdio(server: Server[None], host: int) -> NoReturn:
         pass
     except* KeyboardInterrupt:
         status = 130
-    except* Exception:
-        status = 1
+    except* Exception as trouble:
+        status, first = 1, trouble.exceptions[0]
+        sys.stderr.write(f"cairn: The server cannot go on: {type(first).__name__} (CAIRN_DEBUG=1 shows where).\n")
         if os.environ.get("CAIRN_DEBUG"):
             traceback.print_exc()
     _leave(status)

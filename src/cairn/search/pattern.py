@@ -38,6 +38,7 @@ _CHOICE = re.compile(r"\((?:\?:)?(\w+(?:\|\w+)*)\)|(\w+)", re.ASCII)
 _CHOICES = re.compile(r"(?:\((?:\?:)?\w+(?:\|\w+)*\)|\w)*", re.ASCII)
 _RAREST_FIRST = "zqjxwvkybg_hpfmucdlisnrtoae"
 _SHORTEST_NEEDED = 3
+_BEGIN = r"(?:^\x{FEFF}?)"
 _SHOWN_CHARS = 60
 _BACK_REFERENCE = tuple("123456789gk")
 _FOREIGN = (
@@ -85,6 +86,7 @@ def compiled(
     except re2.error as error:
         raise InvalidPattern(why=_why(error, pattern, options)) from None
     source = "".join(_piece(match.group(), multiline) for match in _PIECE.finditer(pattern))
+    source = source if multiline or "^" not in pattern else _behind_marks(source)
     try:
         made = re2.compile(rf"(?m)\b(?:{source})\b" if word else f"(?m){source}", options)
     except re2.error:
@@ -95,6 +97,11 @@ def compiled(
     needed = None if ignore or multiline else _needed(pattern)
     joint = None if needed or multiline or word else _joint(pattern, ignore)
     return Wanted(made, None, False, needed and re2.compile(re2.escape(needed), options), multiline, joint=joint)
+
+
+def _behind_marks(source: str) -> str:
+    """Return a regex whose lines begin behind a byte order mark, where a file has one."""
+    return "".join(_BEGIN if match.group() == "^" else match.group() for match in _PIECE.finditer(source))
 
 
 def _checked(pattern: str) -> bytes:
