@@ -154,6 +154,10 @@ class Texts:
     def _places(self) -> dict[str, int]:
         return {path: place for place, path in enumerate(self.paths)}
 
+    def place(self, path: str) -> int:
+        """Return the position of a live file with text."""
+        return self._places[path]
+
     def among(self, paths: Iterable[str]) -> list[str]:
         """Return those of these paths that are live files with text."""
         return [path for path in paths if path in self._places]

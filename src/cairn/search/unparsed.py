@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 
+import numpy as np
+
 from cairn.core.filetypes import may_define
-from cairn.engine.scan import Texts, Wanted
+from cairn.engine.scan import Texts
 from cairn.search.pattern import Case, compiled
 from cairn.store import live_parts
 
 # Of more names a question is about so much that single ones say little.
 _MOST_NAMES = 32
 _WORD = re.compile(r"\w+")
+_NEWLINE = 10
 
 
 class Unparsed:
@@ -20,24 +24,33 @@ class Unparsed:
 
     def __init__(self, texts: Texts) -> None:
         self._texts = texts
-        self._lines = {
-            path: lines
-            for part in live_parts(texts.view)
-            for path, language, lines in part.not_understood()
-            if may_define(language)
-        }
+        self._whole: list[str] = []
+        # Such lines are few: those of all files stand in one text, and `_begins` says where those of the next file do.
+        pieces, self._begins, at = list[bytes](), list[int](), 0
+        for part in live_parts(texts.view):
+            for path, language, lines in part.not_understood():
+                if may_define(language) and not lines:
+                    self._whole.append(path)
+                elif may_define(language):
+                    pieces.append(_of_lines(texts.text(texts.place(path)), lines))
+                    self._begins.append(at)
+                    at += len(pieces[-1]) + 1
+        self._lines = b"\n".join(pieces)
 
     def holding(self, names: Iterable[str]) -> int:
         """Return in how many files one of these names stands where nothing was parsed, whatever its case."""
         words = sorted({name for name in names if _WORD.fullmatch(name)})[:_MOST_NAMES]
-        if not words or not self._lines:
+        if not words or not (self._whole or self._lines):
             return 0
         wanted = compiled(rf"\b(?:{'|'.join(words)})\b", regex=True, case=Case.INSENSITIVE)
-        found = self._texts.matching(wanted, lambda _: True, among=self._lines)
-        return sum(self._is_lost(place, wanted) for place, _ in found)
+        files = {bisect_right(self._begins, found.start()) for found in wanted.regexp.finditer(self._lines)}
+        return len(files) + len(self._texts.matching(wanted, lambda _: True, among=self._whole))
 
-    def _is_lost(self, place: int, wanted: Wanted) -> bool:
-        lines = self._lines[self._texts.paths[place]]
-        if not lines:
-            return True
-        return any(first <= line.number <= last for line in self._texts.lines(wanted, place) for first, last in lines)
+
+def _of_lines(text: memoryview, lines: Iterable[tuple[int, int]]) -> bytes:
+    """Return these lines of a text; the first is line 1, and the last of each range belongs to it."""
+    ends = [-1, *np.flatnonzero(np.frombuffer(text, np.uint8) == _NEWLINE).tolist(), len(text)]
+    last_line = len(ends) - 1
+    return b"\n".join(
+        bytes(text[ends[first - 1] + 1 : ends[min(last, last_line)]]) for first, last in lines if first <= last_line
+    )
