@@ -6,8 +6,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 
-import numpy as np
-
 from cairn.core.filetypes import may_define
 from cairn.engine.scan import Texts
 from cairn.search.pattern import Case, compiled
@@ -16,7 +14,6 @@ from cairn.store import live_parts
 # Of more names a question is about so much that single ones say little.
 _MOST_NAMES = 32
 _WORD = re.compile(r"\w+")
-_NEWLINE = 10
 
 
 class Unparsed:
@@ -49,8 +46,5 @@ class Unparsed:
 
 def _of_lines(text: memoryview, lines: Iterable[tuple[int, int]]) -> bytes:
     """Return these lines of a text; the first is line 1, and the last of each range belongs to it."""
-    ends = [-1, *np.flatnonzero(np.frombuffer(text, np.uint8) == _NEWLINE).tolist(), len(text)]
-    last_line = len(ends) - 1
-    return b"\n".join(
-        bytes(text[ends[first - 1] + 1 : ends[min(last, last_line)]]) for first, last in lines if first <= last_line
-    )
+    written = bytes(text).split(b"\n")
+    return b"\n".join(line for first, last in lines for line in written[first - 1 : last])
