@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from cairn.answer.envelope import Envelope
 from cairn.answer.search import marked
 from cairn.answer.structure import Timings, filled, no_answer, shell_of
-from cairn.ask.grepping import Grepped
+from cairn.ask.grepping import Grepped, Totals
 from cairn.ask.values import Reply
 from cairn.core.limits import MAX_ENVELOPE_BYTES
 from cairn.search.grep import GrepLine
 
 GREP = "cairn.grep/1"
-
-
-class Totals(NamedTuple):
-    """How many files have a line that was asked for, and how many such lines there are."""
-
-    files: int
-    lines: int
 
 
 def grep_row(path: str, line: GrepLine) -> dict[str, Any]:

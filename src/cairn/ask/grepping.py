@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from cairn.ask.session import Session
-from cairn.ask.structure import reply_of
 from cairn.ask.values import Reply
 from cairn.core.limits import SYNC_BEFORE_SEARCH_SECONDS
 from cairn.search.grep import GrepFile, GrepRequest
-from cairn.search.searcher import Searcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +23,13 @@ class Grepped:
     files: Iterator[GrepFile]
     searched: int
     unknown: tuple[str, ...]
+
+
+class Totals(NamedTuple):
+    """How many files have a line that was asked for, and how many such lines there are."""
+
+    files: int
+    lines: int
 
 
 def wait_for_files(session: Session, seconds: float = SYNC_BEFORE_SEARCH_SECONDS) -> None:
@@ -40,9 +46,9 @@ def matching_lines(session: Session, request: GrepRequest) -> Reply[Grepped]:
     What is told is read from the open snapshot while it is taken, so that the session must stay open for so long.
     """
     request = replace(request, below=session.target.below)
-
-    def ask(searcher: Searcher) -> Grepped:
-        searched, unknown, files = searcher.grep(request)
-        return Grepped(files, searched, unknown)
-
-    return reply_of(session, session.target.asked, ask)
+    opened = session.opened()
+    if opened is None:
+        return Reply(session.target.asked, session.root, session.gate)
+    searcher, source = opened
+    searched, unknown, files = searcher.grep(request)
+    return Reply(session.target.asked, session.root, session.gate, source, Grepped(files, searched, unknown))

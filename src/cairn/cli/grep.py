@@ -8,16 +8,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cairn.answer.envelope import encode
-from cairn.answer.grep import Totals, grep_answer, grep_end, grep_row
 from cairn.answer.search import marked
 from cairn.ask.grep_options import GREP
-from cairn.ask.grepping import Grepped, matching_lines, wait_for_files
+from cairn.ask.grepping import Grepped, Totals, matching_lines, wait_for_files
 from cairn.ask.session import Session
 from cairn.ask.values import Reply, Source
 from cairn.cli.options import configure_question
 from cairn.cli.output import Output, left_out
 from cairn.cli.search import read_policy, safe, source_notes
-from cairn.cli.structure import without_answer
 from cairn.core.options import Face, PrintedAs
 from cairn.core.types import SkipReason
 from cairn.errors import UsageError
@@ -72,6 +70,9 @@ def _grep(session: Session, request: GrepRequest, options: argparse.Namespace, p
     reply = matching_lines(session, request)
     told, source = reply.value, reply.source
     if told is None or source is None:
+        from cairn.answer.grep import grep_answer  # noqa: PLC0415 - loads what no line needs
+        from cairn.cli.structure import without_answer  # noqa: PLC0415
+
         if output.json:
             output.line(grep_answer(reply, (), Totals(0, 0)).to_json())
         return without_answer(reply, output)
@@ -203,10 +204,14 @@ class _JsonLines(Printer):
     """Prints one result a line as JSON, and after them the envelope without its results."""
 
     def show(self, file: GrepFile, root: str, source: Source) -> None:
+        from cairn.answer.grep import grep_row  # noqa: PLC0415 - loads what no line of text needs
+
         rows = marked((grep_row(file.path, line) for line in file.lines() if line is not None), source.working)
         self._write(encode(row).encode() + b"\n" for row in rows)
 
     def end(self, reply: Reply[Grepped], totals: Totals, whole: bool) -> None:
+        from cairn.answer.grep import grep_end  # noqa: PLC0415
+
         self._output.line(grep_end(reply, totals, whole=whole).to_json())
 
 
@@ -218,10 +223,14 @@ class _OneJson(Printer):
         self._rows: list[dict[str, Any]] = []
 
     def show(self, file: GrepFile, root: str, source: Source) -> None:
+        from cairn.answer.grep import grep_row  # noqa: PLC0415
+
         if len(self._rows) < _MOST_ROWS:
             self._rows += [grep_row(file.path, line) for line in file.lines() if line is not None]
 
     def end(self, reply: Reply[Grepped], totals: Totals, whole: bool) -> None:
+        from cairn.answer.grep import grep_answer  # noqa: PLC0415
+
         self._output.line(grep_answer(reply, self._rows, totals, whole=whole).to_json())
         self._rows = []
 
