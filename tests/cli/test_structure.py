@@ -124,7 +124,7 @@ def test_a_file_that_has_changed_is_taken_in_first_or_told_beside_what_was_index
 
 def test_definitions_are_found_by_name_and_an_absence_is_proven(tree: Path) -> None:
     assert ask("symbol", "Twin.steal").stdout == "src/twin.py:4  Twin.steal (method)\n  def steal(self, victim)\n"
-    assert ask("symbol", "nowhere").stdout == "No definition has that name (4 files searched).\n"
+    assert ask("symbol", "nowhere").stdout == "No definition has that name in 4 files, and all of them were searched.\n"
     some = ask("symbol", "steal", "-k", "1")
     assert some.stderr == "1 more definition; -k shows more of them at once.\n"
 

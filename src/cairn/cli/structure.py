@@ -177,7 +177,8 @@ def _show_symbols(reply: Reply[Symbols], told: Symbols, options: argparse.Namesp
     source = reply.source
     whole = source is not None and source.is_whole
     if not told.definitions:
-        said = f"No definition has that name ({looked} searched{'' if whole else ', which need not be all'})."
+        proof = "and all of them were searched" if whole else "which need not be all that there is"
+        said = f"No definition has that name in {looked}, {proof}."
         output.said(said, as_answer=not is_for_places(options))
     elif left := told.total - told.offset - len(told.definitions):
         output.note(f"{counted(left, 'more definition')}; -k shows more of them at once.")
