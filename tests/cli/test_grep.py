@@ -18,6 +18,7 @@ FILES = {
     "a/z.c": "x foo\r\nfoo$\n",
     "b/y.py": "no\n1\n2\n3\nfoo\n5\n6\n7\nfoo\n",
     "empty.md": "",
+    "mark.txt": "\ufeffbegun here\n",
 }
 FOUND = "a/z.c:1:x foo\r\na/z.c:2:foo$\na.txt:1:foo bar\na.txt:2:baz foo foo\nb/y.py:5:foo\nb/y.py:9:foo\n"
 LINES = [
@@ -35,13 +36,14 @@ LINES = [
     ),
     *("-F 'foo$'", "-A1 -o foo", "-A1 -v qux", "-c -U foo", "-i FOO", "-S foo", "-S Foo", "-m1 -A2 foo", "-l -0 foo"),
     *("-c -0 foo", "-0 foo", "foo a.txt", "foo a b", "-c foo a.txt", "-g '*.py' foo", "-g '!*.py' foo", "-o -v foo"),
+    *("'^begun'", "-o '^begun'", "begun", "-o begun", "-A1 -o '^beg'"),
     *("'o*'", r"'(foo|bar) \w'", "'[[:upper:]]oo'", "nothing", "-i nothing"),
 ]
 
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Person:
-    """Four files that are indexed, and none that is left out."""
+    """Five files that are indexed, and none that is left out."""
     person = Person(tmp_path_factory.mktemp("desk"))
     for name in person.tree.iterdir():
         if name.name != ".git":
@@ -59,6 +61,7 @@ def grep(person: Person, *arguments: str) -> Typed:
 
 def test_lines_are_printed_with_their_paths_in_the_order_of_folders(desk: Person) -> None:
     assert grep(desk, "foo") == Typed(0, FOUND, "")
+    assert grep(desk, "-o", "^begun").stdout == "mark.txt:1:begun\n", "a byte order mark is no part of a line"
     assert grep(desk, "-C1", "-m1", "foo", "b").stdout == "b/y.py-4-3\nb/y.py:5:foo\nb/y.py-6-5\n"
     assert grep(desk, "-U", r"bar\nbaz").stdout == "a.txt:1:foo bar\na.txt:2:baz foo foo\n"
 

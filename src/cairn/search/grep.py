@@ -5,6 +5,7 @@ Nothing is ranked, cut or kept: a file at a time is in memory, and how many matc
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -80,6 +81,8 @@ class GrepFile:
         self.path = texts.paths[place]
         text = texts.text(place)
         self._text, self._request = text, request
+        # A byte order mark is no part of the first line.
+        self._begin = len(BOM_UTF8) if bytes(text[: len(BOM_UTF8)]) == BOM_UTF8 else 0
         self._starts, self._ends = texts.matches(wanted, place)
         newlines = np.flatnonzero(np.frombuffer(text, np.uint8) == _NEWLINE)
         # Behind a last newline there is no line, and in an empty file there is none.
@@ -116,7 +119,7 @@ class GrepFile:
     def asked_lines(self) -> Iterator[tuple[int, bytes]]:
         """Yield the lines that are asked for, each with its number, and nothing else about them."""
         ends = self._line_ends[self.asked].tolist()
-        begins = np.where(self.asked > 0, self._line_ends[self.asked - 1] + 1, 0).tolist()
+        begins = np.where(self.asked > 0, self._line_ends[self.asked - 1] + 1, self._begin).tolist()
         text = self._text
         for line, begin, end in zip(self.asked.tolist(), begins, ends, strict=True):
             yield line + 1, bytes(text[begin:end])
@@ -128,7 +131,7 @@ class GrepFile:
             near = np.arange(-self._request.before, self._request.after + 1)
             shown = np.unique((self.asked[:, None] + near).ravel())
             shown = shown[(shown >= 0) & (shown < len(self._line_ends))]
-        begins = np.where(shown > 0, self._line_ends[shown - 1] + 1, 0)
+        begins = np.where(shown > 0, self._line_ends[shown - 1] + 1, self._begin)
         text, hit = self._text, self._hit
         spans = zip(
             np.searchsorted(self._last, shown).tolist(),
