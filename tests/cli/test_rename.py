@@ -244,8 +244,8 @@ def test_whatever_is_typed_next_finishes_an_edit_that_was_cut_off(world: World) 
 def test_a_purge_removes_edits_that_could_be_taken_back_and_none_that_was_cut_off(world: World) -> None:
     edits = Path(world.environ["CAIRN_HOME"], "edits")
     _cut_off()
-    (world.tree / "lib.py").write_text("saved meanwhile\n")
-    (world.tree / "hand.py").write_text("saved meanwhile\n")
+    for name in ("app.py", "hand.py", "lib.py"):
+        (world.tree / name).write_text("saved meanwhile\n")
     stuck = typed("stores", "--purge", "--yes")
     assert "edits" in stuck.stdout + stuck.stderr
     assert (edits / "open").is_dir()

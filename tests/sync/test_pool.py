@@ -185,11 +185,11 @@ def test_a_file_that_kills_even_without_a_parser_is_a_bug_and_not_a_loop(tmp_pat
 def test_files_that_are_gone_or_no_text_come_back_as_such(tmp_path: Path) -> None:
     root, candidates = tree_of(tmp_path)
     (tmp_path / "part0" / "m0.py").unlink()
-    (tmp_path / "part1" / "m1.py").write_bytes(b"\0binary")
+    (tmp_path / "part1" / "m1.py").write_bytes(b"\0no text")
     by_raw = dict(zip(candidates, pool.extract_all(root, candidates, LimitConfig(), workers=2), strict=True))
     found = {candidate.raw: outcome for candidate, outcome in by_raw.items()}
     assert found[b"part0/m0.py"] == Vanished(b"part0/m0.py")
-    assert found[b"part1/m1.py"] == Skip(b"part1/m1.py", SkipReason.BINARY)
+    assert found[b"part1/m1.py"] == Skip(b"part1/m1.py", SkipReason.NOT_UTF8, "a NUL byte near its start")
 
 
 def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
