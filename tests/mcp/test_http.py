@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import select
 import signal
 import socket
 import stat
@@ -45,6 +46,7 @@ def running(agent: Agent, *options: str) -> Iterator[Running]:
     process = subprocess.Popen(call, env=agent.variables(), stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
+        assert select.select([process.stderr], [], [], PATIENCE)[0], "it says where it serves"
         line = process.stderr.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)/mcp", line)
         assert found, line

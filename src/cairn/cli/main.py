@@ -117,7 +117,7 @@ def main(argv: Sequence[str] | None = None, output: Output | None = None) -> int
     """Run one command line; return the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     output = output or Output()
-    output.json = "--json" in arguments or _value_of("--format", arguments) in _FOR_PROGRAMS
+    output.json = "--json" in arguments or _is_for_programs(arguments[:1], _value_of("--format", arguments))
     color = _value_of("--color", arguments)
     output.color = color if color in COLOR_CHOICES else "auto"
     try:
@@ -157,6 +157,11 @@ def _main(arguments: list[str], output: Output) -> int:
             raise
         output.note(f"({type(problem).__name__}; set CAIRN_DEBUG=1 to see where)")
         return _report(CairnError(), output)
+
+
+def _is_for_programs(verb: list[str], form: str | None) -> bool:
+    """Whether this form of what a verb prints is one for programs; of a server it is the form of its answers."""
+    return form in _FOR_PROGRAMS and COMMANDS_OF_SERVERS.isdisjoint(verb)
 
 
 def _value_of(option: str, arguments: list[str]) -> str:
@@ -215,7 +220,7 @@ def _run_verb(name: str, arguments: list[str], output: Output, meant: str | None
         output.stdout.write(wanted.parser.format_help())
         return 0
     options.meant = meant
-    options.json = output.json = options.json or getattr(options, "format", None) in _FOR_PROGRAMS
+    options.json = output.json = options.json or _is_for_programs([name], getattr(options, "format", None))
     output.verbosity = options.verbose - options.quiet
     _finish_cut_edits(name, options, output)
     return int(code_of(COMMANDS[name].place, "run")(options, output))
