@@ -84,12 +84,15 @@ class InformedGraph(Graph):
     def bind(self, path: str, reference: Reference) -> Bound:
         """Bind one use: to the definition that the indexer knows, else to what the syntax shows.
 
-        Of imports that stand in for each other an indexer follows one; each of them may be meant.
+        Of imports that stand in for each other an indexer follows one; each of them may be meant, unless the syntax
+        shows the same definition alone (the others lead out of the snapshot).
         """
         known = self.known_meaning(path, reference)
         if known is None or reference.receiver or not self.in_turn(path, reference.name):
             return known or super().bind(path, reference)
         shown = super().bind(path, reference)
+        if shown.tier is Tier.PROVEN and {*shown.places} == {*known.places}:
+            return known
         imports = self.names.facts(path).bound[reference.name]
         led = {place for each in imports for place in self.names.leads_to(path, each).places}
         return Bound(Tier.LIKELY, tuple(sorted({*known.places, *shown.places, *led})))
