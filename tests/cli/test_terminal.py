@@ -39,7 +39,7 @@ SEEN = {
     "why build/out.js": "left out: ignored",
     "status": "is indexed.",
     "sync": "Nothing has changed",
-    "list": "indexed",
+    "list": "1 codebase in",
     "--help": "find:",
     "help grep": "usage: cairn grep",
     "version": "cairn ",

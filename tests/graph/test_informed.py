@@ -189,7 +189,9 @@ def _precise(graph: InformedGraph, place: Place, truth: Mapping[str, set[Spot]],
     semantic = {(one.path, *graph.spot(one.path, one.start_byte)) for one in listed if one.layer == SEMANTIC}
     assert semantic <= own
     if all_clean:
-        assert semantic == own
+        # Of imports that stand in for each other an indexer follows one, which proves nothing of the others.
+        name = facts.symbols[place.number].name
+        assert semantic == {one for one in own if not graph.in_turn(one[0], name)}
     plain = Graph.references(graph, place)
     assert len(listed) >= len(plain.proven)
     return len(semantic)
