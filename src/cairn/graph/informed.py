@@ -157,13 +157,15 @@ class InformedGraph(Graph):
         symbols = self._symbols(place)
         if not symbols:
             return found
+        met = [one for one in self.semantic.occurrences(symbols) if one.path in found.files]
+        name = self.names.facts(place.path).symbols[place.number].name
+        in_turn = {path for path in {one.path for one in met} if self.in_turn(path, name)}
         known = {
             (one.path, self.byte(one.path, one.start_line, one.start_column)): one
-            for one in self.semantic.occurrences(symbols)
+            for one in met
             if one.role is not OccurrenceRole.DEFINITION
-            and one.path in found.files
+            and one.path not in in_turn
             and not self._is_other_name(place, one)
-            and not self.in_turn(one.path, self.names.facts(place.path).symbols[place.number].name)
         }
         listed = {(site.path, site.start_byte) for site in (*found.proven, *found.likely, *found.name_only)}
         imported = {self._import_line(site) for site in found.imports}
